@@ -1,0 +1,42 @@
+"""Union, intersection and the like, for symbols of any kind, by the product construction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from kleene.automata.dfa import DFA
+from kleene.automata.words import check_same_alphabet
+from kleene.machine import Label, Symbol
+
+
+def product(one: DFA, two: DFA, combine: Callable[[Any, Any], Any]) -> DFA:
+    """Both automata side by side, accepting where `combine` of their two outputs is true."""
+    check_same_alphabet(one.alphabet, two.alphabet)
+    for dfa in (one, two):
+        dfa.require_boolean("combining languages", "recognizer(label) makes a language of a label")
+    pairs = _Pairs(one=one, two=two, combine=combine)
+    return DFA.from_machine(pairs, max_states=one.num_states * two.num_states).minimize()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Pairs:
+    """The machine whose states are pairs of states."""
+
+    one: DFA
+    two: DFA
+    combine: Callable[[Any, Any], Any]
+
+    @property
+    def alphabet(self) -> tuple[Symbol, ...]:
+        return self.one.alphabet
+
+    def start(self) -> tuple[int, int]:
+        return self.one.start(), self.two.start()
+
+    def step(self, state: tuple[int, int], symbol: Symbol) -> tuple[int, int]:
+        return self.one.step(state[0], symbol), self.two.step(state[1], symbol)
+
+    def output(self, state: tuple[int, int]) -> Label:
+        return bool(self.combine(self.one.output(state[0]), self.two.output(state[1])))

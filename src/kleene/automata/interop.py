@@ -1,0 +1,85 @@
+"""To and from the automata of AALpy and automata-lib."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kleene.automata.dfa import DFA
+from kleene.automata.words import show, spelled_by_characters
+from kleene.errors import AutomatonError
+
+
+def to_aalpy(dfa: DFA) -> Any:
+    """See `DFA.to_aalpy`. State ids are the names, or the numbers, of the states."""
+    from aalpy.automata import Dfa, DfaState, MooreMachine, MooreState
+
+    automaton, make = (Dfa, DfaState) if dfa.is_boolean else (MooreMachine, MooreState)
+    states: list[Any] = [make(_state_id(dfa, i), label) for i, label in enumerate(dfa.outputs)]
+    for state, row in zip(states, dfa.rows, strict=True):
+        state.transitions = {s: states[i] for s, i in zip(dfa.alphabet, row, strict=True)}
+    return automaton(states[dfa.initial], states)
+
+
+def from_aalpy(automaton: Any) -> DFA:
+    """See `DFA.from_aalpy`. A partial automaton is completed with a rejecting sink."""
+    from aalpy.automata import Dfa, MooreMachine
+
+    if not isinstance(automaton, Dfa | MooreMachine):
+        kind = type(automaton).__name__
+        message = f"came a {kind}, but an AALpy Dfa or MooreMachine is needed; convert it first"
+        raise AutomatonError(message)
+    attribute = "is_accepting" if isinstance(automaton, Dfa) else "output"
+    names = {id(state): state.state_id for state in automaton.states}
+    return DFA.from_table(
+        {
+            state.state_id: {symbol: names[id(t)] for symbol, t in state.transitions.items()}
+            for state in automaton.states
+        },
+        start=automaton.initial_state.state_id,
+        outputs={state.state_id: getattr(state, attribute) for state in automaton.states},
+    )
+
+
+def to_automata_lib(dfa: DFA) -> Any:
+    """See `DFA.to_automata_lib`. States are the same numbers."""
+    from automata.fa import dfa as library
+
+    dfa.require_boolean("to_automata_lib()", "recognizer(label) makes a language of a label")
+    if not spelled_by_characters(dfa.alphabet):
+        raise AutomatonError(
+            f"automata-lib reads one-character symbols only, but these are {show(dfa.alphabet)}; "
+            "use to_aalpy()"
+        )
+    symbols = [str(symbol) for symbol in dfa.alphabet]
+    return library.DFA(
+        states=set(range(dfa.num_states)),
+        input_symbols=set(symbols),
+        transitions={
+            state: dict(zip(symbols, row, strict=True)) for state, row in enumerate(dfa.rows)
+        },
+        initial_state=dfa.initial,
+        final_states={state for state, label in enumerate(dfa.outputs) if label},
+    )
+
+
+def from_automata_lib(automaton: Any) -> DFA:
+    """See `DFA.from_automata_lib`. A partial automaton is completed with a rejecting sink."""
+    from automata.fa import dfa as library
+
+    if not isinstance(automaton, library.DFA):
+        kind = type(automaton).__name__
+        message = f"came a {kind}, but an automata-lib DFA is needed; DFA.from_nfa makes one"
+        raise AutomatonError(message)
+    return DFA.from_table(
+        {state: automaton.transitions.get(state, {}) for state in automaton.states},
+        start=automaton.initial_state,
+        accept=automaton.final_states,
+        alphabet=sorted(automaton.input_symbols),
+    )
+
+
+def _state_id(dfa: DFA, state: int) -> str:
+    """A name that AALpy can print; numbers when the names are not all different."""
+    if dfa.names is None or len(set(dfa.names)) < dfa.num_states:
+        return f"s{state}"
+    return dfa.names[state]

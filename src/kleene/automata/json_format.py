@@ -1,0 +1,172 @@
+"""Automata as JSON documents: plain data, so that reading one never runs code.
+
+A DFA:
+
+    {"format": "kleene.dfa/1",
+     "alphabet": ["0", "1"],            symbols, one per column
+     "start": 0,                        the initial state
+     "outputs": [true, false],          the label of each state
+     "transitions": [[0, 1], [1, 0]],   the next state, a row per state, an entry per symbol
+     "names": ["even", "odd"]}          optional
+
+A PFA has `"format": "kleene.pfa/1"`, and
+
+     "initial": [1.0, 0.0],                       the probability of starting in each state
+     "transitions": [[[0.5, 0.5], ...], ...],     probabilities by state, symbol, next state
+     "partial": false                             whether rows of zeros mean "never seen"
+
+Symbols and labels are strings, numbers, true, false, null, or lists of these, which stand for
+tuples. Other keys are ignored, so a document can carry notes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kleene.automata.dfa import DFA
+from kleene.automata.pfa import PFA
+from kleene.errors import AutomatonError
+
+DFA_FORMAT = "kleene.dfa/1"
+PFA_FORMAT = "kleene.pfa/1"
+
+
+def dfa_to_json(dfa: DFA, *, indent: int | None = None) -> str:
+    """See `DFA.to_json`."""
+    document = {
+        "format": DFA_FORMAT,
+        "alphabet": [_to_plain(symbol) for symbol in dfa.alphabet],
+        "start": dfa.initial,
+        "outputs": [_to_plain(label) for label in dfa.outputs],
+        "transitions": dfa.transitions.tolist(),
+    }
+    if dfa.names is not None:
+        document["names"] = list(dfa.names)
+    return json.dumps(document, indent=indent, ensure_ascii=False)
+
+
+def dfa_from_json(document: str | Mapping[str, Any]) -> DFA:
+    """See `DFA.from_json`."""
+    fields = _fields(document, DFA_FORMAT, ("alphabet", "start", "outputs", "transitions"))
+    return DFA(
+        alphabet=tuple(_to_value(symbol) for symbol in _list(fields, "alphabet")),
+        transitions=_array(fields, "transitions", int, np.int64),
+        outputs=tuple(_to_value(label) for label in _list(fields, "outputs")),
+        initial=_integer(fields, "start"),
+        names=None if fields.get("names") is None else _names(fields),
+    )
+
+
+def pfa_to_json(pfa: PFA, *, indent: int | None = None) -> str:
+    """See `PFA.to_json`."""
+    document = {
+        "format": PFA_FORMAT,
+        "alphabet": [_to_plain(symbol) for symbol in pfa.alphabet],
+        "initial": pfa.initial.tolist(),
+        "outputs": [_to_plain(label) for label in pfa.outputs],
+        "transitions": pfa.transitions.tolist(),
+        "partial": pfa.partial,
+    }
+    return json.dumps(document, indent=indent, ensure_ascii=False)
+
+
+def pfa_from_json(document: str | Mapping[str, Any]) -> PFA:
+    """See `PFA.from_json`."""
+    fields = _fields(document, PFA_FORMAT, ("alphabet", "initial", "outputs", "transitions"))
+    return PFA(
+        alphabet=tuple(_to_value(symbol) for symbol in _list(fields, "alphabet")),
+        transitions=_array(fields, "transitions", (int, float), np.float64),
+        initial=_array(fields, "initial", (int, float), np.float64),
+        outputs=tuple(_to_value(label) for label in _list(fields, "outputs")),
+        partial=fields.get("partial", False) is True,
+    )
+
+
+def read_text(path: str | Path) -> str:
+    """The text of a file, with an error that names it."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise AutomatonError(f"cannot read {path}: {reason}; give a JSON file") from error
+
+
+def _fields(
+    document: str | Mapping[str, Any], wanted: str, keys: tuple[str, ...]
+) -> dict[str, Any]:
+    """The parsed document, once its format and keys are right."""
+    if isinstance(document, str):
+        try:
+            document = json.loads(document)
+        except (ValueError, RecursionError) as error:
+            raise AutomatonError(f"this is not JSON: {error}; a {wanted} is needed") from error
+    if not isinstance(document, Mapping):
+        kind = type(document).__name__
+        raise AutomatonError(f"the JSON document is a {kind}, but an object ({wanted}) is needed")
+    if document.get("format") != wanted:
+        came = repr(document.get("format"))
+        message = f"the document's format is {came}, but {wanted!r} is needed; export it again"
+        raise AutomatonError(message)
+    missing = [key for key in keys if key not in document]
+    if missing:
+        raise AutomatonError(f"the {wanted} document lacks {', '.join(missing)}; add it")
+    return dict(document)
+
+
+def _list(fields: Mapping[str, Any], key: str) -> list[Any]:
+    if not isinstance(fields[key], list | tuple):
+        raise AutomatonError(f"{key!r} is {fields[key]!r}, but a list is needed")
+    return list(fields[key])
+
+
+def _names(fields: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(str(name) for name in _list(fields, "names"))
+
+
+def _integer(fields: Mapping[str, Any], key: str) -> int:
+    value = fields[key]
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise AutomatonError(f"{key!r} is {value!r}, but the number of a state is needed")
+    return value
+
+
+def _array(fields: Mapping[str, Any], key: str, kind: Any, dtype: Any) -> Any:
+    """Nested lists of numbers as an array; anything else is named."""
+    value = _list(fields, key)
+    stack = [value]
+    while stack:
+        for entry in stack.pop():
+            if isinstance(entry, list | tuple):
+                stack.append(list(entry))
+            elif not isinstance(entry, kind) or isinstance(entry, bool):
+                raise AutomatonError(f"{key!r} holds {entry!r}, but only numbers belong there")
+    try:
+        return np.array(value, dtype=dtype)
+    except (ValueError, OverflowError) as error:
+        message = f"{key!r} has rows of different lengths or numbers too large; mend them"
+        raise AutomatonError(message) from error
+
+
+def _to_plain(value: Any) -> Any:
+    """A symbol or label as JSON, which must come back as it was."""
+    if isinstance(value, tuple):
+        return [_to_plain(part) for part in value]
+    finite = not isinstance(value, float) or np.isfinite(value)
+    if value is None or (isinstance(value, str | bool | int | float) and finite):
+        return value
+    message = f"{value!r} has no place in JSON; use strings, finite numbers, booleans or tuples"
+    raise AutomatonError(message)
+
+
+def _to_value(value: Any) -> Any:
+    """The hashable value that a piece of JSON stands for."""
+    if isinstance(value, list | tuple):
+        return tuple(_to_value(part) for part in value)
+    if isinstance(value, dict):
+        raise AutomatonError(f"{value!r} is no symbol or label; use strings, numbers or lists")
+    return value

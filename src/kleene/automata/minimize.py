@@ -1,0 +1,113 @@
+"""Hopcroft's minimisation, and the canonical numbering of states."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from kleene.automata.dfa import DFA
+
+Ints = npt.NDArray[np.intp]
+
+
+def minimize(dfa: DFA) -> DFA:
+    """The minimal automaton, states numbered breadth-first in the order of the alphabet.
+
+    Two automata of one language over the same alphabet become identical arrays. A state keeps the
+    name of the first of those it stands for.
+    """
+    dfa = reachable(dfa)
+    block_of = _hopcroft(dfa)
+    # Blocks are numbered by their first member; since those are met breadth-first, so are blocks.
+    _, first, block_of = np.unique(block_of, return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(first)).astype(np.int32)
+    representatives = np.sort(first)
+    return replace(
+        dfa,
+        transitions=rank[block_of][dfa.transitions[representatives]],
+        outputs=tuple(dfa.outputs[state] for state in representatives),
+        names=None if dfa.names is None else tuple(dfa.names[s] for s in representatives),
+    )
+
+
+def reachable(dfa: DFA) -> DFA:
+    """Without the states that no word reaches, numbered breadth-first from 0."""
+    order = [dfa.initial]
+    seen = {dfa.initial}
+    for state in order:
+        for following in dfa.rows[state]:
+            if following not in seen:
+                seen.add(following)
+                order.append(following)
+    number = np.zeros(dfa.num_states, dtype=np.int32)
+    number[order] = np.arange(len(order), dtype=np.int32)
+    return replace(
+        dfa,
+        transitions=number[dfa.transitions[order]],
+        outputs=tuple(dfa.outputs[state] for state in order),
+        initial=0,
+        names=None if dfa.names is None else tuple(dfa.names[state] for state in order),
+    )
+
+
+def canonical(dfa: DFA) -> tuple[Hashable, ...]:
+    """A value that equal automata share, whatever the order of their alphabets.
+
+    Symbols are ordered by hash, so that 1 and 1.0, which are equal, fall in the same place.
+    """
+    order = sorted(
+        range(len(dfa.alphabet)), key=lambda i: (hash(dfa.alphabet[i]), repr(dfa.alphabet[i]))
+    )
+    alphabet = tuple(dfa.alphabet[column] for column in order)
+    least = minimize(replace(dfa, alphabet=alphabet, transitions=dfa.transitions[:, order]))
+    return alphabet, least.transitions.tobytes(), least.outputs
+
+
+def _hopcroft(dfa: DFA) -> Ints:
+    """The block of every state in the coarsest partition that outputs and moves respect.
+
+    Every new splitter is the smaller half of a block, so that a state is looked at O(log n) times
+    per symbol: n k log n steps in all.
+    """
+    sources = _sources(dfa)
+    labels = {label: block for block, label in enumerate(dict.fromkeys(dfa.outputs))}
+    block_of = [labels[label] for label in dfa.outputs]
+    blocks: list[set[int]] = [set() for _ in labels]
+    for state, block in enumerate(block_of):
+        blocks[block].add(state)
+    waiting = set(range(len(blocks)))
+    while waiting:
+        splitter = list(blocks[waiting.pop()])  # a copy: the block itself may be split below
+        for into in sources:
+            hit: dict[int, list[int]] = {}
+            for target in splitter:
+                for source in into[target]:
+                    hit.setdefault(block_of[source], []).append(source)
+            for block, members in hit.items():
+                if len(members) == len(blocks[block]):
+                    continue
+                new = len(blocks)
+                inside = set(members)
+                outside = blocks[block] - inside
+                small, large = sorted((inside, outside), key=len)
+                blocks[block] = large
+                blocks.append(small)
+                for state in small:
+                    block_of[state] = new
+                waiting.add(new)  # and `block` still waits if it did: then both parts do
+    return np.array(block_of)
+
+
+def _sources(dfa: DFA) -> list[list[list[int]]]:
+    """For each symbol and state, the states from which that symbol leads there."""
+    by_symbol = []
+    for targets in dfa.transitions.T:
+        order = np.argsort(targets, kind="stable")
+        ends = np.cumsum(np.bincount(targets, minlength=dfa.num_states)).tolist()
+        listed = order.tolist()
+        begins = [0, *ends[:-1]]
+        by_symbol.append([listed[i:j] for i, j in zip(begins, ends, strict=True)])
+    return by_symbol

@@ -1,0 +1,154 @@
+"""Probabilistic automata: what a network's states do on average, before we decide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kleene.automata.dfa import DFA
+from kleene.automata.words import check_alphabet, encode, show
+from kleene.errors import AutomatonError
+from kleene.machine import Label, Symbol, Word
+
+_TOLERANCE = 1e-5  # float32 networks sum to 1 no better than this
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PFA:
+    """A probabilistic automaton whose states carry output labels.
+
+    `transitions[i, a, j]` is the probability of going from state i to j on symbol a. Each row
+    `transitions[i, a]` is a distribution. With `partial=True` it may also be all zeros, which says
+    that state i was never seen to read a: the probability that arrives there is lost, and the
+    labels of a word then sum to less than 1.
+    """
+
+    alphabet: tuple[Symbol, ...]
+    transitions: npt.NDArray[np.float64]  # (state, symbol, next state)
+    initial: npt.NDArray[np.float64]  # (state,)
+    outputs: tuple[Label, ...]
+    partial: bool = False
+
+    def __post_init__(self) -> None:
+        set_field = object.__setattr__  # the one moment at which a frozen value may be put right
+        for field in ("alphabet", "outputs"):
+            values = (v.item() if isinstance(v, np.generic) else v for v in getattr(self, field))
+            set_field(self, field, tuple(values))
+        check_alphabet(self.alphabet)
+        if not self.outputs:
+            raise AutomatonError("there are no states; give at least one, with its output")
+        states, symbols = len(self.outputs), len(self.alphabet)
+        for field, shape in (("initial", (states,)), ("transitions", (states, symbols, states))):
+            array = np.array(getattr(self, field), dtype=np.float64)
+            if array.shape != shape:
+                raise AutomatonError(
+                    f"{field} has shape {array.shape}, but {states} outputs and {symbols} symbols "
+                    f"need {shape}"
+                )
+            set_field(self, field, array)
+        self._check_rows()
+        self.transitions.setflags(write=False)
+        self.initial.setflags(write=False)
+
+    def _check_rows(self) -> None:
+        rows = np.concatenate([self.initial[None], self.transitions.reshape(-1, self.num_states)])
+        sums = rows.sum(axis=-1)
+        good = np.isclose(sums, 1.0, rtol=0, atol=_TOLERANCE) & (rows >= 0).all(axis=-1)
+        if self.partial:
+            good[1:] |= (rows[1:] == 0).all(axis=-1)
+        if good.all():
+            return
+        row = int(np.argmin(good))
+        state, column = divmod(row - 1, len(self.alphabet))
+        place = f"state {state} on {self.alphabet[column]!r}" if row else "the initial distribution"
+        cure = "normalise the row"
+        if not self.partial and row and not rows[row].any():
+            cure = "give partial=True if this pair was never seen"
+        raise AutomatonError(
+            f"{place}: the probabilities sum to {sums[row]:.6g} and the smallest is "
+            f"{rows[row].min():.6g}, but they must sum to 1 and none be negative; {cure}"
+        )
+
+    @property
+    def num_states(self) -> int:
+        """How many states it has."""
+        return len(self.outputs)
+
+    @cached_property
+    def columns(self) -> dict[Symbol, int]:
+        """The column of every symbol in `transitions`."""
+        return {symbol: column for column, symbol in enumerate(self.alphabet)}
+
+    @property
+    def unseen(self) -> list[tuple[int, Symbol]]:
+        """The pairs (state, symbol) whose row is all zeros."""
+        pairs = np.argwhere(~self.transitions.any(axis=-1))
+        return [(int(state), self.alphabet[column]) for state, column in pairs]
+
+    def state_probabilities(self, word: Word) -> npt.NDArray[np.float64]:
+        """How probable each state is after a word: initial times one matrix per symbol."""
+        probs = self.initial
+        for column in encode(word, self.columns):
+            probs = probs @ self.transitions[:, column]
+        return probs
+
+    def word_probabilities(self, word: Word) -> dict[Label, float]:
+        """How probable each output label is for a word, exactly (all paths summed)."""
+        totals = dict.fromkeys(self.outputs, 0.0)
+        for label, prob in zip(self.outputs, self.state_probabilities(word).tolist(), strict=True):
+            totals[label] += prob
+        return totals
+
+    def most_likely(self, *, unseen: Label = False) -> DFA:
+        """The DFA that always takes the most probable step (the first, among equals).
+
+        States keep their numbers. Steps never seen lead to one more state, the last, from which
+        nothing leaves and whose output is `unseen`.
+        """
+        never = ~self.transitions.any(axis=-1)
+        steps = np.where(never, self.num_states, self.transitions.argmax(axis=-1))
+        outputs = self.outputs
+        if never.any():
+            sink = np.full((1, len(self.alphabet)), self.num_states)
+            steps, outputs = np.concatenate([steps, sink]), (*outputs, unseen)
+        return DFA(
+            alphabet=self.alphabet,
+            transitions=steps.astype(np.int32),
+            outputs=outputs,
+            initial=int(self.initial.argmax()),
+        )
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """The JSON document that `from_json` reads; see `json_format` for its schema."""
+        from kleene.automata.json_format import pfa_to_json
+
+        return pfa_to_json(self, indent=indent)
+
+    @classmethod
+    def from_json(cls, document: str | Mapping[str, Any]) -> PFA:
+        """Read a JSON document (its text, or the parsed dictionary); see `json_format`."""
+        from kleene.automata.json_format import pfa_from_json
+
+        return pfa_from_json(document)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the JSON document to a file."""
+        from kleene.files import write_atomically
+
+        return write_atomically(path, self.to_json() + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path) -> PFA:
+        """Read a JSON file that `save` wrote."""
+        from kleene.automata.json_format import read_text
+
+        return cls.from_json(read_text(path))
+
+    def __repr__(self) -> str:
+        return f"PFA({self.num_states} states over {{{show(self.alphabet)}}})"

@@ -1,0 +1,62 @@
+"""Sets of symbols, written briefly: `a-z`, `any but x`, `Σ`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from kleene.automata.words import spelled_by_characters
+from kleene.machine import Symbol
+
+ANY = "Σ"
+_MOST_LISTED = 6
+
+
+def ranges(characters: Collection[str], write: Callable[[str], str] = str) -> list[str]:
+    """Sorted characters, with runs of three or more letters or digits as `a-z`."""
+    runs: list[list[str]] = []
+    for character in sorted(characters):
+        run = runs[-1] if runs else None
+        if run and ord(character) == ord(run[-1]) + 1 and _same_kind(run[-1], character):
+            run.append(character)
+        else:
+            runs.append([character])
+    return [
+        text
+        for run in runs
+        for text in ([f"{write(run[0])}-{write(run[-1])}"] if len(run) > 2 else map(write, run))
+    ]
+
+
+def describe(symbols: Collection[Symbol], alphabet: Collection[Symbol]) -> str:
+    """The symbols of an edge, for a reader: listed, as ranges, or by what is missing."""
+    if len(symbols) == len(alphabet):
+        return ANY if len(alphabet) > 2 else _listed(symbols, alphabet)
+    chosen = set(symbols)
+    others = [symbol for symbol in alphabet if symbol not in chosen]
+    listed = _listed(symbols, alphabet)
+    if len(symbols) > 2:
+        by_absence = f"any but {_listed(others, alphabet)}"
+        if len(by_absence) < len(listed):
+            listed = by_absence
+    return listed
+
+
+def _listed(symbols: Collection[Symbol], alphabet: Collection[Symbol]) -> str:
+    if spelled_by_characters(alphabet):
+        return ", ".join(ranges([str(symbol) for symbol in symbols], _visible))
+    texts = [str(symbol) for symbol in symbols]
+    if len(texts) > _MOST_LISTED:
+        left = len(texts) - _MOST_LISTED + 1
+        texts = [*texts[: _MOST_LISTED - 1], f"{left} more"]
+    return ", ".join(texts)
+
+
+def _visible(character: str) -> str:
+    """A blank or control character by a name one can see."""
+    if character == " ":
+        return "␣"
+    return character if character.isprintable() else repr(character)[1:-1]
+
+
+def _same_kind(one: str, other: str) -> bool:
+    return (one.isdigit() and other.isdigit()) or (one.isalpha() and other.isalpha())

@@ -1,0 +1,115 @@
+"""Automata written as literals, or explored from a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from kleene.automata.dfa import DFA
+from kleene.automata.words import show
+from kleene.errors import AutomatonError
+from kleene.machine import Label, Machine, Symbol
+
+
+def from_table(
+    table: Mapping[Any, Mapping[Any, Any]],
+    *,
+    start: Hashable,
+    accept: Collection[Hashable] | None = None,
+    outputs: Mapping[Any, Label] | None = None,
+    alphabet: Sequence[Symbol] | None = None,
+    sink: str = "sink",
+) -> DFA:
+    """See `DFA.from_table`. Symbols are in order of appearance unless `alphabet` orders them."""
+    if (accept is None) == (outputs is None):
+        raise AutomatonError("from_table needs either accept={states} or outputs={state: label}")
+    found = dict.fromkeys(symbol for moves in table.values() for symbol in moves)
+    symbols = list(found) if alphabet is None else list(alphabet)
+    strangers = [symbol for symbol in found if symbol not in symbols]
+    if strangers:
+        raise AutomatonError(
+            f"the table moves on {show(strangers)}, but the alphabet is {{{show(symbols)}}}; "
+            "add the symbols or leave the alphabet out"
+        )
+    states = list(table)
+    if any(len(moves) < len(symbols) for moves in table.values()) and sink not in table:
+        states.append(sink)
+    labels = _labels(states, accept, outputs, added=sink if len(states) > len(table) else None)
+    number = {state: index for index, state in enumerate(states)}
+    _check_states(table, start, number, accept if outputs is None else outputs)
+    return DFA(
+        alphabet=tuple(symbols),
+        transitions=np.array(
+            [
+                [number[table.get(state, {}).get(symbol, sink)] for symbol in symbols]
+                for state in states
+            ],
+            dtype=np.int32,
+        ).reshape(len(states), len(symbols)),
+        outputs=tuple(labels),
+        initial=number[start],
+        names=tuple(str(state) for state in states),
+    )
+
+
+def from_machine(machine: Machine[Any], *, max_states: int) -> DFA:
+    """See `DFA.from_machine`: states are numbered in the order in which they are met."""
+    number = {machine.start(): 0}
+    transitions = []
+    for state in (queue := list(number)):
+        row = []
+        for symbol in machine.alphabet:
+            following = machine.step(state, symbol)
+            if following not in number:
+                number[following] = len(queue)
+                queue.append(following)
+            row.append(number[following])
+        transitions.append(row)
+        if len(queue) > max_states:
+            raise AutomatonError(
+                f"the machine has more than {max_states} states; raise max_states, "
+                "or it may have infinitely many"
+            )
+    return DFA(
+        alphabet=tuple(machine.alphabet),
+        transitions=np.array(transitions, dtype=np.int32),
+        outputs=tuple(machine.output(state) for state in queue),
+    )
+
+
+def _labels(
+    states: list[Any],
+    accept: Collection[Hashable] | None,
+    outputs: Mapping[Any, Label] | None,
+    added: str | None,
+) -> list[Label]:
+    if outputs is None:
+        return [state in (accept or ()) for state in states]
+    given = dict(outputs)
+    if added is not None and added not in given and set(given.values()) <= {True, False}:
+        given[added] = False
+    missing = [state for state in states if state not in given]
+    if missing:
+        hint = "; the table is partial, so its sink needs a label too" if added in missing else ""
+        raise AutomatonError(f"outputs has no label for state {show(missing)}; add it{hint}")
+    return [given[state] for state in states]
+
+
+def _check_states(
+    table: Mapping[Any, Mapping[Any, Any]],
+    start: Hashable,
+    number: Mapping[Any, int],
+    marked: Collection[Hashable] | None,
+) -> None:
+    rows = f"the table has rows for {show(table)}; add a row or mend the name"
+    if start not in number:
+        raise AutomatonError(f"start is {start!r}, but {rows}")
+    for state in marked or ():
+        if state not in number:
+            raise AutomatonError(f"{state!r} is given an output, but {rows}")
+    for state, moves in table.items():
+        for symbol, target in moves.items():
+            if target not in number:
+                raise AutomatonError(f"{state!r} goes to {target!r} on {symbol!r}, but {rows}")

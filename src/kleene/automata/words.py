@@ -1,0 +1,90 @@
+"""Words and alphabets: symbols to columns and back, with errors that name the stranger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from kleene.errors import AlphabetError, AutomatonError
+from kleene.machine import Symbol, Word
+
+_SHOWN = 12
+
+
+def show(symbols: Iterable[object]) -> str:
+    """Symbols as an error message lists them: all when few, the first dozen when many."""
+    listed = list(symbols)
+    text = ", ".join(repr(symbol) for symbol in listed[:_SHOWN])
+    return f"{text}, ... ({len(listed)} in all)" if len(listed) > _SHOWN else text
+
+
+def spelled_by_characters(alphabet: Iterable[Symbol]) -> bool:
+    """Whether every symbol is one character, so that a word can be a plain string."""
+    return all(isinstance(symbol, str) and len(symbol) == 1 for symbol in alphabet)
+
+
+def spell(symbols: Sequence[Symbol], alphabet: Iterable[Symbol]) -> Word:
+    """A word as a user writes it: a string over one-character symbols, else a tuple."""
+    if spelled_by_characters(alphabet):
+        return "".join(str(symbol) for symbol in symbols)
+    return tuple(symbols)
+
+
+def unknown_symbol(
+    symbol: object, alphabet: Iterable[Symbol], word: object = None
+) -> AlphabetError:
+    """The error for a symbol that an alphabet does not have, ready to raise."""
+    message = f"symbol {symbol!r} is not in the alphabet {{{show(alphabet)}}}"
+    if isinstance(word, str) and not spelled_by_characters(alphabet):
+        message += "; symbols here are not single characters: pass a list of symbols, not a string"
+    else:
+        message += "; use its symbols only"
+    return AlphabetError(message)
+
+
+def encode(word: Iterable[Symbol], columns: Mapping[Symbol, int]) -> list[int]:
+    """The column of every symbol of a word."""
+    symbols = word if isinstance(word, str) else list(word)
+    try:
+        return [columns[symbol] for symbol in symbols]
+    except (KeyError, TypeError):  # TypeError: a symbol that cannot be hashed is in no alphabet
+        stranger = next(symbol for symbol in symbols if not _known(symbol, columns))
+        raise unknown_symbol(stranger, columns, word) from None
+
+
+def _known(symbol: object, columns: Mapping[Symbol, int]) -> bool:
+    try:
+        return symbol in columns
+    except TypeError:
+        return False
+
+
+def check_alphabet(alphabet: Sequence[Symbol]) -> None:
+    """Raise unless the symbols are hashable, all different, and at least one."""
+    if not alphabet:
+        raise AutomatonError("the alphabet is empty; give at least one symbol")
+    seen: set[Symbol] = set()
+    for symbol in alphabet:
+        try:
+            twice = symbol in seen
+        except TypeError:
+            message = f"symbol {symbol!r} is not hashable; use strings, numbers or tuples"
+            raise AutomatonError(message) from None
+        if twice:
+            raise AutomatonError(f"symbol {symbol!r} is in the alphabet twice; list each one once")
+        seen.add(symbol)
+
+
+def check_same_alphabet(one: Sequence[Symbol], other: Sequence[Symbol]) -> None:
+    """Raise unless both have the same symbols, in whatever order."""
+    only_one = [symbol for symbol in one if symbol not in set(other)]
+    only_other = [symbol for symbol in other if symbol not in set(one)]
+    if only_one or only_other:
+        parts = []
+        if only_one:
+            parts.append(f"only the first has {show(only_one)}")
+        if only_other:
+            parts.append(f"only the second has {show(only_other)}")
+        message = (
+            f"the alphabets differ: {'; '.join(parts)}; compare machines over the same symbols"
+        )
+        raise AlphabetError(message)

@@ -1,0 +1,22 @@
+"""From words to arrays: alphabets, batches, files, and languages to sample from."""
+
+from kleene.data.alphabet import END, PAD, START, UNKNOWN, Alphabet
+from kleene.data.batch import Batch, batches, make_batch
+from kleene.data.files import Data, Example, read_data, read_examples
+from kleene.data.language import Language
+
+__all__ = [
+    "END",
+    "PAD",
+    "START",
+    "UNKNOWN",
+    "Alphabet",
+    "Batch",
+    "Data",
+    "Example",
+    "Language",
+    "batches",
+    "make_batch",
+    "read_data",
+    "read_examples",
+]

@@ -1,0 +1,214 @@
+"""Symbols and their numbers: any hashable symbol, with the four special ids kept apart."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, repeat
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kleene.errors import AlphabetError
+from kleene.machine import Symbol, Word
+
+Ids: TypeAlias = NDArray[np.int64]
+
+PAD, UNKNOWN, START, END = range(4)
+SPECIALS = ("<pad>", "<unknown>", "<start>", "<end>")
+FORMAT = "kleene.alphabet/1"
+
+
+@dataclass(frozen=True)
+class Alphabet:
+    """The symbols of a language or a corpus, each with an id; ids 0 to 3 belong to no symbol.
+
+    >>> alphabet = Alphabet("ab")
+    >>> alphabet.encode("abba!").tolist()
+    [4, 5, 5, 4, 1]
+    >>> alphabet.decode([4, 5, 1])
+    ('a', 'b', '<unknown>')
+    """
+
+    symbols: tuple[Symbol, ...]
+
+    def __init__(self, symbols: Iterable[Symbol]) -> None:
+        plain = tuple(map(_plain, symbols))
+        seen: set[Symbol] = set()
+        for symbol in plain:
+            _require_hashable(symbol)
+            if symbol in seen:
+                raise AlphabetError(f"symbol {symbol!r} comes twice; list every symbol once")
+            seen.add(symbol)
+        object.__setattr__(self, "symbols", plain)
+
+    @classmethod
+    def from_words(
+        cls, words: Iterable[Word], max_size: int | None = None, min_count: int = 1
+    ) -> Alphabet:
+        """The symbols of some words, sorted; the most frequent first when a bound is given.
+
+        Symbols that cannot be sorted (of several types) keep the order of their first occurrence.
+        """
+        counts = _counts(words)
+        symbols = _sorted(counts)
+        if max_size is not None or min_count > 1:
+            frequent = [symbol for symbol in symbols if counts[symbol] >= min_count]
+            symbols = sorted(frequent, key=lambda symbol: -counts[symbol])[:max_size]
+        return cls(symbols)
+
+    def __len__(self) -> int:
+        """The number of ids, the special ones included: the rows of an embedding table."""
+        return len(SPECIALS) + len(self.symbols)
+
+    def __contains__(self, symbol: Symbol) -> bool:
+        return symbol in self._ids
+
+    def encode(self, word: Word) -> Ids:
+        """The ids of a word, `UNKNOWN` for symbols that are not in the alphabet."""
+        return self.encode_many([word])[0]
+
+    def encode_many(self, words: Sequence[Word]) -> list[Ids]:
+        """The ids of many words at once; strings are looked up as a whole, not by character."""
+        if all(isinstance(word, str) for word in words):
+            # Surrogates pass, so that any Python string has ids.
+            codes = np.frombuffer("".join(words).encode("utf-32-le", "surrogatepass"), "<u4")  # type: ignore[arg-type]
+            flat = self._by_code_point[np.minimum(codes, len(self._by_code_point) - 1)]
+        else:
+            words = [_as_sequence(word) for word in words]
+            flat = self._lookup(words)
+        ends = np.cumsum([len(word) for word in words], dtype=np.int64).tolist()
+        return [flat[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+
+    def decode(self, ids: Iterable[int]) -> tuple[Symbol, ...]:
+        """The symbols of some ids; special ids show as `<pad>`, `<unknown>`, `<start>`, `<end>`."""
+        names = (*SPECIALS, *self.symbols)
+        numbers = [int(i) for i in ids]
+        if not all(0 <= i < len(names) for i in numbers):
+            raise AlphabetError(
+                f"ids run from 0 to {len(names) - 1} here, not all of {numbers!r:.60}"
+            )
+        return tuple(names[i] for i in numbers)
+
+    def unknown(self, word: Word) -> list[Symbol]:
+        """The symbols of a word that are not in the alphabet, in order, repeats included."""
+        unknown = self.encode(word) == UNKNOWN
+        return [_plain(symbol) for symbol, new in zip(word, unknown, strict=True) if new]
+
+    def to_json(self) -> str:
+        """A JSON text from which `from_json` builds an equal alphabet; tuples become lists."""
+        listed = [_to_json(symbol) for symbol in self.symbols]
+        return json.dumps({"format": FORMAT, "symbols": listed}, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Alphabet:
+        """The alphabet that `to_json` wrote."""
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise AlphabetError(f"the alphabet is no JSON ({error}); save it again") from None
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            came = content.get("format") if isinstance(content, dict) else content
+            raise AlphabetError(f"expected the format {FORMAT!r}, got {came!r:.60}; save it again")
+        if not isinstance(content.get("symbols"), list):
+            raise AlphabetError("the alphabet has no list of symbols; save it again")
+        return cls(map(from_json_symbol, content["symbols"]))
+
+    @cached_property
+    def _ids(self) -> dict[Symbol, int]:
+        return {symbol: i for i, symbol in enumerate(self.symbols, start=len(SPECIALS))}
+
+    @cached_property
+    def _by_code_point(self) -> Ids:
+        """The id of each character; the last entry stands for all code points beyond."""
+        single = {ord(s): i for s, i in self._ids.items() if isinstance(s, str) and len(s) == 1}
+        table = np.full(max(single, default=-1) + 2, UNKNOWN, dtype=np.int64)
+        table[list(single)] = list(single.values())
+        return table
+
+    def _lookup(self, words: Sequence[Word]) -> Ids:
+        symbols = chain.from_iterable(words)
+        try:
+            return np.fromiter(map(self._ids.get, symbols, repeat(UNKNOWN)), dtype=np.int64)
+        except TypeError:
+            for symbol in chain.from_iterable(words):
+                _require_hashable(symbol)
+            raise
+
+
+def from_json_symbol(symbol: Any) -> Symbol:
+    """A JSON value as a hashable symbol: lists become tuples; objects have no such form."""
+    if isinstance(symbol, list):
+        return tuple(map(from_json_symbol, symbol))
+    if isinstance(symbol, dict):
+        raise AlphabetError("a JSON object cannot be a symbol; use a string, number or list")
+    if symbol != symbol:
+        raise AlphabetError("NaN cannot be a symbol, since it differs from itself; use a string")
+    return symbol  # type: ignore[no-any-return]
+
+
+def _to_json(symbol: Symbol) -> Any:
+    if isinstance(symbol, tuple):
+        return [_to_json(part) for part in symbol]
+    finite = not isinstance(symbol, float) or abs(symbol) < float("inf")
+    if finite and (symbol is None or isinstance(symbol, str | int | float)):
+        return symbol
+    kind = type(symbol).__name__
+    needed = "a string, finite number, boolean, None or a tuple of these"
+    raise AlphabetError(f"cannot save the symbol {symbol!r:.60} of type {kind}; use {needed}")
+
+
+def _plain(symbol: Symbol) -> Symbol:
+    return symbol.item() if isinstance(symbol, np.generic) else symbol
+
+
+def _as_sequence(word: Any) -> Word:
+    """A word that knows its length and hands out plain Python symbols."""
+    if isinstance(word, np.ndarray):
+        word = word.tolist()
+    try:
+        len(word)
+    except TypeError:
+        try:
+            return tuple(word)
+        except TypeError:
+            kind = type(word).__name__
+            needed = "a string or a sequence of symbols"
+            raise AlphabetError(
+                f"a word of type {kind} came, {word!r:.60}; give {needed}"
+            ) from None
+    return word  # type: ignore[no-any-return]
+
+
+def _require_hashable(symbol: object) -> None:
+    try:
+        hash(symbol)
+    except TypeError:
+        kind = type(symbol).__name__
+        message = f"the symbol {symbol!r:.60} of type {kind} is not hashable; use a tuple or string"
+        raise AlphabetError(message) from None
+
+
+def _counts(words: Iterable[Word]) -> Counter[Symbol]:
+    counts: Counter[Symbol] = Counter()
+    for word in words:
+        sequence = _as_sequence(word)
+        try:
+            counts.update(sequence)
+        except TypeError:
+            for symbol in sequence:
+                _require_hashable(symbol)
+            raise
+    return counts
+
+
+def _sorted(symbols: Iterable[Symbol]) -> list[Symbol]:
+    listed = list(symbols)
+    try:
+        return sorted(listed) if len({type(symbol) for symbol in listed}) == 1 else listed  # type: ignore[type-var]
+    except TypeError:
+        return listed

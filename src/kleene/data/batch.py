@@ -1,0 +1,85 @@
+"""Words as arrays, side by side in time and without padding, the way a recurrence reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kleene.errors import DataError, SettingError
+
+Ints: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """Some words in packed layout: longest first, all first symbols, then all second ones, ...
+
+    The symbols of time t are `tokens[batch_sizes[:t].sum():][:batch_sizes[t]]`, one for each of the
+    first `batch_sizes[t]` rows; that is the layout of `torch.nn.utils.rnn.PackedSequence`. Empty
+    words are the last rows and have no token.
+    """
+
+    tokens: Ints  # (total,)
+    batch_sizes: Ints  # (longest,)
+    lengths: Ints  # (batch,), descending
+    order: Ints  # (batch,), the index of each row in the list the batch was made from
+    labels: Ints | None = None  # (batch,)
+
+    def __len__(self) -> int:
+        """The number of words."""
+        return len(self.lengths)
+
+
+def make_batch(
+    encoded: Sequence[Ints], labels: ArrayLike | None = None, order: ArrayLike | None = None
+) -> Batch:
+    """Pack the words `encoded[i]`, with their `labels[i]`, for every i in `order` (default: all).
+
+    >>> batch = make_batch([np.array([4]), np.array([5, 6, 7]), np.array([8, 9])])
+    >>> batch.tokens.tolist(), batch.batch_sizes.tolist(), batch.order.tolist()
+    ([5, 8, 4, 6, 9, 7], [3, 2, 1], [1, 2, 0])
+    """
+    if labels is not None and len(np.asarray(labels)) != len(encoded):
+        message = f"{len(np.asarray(labels))} labels came for {len(encoded)} words; give one a word"
+        raise DataError(message)
+    chosen = np.arange(len(encoded)) if order is None else np.asarray(order, dtype=np.int64)
+    lengths = np.fromiter((len(encoded[i]) for i in chosen), np.int64, len(chosen))
+    longest_first = np.argsort(-lengths, kind="stable")
+    chosen, lengths = chosen[longest_first], lengths[longest_first]
+
+    steps = np.arange(lengths[0] if len(lengths) else 0)
+    batch_sizes = len(lengths) - np.searchsorted(lengths[::-1], steps, side="right")
+    time = np.repeat(steps, batch_sizes)
+    row = np.arange(len(time)) - np.repeat(np.cumsum(batch_sizes) - batch_sizes, batch_sizes)
+    first = np.cumsum(lengths) - lengths
+    flat = np.concatenate([np.zeros(0, np.int64), *(encoded[i] for i in chosen)])
+
+    return Batch(
+        tokens=flat[first[row] + time].astype(np.int64, copy=False),
+        batch_sizes=batch_sizes.astype(np.int64, copy=False),
+        lengths=lengths,
+        order=chosen,
+        labels=None if labels is None else np.asarray(labels, dtype=np.int64)[chosen],
+    )
+
+
+def batches(lengths: ArrayLike, batch_size: int, *, seed: int, shuffle: bool = True) -> list[Ints]:
+    """Split words into batches of near lengths: for each batch the indices of its words.
+
+    Words of equal length are dealt out at random, the batches come in random order, and all of
+    them are of nearly equal size. Without `shuffle`, the shortest words come first.
+    """
+    lengths = np.asarray(lengths, dtype=np.int64)
+    if batch_size < 1:
+        raise SettingError(f"the batch size is {batch_size}; choose one of at least 1")
+    if not len(lengths):
+        return []
+    random = np.random.default_rng(seed)
+    dealt = random.permutation(len(lengths)) if shuffle else np.arange(len(lengths))
+    by_length = dealt[np.argsort(lengths[dealt], kind="stable")]
+    split = np.array_split(by_length, -(-len(lengths) // batch_size))
+    return [split[i] for i in random.permutation(len(split))] if shuffle else split

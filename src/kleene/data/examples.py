@@ -1,0 +1,78 @@
+"""Words and labels as numbers, ready to be cut into batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from kleene.data.batch import Batch, Ints, batches, make_batch
+from kleene.errors import DataError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Examples:
+    """Encoded words, the class of each, and the key by which a curriculum goes."""
+
+    words: Sequence[Ints]
+    labels: Ints
+    keys: Ints | None = None
+    """How hard each word is; its length where nothing is given."""
+
+    def __post_init__(self) -> None:
+        if len(self.words) != len(self.labels):
+            raise DataError(
+                f"{len(self.words)} words and {len(self.labels)} labels came; pair them"
+            )
+
+    def __len__(self) -> int:
+        """How many words there are."""
+        return len(self.words)
+
+    @cached_property
+    def lengths(self) -> Ints:
+        """The length of each word."""
+        return np.array([len(word) for word in self.words], dtype=np.int64)
+
+    @property
+    def difficulty(self) -> Ints:
+        """The key of each word."""
+        return self.lengths if self.keys is None else self.keys
+
+    def batches(self, size: int, *, seed: int, limit: float | None = None) -> Iterator[Batch]:
+        """Shuffled batches of words of near lengths, of difficulty up to `limit`."""
+        for order in self.plan(size, seed=seed, limit=limit):
+            yield self.batch(order)
+
+    def plan(self, size: int, *, seed: int, limit: float | None = None) -> list[Ints]:
+        """Which words go into which batch; the same for the same seed."""
+        chosen = np.arange(len(self))
+        if limit is not None:
+            chosen = chosen[self.difficulty <= limit]
+        return [chosen[part] for part in batches(self.lengths[chosen], size, seed=seed)]
+
+    def batch(self, order: Ints) -> Batch:
+        """The words of the given indices, packed."""
+        return make_batch(self.words, self.labels, order=order)
+
+    def in_order(self, size: int) -> Iterator[Batch]:
+        """All words once, shortest first: for evaluation."""
+        for order in batches(self.lengths, size, seed=0, shuffle=False):
+            yield self.batch(order)
+
+    def select(self, indices: Ints) -> Examples:
+        """The examples of the given indices."""
+        keys = None if self.keys is None else self.keys[indices]
+        words = [self.words[i] for i in indices]
+        return Examples(words=words, labels=self.labels[indices], keys=keys)
+
+    def split(self, share: float, seed: int) -> tuple[Examples, Examples]:
+        """Two parts, the second with about `share` of each class, drawn at random."""
+        random = np.random.default_rng(seed)
+        held = np.zeros(len(self), dtype=bool)
+        for label in np.unique(self.labels):
+            members = random.permutation(np.flatnonzero(self.labels == label))
+            held[members[: round(share * len(members))]] = True
+        return self.select(np.flatnonzero(~held)), self.select(np.flatnonzero(held))

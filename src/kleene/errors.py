@@ -1,0 +1,43 @@
+"""Every error a user can cause, in one place; each docstring names the cure."""
+
+from __future__ import annotations
+
+
+class KleeneError(Exception):
+    """Base of all errors raised on purpose.
+
+    A message says what came, what was needed and what to do. The command line prints it as one
+    line and exits with status 2.
+    """
+
+
+class DataError(KleeneError):
+    """A data file, word or label could not be read: mend the line that the message names."""
+
+
+class AlphabetError(KleeneError):
+    """A symbol is not in the alphabet, or two alphabets do not fit: use the symbols listed."""
+
+
+class AutomatonError(KleeneError):
+    """A table, a JSON file or a literal does not describe an automaton: mend the entry named."""
+
+
+class ModelError(KleeneError):
+    """A model folder is missing, truncated, of another version or tampered with: train again."""
+
+
+class SettingError(KleeneError):
+    """A parameter has a value that makes no sense: choose one of those the message lists."""
+
+
+class TrainingError(KleeneError):
+    """Training cannot go on: lower the learning rate, or look at the data the message names."""
+
+
+class NotFittedError(KleeneError, ValueError, AttributeError):
+    """The model has not been trained yet: call `fit` first, or `load` a trained one."""
+
+
+class ReadingError(KleeneError):
+    """A network cannot be read in the way asked for: use the method the message names."""

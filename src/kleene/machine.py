@@ -1,0 +1,44 @@
+"""The keystone: whatever starts, steps on symbols and shows an output is a machine.
+
+A DFA, a language and a memory-less network in hard mode all are one, so that comparing any two of
+them is a single call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Protocol, TypeAlias, TypeVar
+
+Symbol: TypeAlias = Hashable
+Label: TypeAlias = Hashable
+Word: TypeAlias = Sequence[Symbol]
+State = TypeVar("State", bound=Hashable)
+
+
+class Machine(Protocol[State]):
+    """A deterministic machine with an output label per state."""
+
+    @property
+    def alphabet(self) -> tuple[Symbol, ...]:
+        """The symbols it reads."""
+        ...
+
+    def start(self) -> State:
+        """The state before the first symbol."""
+        ...
+
+    def step(self, state: State, symbol: Symbol) -> State:
+        """The state after reading one symbol."""
+        ...
+
+    def output(self, state: State) -> Label:
+        """The label of all words that end in this state."""
+        ...
+
+
+def run(machine: Machine[State], word: Iterable[Symbol]) -> Label:
+    """The output of a machine after a whole word."""
+    state = machine.start()
+    for symbol in word:
+        state = machine.step(state, symbol)
+    return machine.output(state)

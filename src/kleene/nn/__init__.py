@@ -1,0 +1,28 @@
+"""Recurrent networks with a finite set of states."""
+
+from kleene.nn.cells import GRU, LSTM, Cell, Elman
+from kleene.nn.regularized import SRGRU, SRLSTM, SRRNN, StateRegularized
+from kleene.nn.similarity import cosine, dot, euclidean
+from kleene.nn.trace import Trace
+from kleene.nn.transition import Gumbel, gumbel, gumbel_hard, mixture, sample, soft_argmax
+
+__all__ = [
+    "GRU",
+    "LSTM",
+    "SRGRU",
+    "SRLSTM",
+    "SRRNN",
+    "Cell",
+    "Elman",
+    "Gumbel",
+    "StateRegularized",
+    "Trace",
+    "cosine",
+    "dot",
+    "euclidean",
+    "gumbel",
+    "gumbel_hard",
+    "mixture",
+    "sample",
+    "soft_argmax",
+]

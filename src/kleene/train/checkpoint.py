@@ -1,0 +1,67 @@
+"""A training run on disk: one file, written whole or not at all, with no code in it.
+
+Tensors are kept by safetensors; where the run stands is JSON in the same file's header.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kleene.errors import ModelError
+from kleene.files import write_atomically
+
+FORMAT = "kleene.checkpoint/1"
+
+
+def save_checkpoint(path: Path, tensors: Mapping[str, Tensor], progress: Mapping[str, Any]) -> None:
+    """Write tensors and progress to a file, replacing an older one at once."""
+    from safetensors.torch import save
+
+    metadata = {"format": FORMAT, "progress": json.dumps(progress)}
+    whole = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
+    write_atomically(path, save(whole, metadata))
+
+
+def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read what `save_checkpoint` wrote."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if metadata.get("format") != FORMAT:
+            came = metadata.get("format")
+            raise ModelError(f"{path} has format {came!r}, needed is {FORMAT!r}; train anew")
+        progress = json.loads(metadata["progress"])
+    except (OSError, SafetensorError, KeyError, ValueError) as error:
+        raise ModelError(
+            f"{path} is not a whole checkpoint ({error}); delete it and train anew"
+        ) from None
+    return tensors, progress
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The optimiser's memory, flat."""
+    flat = {}
+    for index, values in optimizer.state_dict()["state"].items():
+        for key, value in values.items():
+            flat[f"optimizer.{index}.{key}"] = torch.as_tensor(value)
+    return flat
+
+
+def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
+    """Put back what `optimizer_tensors` took."""
+    state = optimizer.state_dict()
+    state["state"] = {}
+    for name, value in tensors.items():
+        if name.startswith("optimizer."):
+            _, index, key = name.split(".", 2)
+            state["state"].setdefault(int(index), {})[key] = value
+    optimizer.load_state_dict(state)

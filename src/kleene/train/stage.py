@@ -1,0 +1,78 @@
+"""What one stage of training does, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from kleene.data.batch import Ints
+from kleene.data.examples import Examples
+from kleene.errors import SettingError
+from kleene.nn.classifier import Classifier
+from kleene.train.history import Epoch
+
+Schedule = Callable[[int], float]
+"""A value for each epoch of a stage, counted from 0."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curriculum:
+    """Easy words first: the limit on their key grows whenever the network is good enough."""
+
+    start: float = 4
+    step: float = 2
+    threshold: float = 0.97
+    patience: int = 20
+    """Epochs after which the limit grows even if the network is not good enough."""
+
+    def first(self, keys: Ints, least: int) -> float:
+        """The lowest limit, at which there are at least `least` words."""
+        return float(max(self.start, np.sort(keys)[min(least, len(keys)) - 1]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """A stretch of training with one way of doing things."""
+
+    name: str = "train"
+    epochs: int = 100
+    regularized: bool = True
+    """Whether the stochastic component is on."""
+    optimizer: str = "adam"
+    learning_rate: float = 2e-3
+    momentum: float = 0.9
+    """Of RMSprop."""
+    weight_decay: float = 0.0
+    batch_size: int = 64
+    clip: float = 1.0
+    balanced: bool = False
+    """Whether rare classes count as much as frequent ones."""
+    curriculum: Curriculum | None = None
+    noise: Schedule | None = None
+    """Scale of the Gumbel noise by epoch; None leaves the network's own transition."""
+    temperature: Schedule | None = None
+    target: float | None = None
+    """Accuracy on all training words at which the stage ends."""
+    patience: int | None = None
+    """Epochs without improvement on the validation words after which the stage ends."""
+    until: Callable[[Sequence[Epoch]], bool] | None = None
+    """Whether the stage ends, given its epochs so far."""
+    prepare: Callable[[Classifier, Examples, int], None] | None = None
+    """What happens before the first epoch, given the network, the words and a seed."""
+
+
+def make_optimizer(stage: Stage, network: Classifier) -> torch.optim.Optimizer:
+    """The optimiser of a stage over all weights that learn."""
+    weights = [weight for weight in network.parameters() if weight.requires_grad]
+    rate, decay = stage.learning_rate, stage.weight_decay
+    if stage.optimizer == "adam":
+        return torch.optim.Adam(weights, lr=rate, weight_decay=decay)
+    if stage.optimizer == "adadelta":
+        return torch.optim.Adadelta(weights, lr=rate, weight_decay=decay)
+    if stage.optimizer == "rmsprop":
+        return torch.optim.RMSprop(weights, lr=rate, momentum=stage.momentum, weight_decay=decay)
+    came = stage.optimizer
+    raise SettingError(f"optimizer={came!r} came, choose one of adam, adadelta, rmsprop")
