@@ -140,7 +140,7 @@ def test_near_misses_are_a_share_of_the_non_members() -> None:
 
 def test_long_words_are_reached() -> None:
     for number in range(1, 8):
-        words, labels = languages.tomita(number).sample(50, lengths=[1500], seed=0)
+        words, labels = languages.tomita(number).sample(50, lengths=[1200], seed=0)
         assert sum(labels) == 25
         assert labels == [languages.tomita(number).contains(word) for word in words]
 

@@ -7,6 +7,7 @@ NumPy takes all words one symbol further at a time; for much work a Numba kernel
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,8 +24,7 @@ Array = npt.NDArray[Any]
 
 _LARGEST = 4_000_000  # entries of a table by character; wider alphabets are translated instead
 _STEP, _SYMBOL = 4e-6, 5e-9  # seconds that NumPy takes per step of a batch, and per symbol in it
-_CHUNK = 2**17  # symbols taken at once, so that they stay in the cache
-_NONE = np.empty(0, dtype=np.uint32)
+_NUMPY_CHUNK, _KERNEL_CHUNK = 2**23, 2**17  # symbols read at once; the kernel's stay in cache
 _PATIENCE = 0.5  # seconds of NumPy work after which loading the kernel has paid for itself
 
 
@@ -57,9 +57,11 @@ class Matcher:
         listed: list[Any] = words if isinstance(words, list) else list(words)
         if self._by_character is None:
             return self._read_symbols(listed)
-        size = 1 + _CHUNK // (1 + max((len(word) for word in listed[:100]), default=0))
-        chunks = [listed[i : i + size] for i in range(0, len(listed), size)]
-        return np.concatenate([_NONE, *map(self._read_text, chunks)])
+        chunk = _NUMPY_CHUNK if self._kernel is None else _KERNEL_CHUNK
+        size = 1 + chunk // (1 + max((len(word) for word in listed[:100]), default=0))
+        chunks = (listed[i : i + size] for i in range(0, len(listed), size))
+        states = [self._read_text(words, self._by_character) for words in chunks]
+        return np.concatenate(states) if states else np.empty(0, dtype=np.uint32)
 
     def encoded(self, codes: Array, lengths: Array) -> Array:
         """The labels of words given as columns of the alphabet, one after the other in `codes`."""
@@ -82,33 +84,39 @@ class Matcher:
         codes = np.fromiter(flat, dtype=np.uint32, count=int(lengths.sum()))
         return self._run(self._by_code, codes, lengths)
 
-    def _read_text(self, words: list[Any]) -> Array:
-        """Strings: characters are columns as they are, and strangers lead to the trap."""
-        table = self._by_character
+    def _read_text(self, words: list[Any], table: _Table) -> Array:
+        """Strings: characters are columns as they are, and strangers lead to the trap.
+
+        Joined with a character that no word can contain, so that its places tell the lengths.
+        """
+        separator = table.highest + 1
         try:
-            text = "".join(words)
+            text = chr(separator).join(words)
         except TypeError:
-            table = None
-        if table is None:  # these words are lists of symbols
-            return self._read_symbols(words)
+            return self._read_symbols(words)  # lists of symbols after all
         codes = _code_points(text)
-        lengths = np.fromiter(map(len, words), dtype=np.int64, count=len(words))
-        inside = not text or (codes.min() >= table.lowest and codes.max() <= table.highest)
-        states = self._run(table, codes, lengths) if inside else None
-        if states is None or (states == self.dfa.num_states).any():
-            stranger = next(symbol for symbol in text if symbol not in self.dfa.columns)
+        ends = np.flatnonzero(codes == separator)
+        lowest, highest = codes.min(initial=separator), codes.max(initial=0)
+        known = lowest >= table.lowest and highest <= separator and len(ends) == len(words) - 1
+        if known:
+            lengths = np.diff(ends, prepend=-1, append=len(codes)) - 1
+            states = self._run(table, codes, lengths, gap=1)
+            known = not (states == self.dfa.num_states).any()
+        if not known:
+            stranger = next(s for word in words for s in word if s not in self.dfa.columns)
             raise unknown_symbol(stranger, self.dfa.alphabet)
         return states
 
-    def _run(self, table: _Table, codes: Array, lengths: Array) -> Array:
+    def _run(self, table: _Table, codes: Array, lengths: Array, gap: int = 0) -> Array:
         if self._kernel is None:
             self._spent += _STEP * int(lengths.max(initial=0)) + _SYMBOL * codes.size
             if self._spent > _PATIENCE:
                 self._kernel = _load_kernel()
         if self._kernel is None:
-            return _run_numpy(table, codes, lengths)
+            return _run_numpy(table, codes, lengths, gap)
         final = np.empty(len(lengths), dtype=np.uint32)
-        self._kernel(table.flat, codes, lengths.view(np.uint64), table.initial, table.width, final)
+        unsigned = lengths.view(np.uint64)
+        self._kernel(table.flat, codes, unsigned, gap, table.initial, table.width, final)
         return final
 
 
@@ -143,17 +151,17 @@ def _character_table(dfa: DFA) -> _Table | None:
     points = np.array([ord(str(symbol)) for symbol in dfa.alphabet])
     lowest, width = int(points.min()), int(np.ptp(points)) + 1
     trap = dfa.num_states
-    if width * (trap + 1) > _LARGEST:
+    if width * (trap + 1) > _LARGEST or points.max() == sys.maxunicode:
         return None
     transitions = np.full((trap + 1, width), trap)
     transitions[:trap, points - lowest] = dfa.transitions
     return _table(transitions, dfa.initial, lowest)
 
 
-def _run_numpy(table: _Table, codes: Array, lengths: Array) -> Array:
+def _run_numpy(table: _Table, codes: Array, lengths: Array, gap: int) -> Array:
     """All words that last, longest first, one symbol further at a time."""
     order = np.argsort(-lengths, kind="stable")
-    begins = (np.cumsum(lengths) - lengths)[order]
+    begins = (np.cumsum(lengths + gap) - lengths - gap)[order]
     lasting = np.searchsorted(-lengths[order], -np.arange(int(lengths.max(initial=0))))
     final = np.full(len(lengths), table.initial, dtype=np.uint32)
     for time, count in enumerate(lasting.tolist()):

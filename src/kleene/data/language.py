@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,9 +27,9 @@ class Language:
 
     name: str
     alphabet: tuple[Symbol, ...]
-    contains: Callable[[Word], bool]
+    contains: Callable[[Word], bool] = field(repr=False)
     dfa: DFA | None = None
-    sampler: Sampler | None = None
+    sampler: Sampler | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.sampler is None:
@@ -44,7 +44,7 @@ class Language:
         self,
         n: int,
         lengths: Iterable[int] = range(16),
-        seed: int = 0,
+        seed: int | Sequence[int] = 0,
         balance: float = 0.5,
         **options: Any,
     ) -> tuple[list[Word], list[bool]]:

@@ -63,7 +63,7 @@ def parentheses_set(size: str = "large", *, seed: int = 0, count_only: bool = Fa
     train: list[tuple[Word, bool]] = []
     for stage, (depth, longest) in enumerate(TRAIN_LENGTH.items()):
         members, others = (_part(total, stage, len(TRAIN_LENGTH)) for total in train_size)
-        train += _draw(language, members, others, range(longest + 1), seed + stage, depth=[depth])
+        train += _draw(language, members, others, range(longest + 1), [seed, stage], depth=[depth])
     seen = {word for word, _ in train}
     held_out = {
         "validation": (*validation_size, VALIDATION_DEPTH, VALIDATION_LENGTH),
@@ -76,7 +76,7 @@ def parentheses_set(size: str = "large", *, seed: int = 0, count_only: bool = Fa
                 members,
                 others,
                 range(longest + 1),
-                seed + len(TRAIN_LENGTH) + number,
+                [seed, len(TRAIN_LENGTH) + number],
                 depth=depths,
                 avoid=seen,
             )
@@ -97,12 +97,12 @@ def palindrome_set(
     """
     train_size, validation_size = _sizes(size)
     language, lengths = palindromes(), sorted(train_lengths)
-    train = _draw(language, *train_size, lengths, seed)
+    train = _draw(language, *train_size, lengths, [seed, 0])
     seen = {word for word, _ in train}
-    validation = _draw(language, *validation_size, lengths, seed + 1, avoid=seen)
+    validation = _draw(language, *validation_size, lengths, [seed, 1], avoid=seen)
     tests = {
         f"l <= {longest}": _split(
-            _draw(language, 500, 500, range(2, longest + 1), seed + 2 + number, avoid=seen)
+            _draw(language, 500, 500, range(2, longest + 1), [seed, 2 + number], avoid=seen)
         )
         for number, longest in enumerate(PALINDROME_TESTS)
     }
@@ -127,7 +127,7 @@ def _draw(
     members: int,
     others: int,
     lengths: Iterable[int],
-    seed: int,
+    seed: Sequence[int],
     **options: object,
 ) -> list[tuple[Word, bool]]:
     n = members + others

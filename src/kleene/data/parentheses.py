@@ -49,6 +49,7 @@ class ParenthesesSampler:
             raise SettingError(f"equal_count is {equal_count}; choose a share from 0 to 1")
         self.letters = letters
         self.equal_count = equal_count
+        self._code_points = np.array([ord(symbol) for symbol in f"(){letters or '-'}"], dtype="<u4")
 
     def __call__(
         self,
@@ -99,8 +100,9 @@ class ParenthesesSampler:
             yield from words
 
     def _spell(self, random: np.random.Generator, pattern: np.ndarray) -> str:
-        letters = random.integers(len(self.letters) or 1, size=len(pattern)) + 2
-        return "".join(f"(){self.letters}"[i] for i in np.where(pattern < 2, pattern, letters))
+        letters = random.integers(2, len(self._code_points), size=len(pattern))
+        numbers = np.where(pattern < 2, pattern, letters)
+        return self._code_points[numbers].tobytes().decode("utf-32-le")
 
 
 @cache

@@ -68,10 +68,13 @@ class Paths:
         return words
 
     def _log_counts(self, length: int) -> Floats:
-        rows = list(self._logs)
-        while len(rows) <= length:
-            rows.append(np.logaddexp.reduce(rows[-1][self.transitions], axis=1))
-        if len(rows) > len(self._logs):
+        """log N by length and state, at least up to `length`."""
+        if len(self._logs) <= length:
+            rows = list(self._logs)
+            while (
+                len(rows) <= 2 * length
+            ):  # twice as far as asked, since longer lengths will follow
+                rows.append(np.logaddexp.reduce(rows[-1][self.transitions], axis=1))
             self._logs = np.stack(rows)
         return self._logs
 

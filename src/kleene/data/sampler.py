@@ -51,8 +51,8 @@ class PathSampler:
         if not label:
             rich = [i for i, word in enumerate(words) if shares[len(word)] < counts[len(word)]]
             wanted = min(round(near * n), len(rich))
-            places = random.permutation(rich)[:wanted]
-            kept = {word for i, word in enumerate(words) if i not in set(places.tolist())}
+            places = random.permutation(rich)[:wanted].tolist()
+            kept = set(words).difference(words[place] for place in places)
             edited = self._near(random, wanted, set(lengths), kept)
             for place, word in zip(places, edited, strict=False):
                 words[place] = word

@@ -164,7 +164,18 @@ def larger(typing: Any, a: Any, b: Any) -> Any:
     """The larger of two, lane by lane."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.select(builder.fcmp_ordered(">", *args), *args)
+        return builder.select(builder.fcmp_unordered(">", *args), *args)
+
+    return lanes(lanes, lanes), generate
+
+
+@intrinsic
+def where_positive(typing: Any, condition: Any, value: Any) -> Any:
+    """The value where the condition is above 0, elsewhere 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        above = builder.fcmp_ordered(">", args[0], _constant(0.0))
+        return builder.select(above, args[1], _constant(0.0))
 
     return lanes(lanes, lanes), generate
 
@@ -180,7 +191,7 @@ def exp(typing: Any, x: Any) -> Any:
         (x,) = args
         for bound, kept in ((-87.0, ">"), (88.0, "<")):
             limit = _constant(bound)
-            x = builder.select(builder.fcmp_ordered(kept, x, limit), x, limit)
+            x = builder.select(builder.fcmp_unordered(kept, x, limit), x, limit)  # not-a-number stays
         magic = _constant(12582912.0)  # 1.5 * 2^23: adding it rounds to an integer
         shifted = fma(x, _constant(1.4426950408889634), magic)
         n = builder.fsub(shifted, magic)
@@ -230,14 +241,29 @@ def tanh_near(typing: Any, x: Any, far: Any) -> Any:
     return lanes(lanes, lanes), generate
 
 
-@njit(inline="always")
+@njit(forceinline=True)
+def get(array: Any, index: Any, count: Any) -> Any:
+    """Up to eight floats, 0 in the lanes beyond."""
+    return load(array, index) if count >= 8 else load_part(array, index, count, 0.0)
+
+
+@njit(forceinline=True)
+def put(array: Any, index: Any, count: Any, value: Any) -> None:
+    """Write up to eight floats."""
+    if count >= 8:
+        store(array, index, value)
+    else:
+        store_part(array, index, count, value)
+
+
+@njit(forceinline=True)
 def sigmoid(x: Any) -> Any:
     """1 / (1 + e^-x)."""
     one = full(1.0)
     return one / (one + exp(full(0.0) - x))
 
 
-@njit(inline="always")
+@njit(forceinline=True)
 def tanh(x: Any) -> Any:
     """1 - 2 / (1 + e^2x), and a fraction near 0 where that would cancel."""
     one = full(1.0)

@@ -1,0 +1,145 @@
+"""Matching speed against automata-lib and `re`, on the same words in the same run.
+
+    python benchmarks/matcher.py
+
+All contestants must give the same answers. Times are process CPU seconds, medians over interleaved
+rounds; results are ratios, written to benchmarks/results/matcher.json. Automata-lib reads a sample
+of the words only, because it would take minutes over all of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import random
+import re
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from kleene.automata import DFA, Matcher, difference
+from kleene.files import write_atomically
+
+RESULTS = Path(__file__).parent / "results" / "matcher.json"
+ROUNDS = 9
+SAMPLE = 200_000  # symbols for automata-lib
+
+NO_000 = DFA.from_table(  # Tomita 4: no three zeros in a row
+    {"0": {"0": "1", "1": "0"}, "1": {"0": "2", "1": "0"}, "2": {"1": "0"}},
+    start="0",
+    accept={"0", "1", "2"},
+)
+
+
+def sample_words(count: int, lengths: range, seed: int) -> list[str]:
+    """Words without 000, half of which end in 000, so that no contestant can stop early."""
+    rng = random.Random(seed)
+    words = []
+    for i in range(count):
+        blocks: list[str] = []
+        length = rng.choice(lengths)
+        while sum(map(len, blocks)) < length:
+            blocks.append(rng.choice(("1", "01", "001")))
+        words.append("".join(blocks)[:length].rstrip("0") + ("000" if i % 2 else ""))
+    return words
+
+
+def measure(contestants: dict[str, Callable[[], object]]) -> dict[str, float]:
+    times: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(ROUNDS + 1):
+        for name, run in contestants.items():
+            begin = time.process_time()
+            run()
+            times[name].append(time.process_time() - begin)
+    return {name: statistics.median(values[1:]) for name, values in times.items()}  # 1st: warm up
+
+
+def compare(words: list[str]) -> dict[str, float]:
+    dfa = NO_000
+    symbols = sum(map(len, words))
+    few = words[: max(1, SAMPLE * len(words) // symbols)]
+    share = sum(map(len, few)) / symbols
+    compiled, with_numpy = Matcher(dfa, compiled=True), Matcher(dfa, compiled=False)
+    pattern = re.compile(dfa.to_regex())
+    peer = dfa.to_automata_lib()
+    codes = np.array([dfa.columns[symbol] for word in words for symbol in word], dtype=np.uint8)
+    lengths = np.array([len(word) for word in words])
+    contestants: dict[str, Callable[[], object]] = {
+        "compiled": lambda: compiled(words),
+        "compiled_encoded": lambda: compiled.encoded(codes, lengths),
+        "numpy": lambda: with_numpy(words),
+        "re": lambda: [pattern.fullmatch(word) is not None for word in words],
+        "automata_lib": lambda: [peer.accepts_input(word) for word in few],
+    }
+    answers = {name: np.asarray(run()) for name, run in contestants.items()}
+    for name, answer in answers.items():
+        assert (answer == answers["compiled"][: len(answer)]).all(), name
+    seconds = measure(contestants)
+    seconds["automata_lib"] /= share
+    result = {f"{name}_msymbols_per_s": symbols / s / 1e6 for name, s in seconds.items()}
+    for peer_name in ("re", "automata_lib"):
+        for name in ("compiled", "compiled_encoded", "numpy"):
+            result[f"{name}_over_{peer_name}"] = seconds[peer_name] / seconds[name]
+    return {key: round(value, 1) for key, value in result.items()}
+
+
+def large() -> dict[str, float]:
+    """Minimising and comparing 2,000 states over 50 symbols, in seconds."""
+    rng = np.random.default_rng(0)
+    states, symbols = 2000, 50
+    table = rng.integers(0, states, (states, symbols))
+    outputs = rng.random(states) < 0.5
+    order = rng.permutation(states)
+    shuffled = np.empty_like(table)
+    shuffled[order] = order[table]
+    moved = np.empty_like(outputs)
+    moved[order] = outputs
+    alphabet = tuple(range(symbols))
+    one = DFA(alphabet=alphabet, transitions=table, outputs=tuple(outputs))
+    two = DFA(alphabet=alphabet, transitions=shuffled, outputs=tuple(moved), initial=int(order[0]))
+    assert one.minimize().num_states > 1900
+    assert difference(one, two) is None
+    chain = np.minimum(np.arange(states) + 1, states - 1)
+    line = DFA(
+        alphabet=alphabet,
+        transitions=np.tile(chain[:, None], (1, symbols)),
+        outputs=tuple(state == states - 1 for state in range(states)),
+    )
+    seconds = measure(
+        {
+            "minimize_random_s": one.minimize,
+            "minimize_chain_s": line.minimize,
+            "compare_equal_s": lambda: difference(one, two),
+            "compare_chain_s": lambda: difference(line, line.complement()),
+            "compare_late_difference_s": lambda: difference(line, line.recognizer(None)),
+        }
+    )
+    return {name: round(value, 4) for name, value in seconds.items()}
+
+
+def main() -> None:
+    result = {
+        "machine": {
+            "processor": platform.processor() or platform.machine(),
+            "cores": os.cpu_count(),
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "threads_used": 1,
+        },
+        "words_of_1000": compare(sample_words(4_000, range(1000, 1001), seed=0)),
+        "words_of_100": compare(sample_words(40_000, range(100, 101), seed=1)),
+        "words_of_10_to_50": compare(sample_words(100_000, range(10, 51), seed=2)),
+        "states_2000_symbols_50": large(),
+    }
+    text = json.dumps(result, indent=2)
+    RESULTS.parent.mkdir(exist_ok=True)
+    write_atomically(RESULTS, text + "\n")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""Matrix products inside compiled kernels, by the BLAS that torch brings along.
+
+torch's own library exports the Fortran entry `sgemm_` where it was built on MKL or OpenBLAS;
+elsewhere SciPy's is used. The address is an argument of the kernels, so that their compiled form
+can be kept on disk.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import get_cython_function_address, intrinsic
+
+_POINTER = ir.PointerType(ir.IntType(8))
+
+
+def _torch_library() -> ctypes.CDLL | None:
+    for path in sorted((Path(torch.__file__).parent / "lib").glob("*torch_cpu*")):
+        try:
+            return ctypes.CDLL(str(path))
+        except OSError:
+            continue
+    return None
+
+
+@functools.cache
+def sgemm_address() -> int:
+    """Where `sgemm_` lives in this process."""
+    entry = getattr(_torch_library(), "sgemm_", None)
+    if entry is None:
+        return int(get_cython_function_address("scipy.linalg.cython_blas", "sgemm"))
+    return ctypes.cast(entry, ctypes.c_void_p).value or 0
+
+
+@functools.cache
+def single_threaded() -> Callable[[], Any]:
+    """What a thread calls once so that its products do not start threads of their own."""
+    limit = getattr(_torch_library(), "MKL_Set_Num_Threads_Local", None)
+    if limit is not None:
+        return functools.partial(limit, ctypes.c_int(1))
+    try:
+        return functools.partial(ctypes.CDLL(None).omp_set_num_threads, ctypes.c_int(1))
+    except (AttributeError, OSError, TypeError):
+        return lambda: None
+
+
+@intrinsic
+def gemm(
+    typing: Any,
+    address: Any,
+    transpose_a: Any,
+    transpose_b: Any,
+    m: Any,
+    n: Any,
+    k: Any,
+    a: Any,
+    a_index: Any,
+    a_row: Any,
+    b: Any,
+    b_index: Any,
+    b_row: Any,
+    beta: Any,
+    c: Any,
+    c_index: Any,
+    c_row: Any,
+) -> Any:
+    """C = op(A) op(B) + beta C, row by row: (m, k) times (k, n); an index and a row's length each.
+
+    Fortran sees the transposes, so it is asked for C^T = op(B)^T op(A)^T.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def by_reference(value: Any, kind: Any) -> Any:
+            slot = cgutils.alloca_once(builder, kind)
+            builder.store(value, slot)
+            return builder.bitcast(slot, _POINTER)
+
+        def integer(value: Any) -> Any:
+            return by_reference(builder.trunc(value, ir.IntType(32)), ir.IntType(32))
+
+        def letter(flag: Any) -> Any:
+            byte = ir.IntType(8)
+            chosen = builder.select(flag, ir.Constant(byte, ord("T")), ir.Constant(byte, ord("N")))
+            return by_reference(chosen, byte)
+
+        def matrix(position: int) -> Any:
+            kind = signature.args[position]
+            data = context.make_array(kind)(context, builder, args[position]).data
+            return builder.bitcast(builder.gep(data, [args[position + 1]]), _POINTER)
+
+        one = by_reference(ir.Constant(ir.FloatType(), 1.0), ir.FloatType())
+        fortran = [
+            letter(args[2]),
+            letter(args[1]),
+            integer(args[4]),
+            integer(args[3]),
+            integer(args[5]),
+            one,
+            matrix(9),
+            integer(args[11]),
+            matrix(6),
+            integer(args[8]),
+            by_reference(args[12], ir.FloatType()),
+            matrix(13),
+            integer(args[15]),
+        ]
+        kind = ir.FunctionType(ir.VoidType(), [_POINTER] * len(fortran))
+        function = builder.inttoptr(args[0], ir.PointerType(kind))
+        builder.call(function, fortran)
+        return context.get_dummy_value()
+
+    whole, flag = types.intp, types.boolean
+    sizes = (whole, whole, whole)
+    places = (a, whole, whole, b, whole, whole, types.float32, c, whole, whole)
+    return types.void(whole, flag, flag, *sizes, *places), generate

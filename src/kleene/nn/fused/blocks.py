@@ -1,0 +1,48 @@
+"""The sequences of a batch, split among threads; each thread runs its own through all of time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import torch
+
+from kleene.nn.fused.blas import single_threaded
+
+WORTH = 4_000_000  # multiplications below which a second thread costs more than it brings
+_pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
+
+
+def split(sizes: Any, batch: int, weights: int) -> list[tuple[int, int]]:
+    """Blocks of sequences (first, end) of about equal work, at most one a thread."""
+    threads = torch.get_num_threads()
+    steps = int(sizes.sum())
+    threads = min(threads, batch, 1 + steps * weights // WORTH)
+    if threads <= 1:
+        return [(0, batch)]
+    lengths = (sizes[:, None] > np.arange(batch)).sum(0)  # longest first
+    done = lengths.cumsum()
+    cuts = [int(np.searchsorted(done, steps * i / threads)) + 1 for i in range(1, threads)]
+    edges = sorted({0, batch, *(min(cut, batch) for cut in cuts)})
+    return list(zip(edges[:-1], edges[1:], strict=True))
+
+
+def run(work: Callable[[int, int], None], blocks: Sequence[tuple[int, int]]) -> None:
+    """Do the work of every block; the compiled loops let go of Python's lock."""
+    if len(blocks) == 1:
+        work(*blocks[0])
+        return
+    for future in [_pool(len(blocks)).submit(work, *block) for block in blocks]:
+        future.result()
+
+
+def _pool(threads: int) -> ThreadPoolExecutor:
+    key = (os.getpid(), threads)  # threads do not survive a fork
+    if key not in _pools:
+        _pools[key] = ThreadPoolExecutor(
+            threads, thread_name_prefix="kleene", initializer=single_threaded()
+        )
+    return _pools[key]

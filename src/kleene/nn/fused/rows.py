@@ -1,0 +1,31 @@
+"""Copying and adding rows inside compiled kernels; sizes are in floats, indices in rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from kleene.nn.fused.lanes import get, put
+
+
+@njit(error_model="numpy")
+def copy(to: Any, at: int, source: Any, begin: int, size: int) -> None:
+    """Copy `size` floats from one place to another, both counted in floats."""
+    for j in range(0, size, 8):
+        put(to, at + j, size - j, get(source, begin + j, size - j))
+
+
+@njit(error_model="numpy")
+def add(to: Any, at: int, source: Any, begin: int, size: int) -> None:
+    """Add `size` floats to what stands there."""
+    for j in range(0, size, 8):
+        m = size - j
+        put(to, at + j, m, get(to, at + j, m) + get(source, begin + j, m))
+
+
+@njit(error_model="numpy")
+def add_up(to: Any, source: Any, row: int, rows: int, width: int, size: int) -> None:
+    """Add the first `size` floats of every row to `to`."""
+    for b in range(row, row + rows):
+        add(to, 0, source, b * width, size)

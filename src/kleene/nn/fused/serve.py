@@ -1,0 +1,194 @@
+"""What the fused path takes, and how it is prepared: torch's half of the work.
+
+M = S R^T + b, the keys and the start are built by torch, whose graph carries their gradients on to
+the weights; the fused node sees only what the loop uses.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kleene.nn.cells import GRU, LSTM, Elman
+from kleene.nn.fused.switch import enabled
+from kleene.nn.inputs import Gates, LookedUp, Projected
+from kleene.nn.similarity import Cosine, Dot, Euclidean
+from kleene.nn.transition import Gumbel, Mixture, SoftArgmax
+
+if TYPE_CHECKING:
+    from kleene.nn.scan import Component, Recurrence
+
+CELLS, TRANSITIONS = (Elman, GRU, LSTM), (Mixture, SoftArgmax, Gumbel)
+SIMILARITIES = (Dot, Euclidean, Cosine)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """The results of a fused pass."""
+
+    carried: Tensor  # steps state; the weights, or the hidden vectors of a plain recurrence
+    scores: Tensor | None  # steps state
+    memory: Tensor | None  # steps hidden
+    last_carried: Tensor  # running state; of the sequences that have a step
+    last_memory: Tensor | None  # batch hidden
+
+
+def serve(
+    recurrence: Recurrence,
+    inputs: Gates,
+    batch_sizes: Sequence[int],
+    hidden: Tensor,
+    memory: Tensor | None,
+) -> Served | None:
+    """Run the pass, or return None if it is not for this path."""
+    if not (enabled() and batch_sizes and _fits(recurrence, inputs, hidden, memory) and _ready()):
+        return None
+    return _run(recurrence, inputs, batch_sizes, hidden, memory)
+
+
+def _fits(
+    recurrence: Recurrence, inputs: Gates, hidden: Tensor, memory: Tensor | None
+) -> bool:
+    component = recurrence.component
+    if type(recurrence.cell) not in CELLS or torch.compiler.is_compiling():
+        return False
+    tensors: list[Tensor | None] = [hidden, memory, recurrence.weight]
+    if component is not None:
+        if type(component.transition) not in TRANSITIONS:
+            return False
+        if type(component.similarity) not in SIMILARITIES:
+            return False
+        tensors.append(component.centroids)
+    if isinstance(inputs, Projected):
+        tensors += [inputs.x, inputs.weight]
+    else:
+        tensors.append(inputs.table if isinstance(inputs, LookedUp) else inputs)
+    if any(t is not None and not _plain_tensor(t) for t in tensors):
+        return False
+    return not (
+        torch.jit.is_tracing()
+        or torch.is_autocast_enabled("cpu")
+        or torch._C._are_functorch_transforms_active()
+        or torch.autograd.forward_ad._current_level >= 0
+    )
+
+
+def _plain_tensor(tensor: Tensor) -> bool:
+    kinds = (Tensor, torch.nn.Parameter)
+    return type(tensor) in kinds and tensor.dtype == torch.float32 and tensor.device.type == "cpu"
+
+
+@functools.cache
+def _ready() -> bool:
+    """Compile, or load what was compiled before; without Numba there is no fused path."""
+    try:
+        from kleene.nn.fused.compile import announced
+
+        with announced():
+            from kleene.nn.fused.warm import warm
+
+            warm()
+    except Exception as error:
+        warnings.warn(f"the fused path is off, networks run slower: {error}", stacklevel=2)
+        return False
+    return True
+
+
+def _run(
+    recurrence: Recurrence,
+    inputs: Gates,
+    batch_sizes: Sequence[int],
+    hidden: Tensor,
+    memory: Tensor | None,
+) -> Served:
+    from kleene.nn.fused.function import TENSORS, Fused, Settings
+    from kleene.nn.fused.plain import Plain
+
+    cell, component, size = recurrence.cell, recurrence.component, hidden.shape[-1]
+    sizes = np.array(batch_sizes, np.int64)
+    steps = int(sizes.sum())
+    tensors: dict[str, Tensor | None] = dict.fromkeys(TENSORS)
+    if isinstance(inputs, Projected):
+        tensors |= {"x": inputs.x, "W": inputs.weight, "bias": inputs.bias}
+    elif isinstance(inputs, LookedUp):
+        tensors |= {"ids": inputs.ids, "X": inputs.table}
+    else:
+        tensors["X"] = inputs
+    tensors["H0"] = _start(recurrence, hidden)
+    tensors["c0"] = hidden.detach() if memory is None else memory
+    if cell.has_memory:
+        peephole = recurrence.peephole
+        tensors["peephole"] = hidden.new_zeros(3, size) if peephole is None else peephole
+    if component is None:
+        tensors |= {"M": recurrence.weight.T, "h_bias": recurrence.bias}
+    else:
+        tensors |= _component(recurrence, component, steps)
+    settings = Settings(
+        cell=_number(cell),
+        hidden=size,
+        states=0 if component is None else component.num_states,
+        hard=component is not None
+        and (
+            isinstance(component.transition, SoftArgmax)
+            or (isinstance(component.transition, Gumbel) and component.transition.hard)
+        ),
+        unit=component is not None and isinstance(component.similarity, Cosine),
+        batch=hidden.shape[0],
+        sizes=sizes,
+        starts=sizes.cumsum() - sizes,
+        plain=Plain(cell, None if component is None else component.transition),
+    )
+    carried, scores, all_memory, last, last_memory = Fused.apply(  # type: ignore[no-untyped-call]
+        settings, *tensors.values()
+    )
+    return Served(
+        carried=carried,
+        scores=None if component is None else scores,
+        memory=None if memory is None else all_memory,
+        last_carried=last,
+        last_memory=None if memory is None else last_memory,
+    )
+
+
+def _start(recurrence: Recurrence, hidden: Tensor) -> Tensor:
+    """R h_0 + b for the first step, with h_0 beside it where the cell reads it; one row for zeros."""
+    if hidden.requires_grad or bool(hidden.any()):
+        first = recurrence.gates(hidden)
+    elif recurrence.bias is not None:
+        first, hidden = recurrence.bias[None], hidden[:1]
+    else:
+        first, hidden = hidden.new_zeros(1, recurrence.weight.shape[0]), hidden[:1]
+    return torch.cat([first, hidden], -1) if recurrence.cell.reads_hidden else first
+
+
+def _component(
+    recurrence: Recurrence, component: Component, steps: int
+) -> dict[str, Tensor | None]:
+    keys, offsets = component.similarity.keys(component.centroids)
+    M = recurrence.gates(component.centroids)
+    if recurrence.cell.reads_hidden:
+        M = torch.cat([M, component.centroids], -1)
+    return {
+        "M": M,
+        "keys": keys,
+        "offsets": offsets,
+        "noise": component.transition.draw(steps, len(keys), keys, component.stochastic),
+        "inverse": component.temperature.reciprocal().reshape(1),
+    }
+
+
+def _number(cell: Any) -> int:
+    from kleene.nn.fused import cells
+
+    if isinstance(cell, Elman):
+        return cells.ELMAN if cell.nonlinearity == "tanh" else cells.RELU
+    if isinstance(cell, GRU):
+        return cells.GRU
+    return cells.PEEPHOLE if cell.peephole else cells.LSTM

@@ -1,0 +1,31 @@
+"""One tiny pass forward and backward, so that everything is compiled before it is needed."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from kleene.nn.fused import cells
+from kleene.nn.fused.function import TENSORS, Fused, Settings
+
+
+def warm() -> None:
+    """Compile, or load what was compiled before."""
+    one = np.ones(1, np.int64)
+    settings = Settings(
+        cell=cells.ELMAN,
+        hidden=1,
+        states=1,
+        hard=False,
+        unit=False,
+        batch=1,
+        sizes=one,
+        starts=one - one,
+        plain=lambda *_: (),
+    )
+    with torch.inference_mode(False), torch.enable_grad():
+        tensor = torch.ones(1, 1, requires_grad=True)
+        tensors = dict.fromkeys(TENSORS) | dict.fromkeys(("X", "H0", "M", "keys", "c0"), tensor)
+        tensors["inverse"] = torch.ones(1)
+        weights = Fused.apply(settings, *tensors.values())[0]  # type: ignore[no-untyped-call]
+        torch.autograd.grad(weights.sum(), tensor)
