@@ -1,0 +1,61 @@
+"""Kleene: recurrent networks you can read as state machines.
+
+    import kleene as kl
+
+    words, labels = kl.languages.tomita(4).sample(2000, seed=0)
+    clf = kl.SequenceClassifier(random_state=0).fit(words, labels)
+    reading = clf.extract()
+
+`kl.languages` has languages to learn, `kl.nn` the networks, `kl.DFA` the automata.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kleene import languages, nn
+    from kleene.automata import DFA, PFA, difference
+    from kleene.data import Alphabet
+    from kleene.errors import KleeneError
+    from kleene.estimator import SequenceClassifier
+    from kleene.model import Model
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Alphabet": "kleene.data",
+    "DFA": "kleene.automata",
+    "KleeneError": "kleene.errors",
+    "Model": "kleene.model",
+    "PFA": "kleene.automata",
+    "SequenceClassifier": "kleene.estimator",
+    "difference": "kleene.automata",
+}
+_MODULES = ("languages", "nn")
+
+__all__ = [
+    "DFA",
+    "PFA",
+    "Alphabet",
+    "KleeneError",
+    "Model",
+    "SequenceClassifier",
+    "difference",
+    "languages",
+    "nn",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Names are imported when they are first used, so that `import kleene` is quick."""
+    if name in _MODULES:
+        return import_module(f"kleene.{name}")
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'kleene' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

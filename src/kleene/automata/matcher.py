@@ -7,7 +7,6 @@ NumPy takes all words one symbol further at a time; for much work a Numba kernel
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -85,38 +84,32 @@ class Matcher:
         return self._run(self._by_code, codes, lengths)
 
     def _read_text(self, words: list[Any], table: _Table) -> Array:
-        """Strings: characters are columns as they are, and strangers lead to the trap.
-
-        Joined with a character that no word can contain, so that its places tell the lengths.
-        """
-        separator = table.highest + 1
+        """Strings: characters are columns as they are, and strangers lead to the trap."""
         try:
-            text = chr(separator).join(words)
+            text = "".join(words)
         except TypeError:
             return self._read_symbols(words)  # lists of symbols after all
         codes = _code_points(text)
-        ends = np.flatnonzero(codes == separator)
-        lowest, highest = codes.min(initial=separator), codes.max(initial=0)
-        known = lowest >= table.lowest and highest <= separator and len(ends) == len(words) - 1
+        known = not text or bool(codes.min() >= table.lowest and codes.max() <= table.highest)
         if known:
-            lengths = np.diff(ends, prepend=-1, append=len(codes)) - 1
-            states = self._run(table, codes, lengths, gap=1)
+            lengths = np.fromiter(map(len, words), dtype=np.int64, count=len(words))
+            states = self._run(table, codes, lengths)
             known = not (states == self.dfa.num_states).any()
         if not known:
-            stranger = next(s for word in words for s in word if s not in self.dfa.columns)
+            stranger = next(symbol for symbol in text if symbol not in self.dfa.columns)
             raise unknown_symbol(stranger, self.dfa.alphabet)
         return states
 
-    def _run(self, table: _Table, codes: Array, lengths: Array, gap: int = 0) -> Array:
+    def _run(self, table: _Table, codes: Array, lengths: Array) -> Array:
         if self._kernel is None:
             self._spent += _STEP * int(lengths.max(initial=0)) + _SYMBOL * codes.size
             if self._spent > _PATIENCE:
                 self._kernel = _load_kernel()
         if self._kernel is None:
-            return _run_numpy(table, codes, lengths, gap)
+            return _run_numpy(table, codes, lengths)
         final = np.empty(len(lengths), dtype=np.uint32)
         unsigned = lengths.view(np.uint64)
-        self._kernel(table.flat, codes, unsigned, gap, table.initial, table.width, final)
+        self._kernel(table.flat, codes, unsigned, table.initial, table.width, final)
         return final
 
 
@@ -151,17 +144,17 @@ def _character_table(dfa: DFA) -> _Table | None:
     points = np.array([ord(str(symbol)) for symbol in dfa.alphabet])
     lowest, width = int(points.min()), int(np.ptp(points)) + 1
     trap = dfa.num_states
-    if width * (trap + 1) > _LARGEST or points.max() == sys.maxunicode:
+    if width * (trap + 1) > _LARGEST:
         return None
     transitions = np.full((trap + 1, width), trap)
     transitions[:trap, points - lowest] = dfa.transitions
     return _table(transitions, dfa.initial, lowest)
 
 
-def _run_numpy(table: _Table, codes: Array, lengths: Array, gap: int) -> Array:
+def _run_numpy(table: _Table, codes: Array, lengths: Array) -> Array:
     """All words that last, longest first, one symbol further at a time."""
     order = np.argsort(-lengths, kind="stable")
-    begins = (np.cumsum(lengths + gap) - lengths - gap)[order]
+    begins = (np.cumsum(lengths) - lengths)[order]
     lasting = np.searchsorted(-lengths[order], -np.arange(int(lengths.max(initial=0))))
     final = np.full(len(lengths), table.initial, dtype=np.uint32)
     for time, count in enumerate(lasting.tolist()):

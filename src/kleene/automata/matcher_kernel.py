@@ -14,28 +14,27 @@ Array = npt.NDArray[Any]
 
 @numba.njit(cache=True, nogil=True, boundscheck=False)
 def run_words(
-    table: Array, codes: Array, lengths: Array, gap: int, initial: int, width: int, final: Array
+    table: Array, codes: Array, lengths: Array, initial: int, width: int, final: Array
 ) -> None:
     """Run eight words at a time, side by side while all of them last, then each to its end.
 
     A step waits for the look-up before it; eight independent ones keep the processor busy. Unsigned
-    positions spare the check for negative indices. `gap` codes between two words are skipped.
+    positions spare the check for negative indices.
     """
     words = len(lengths)
     first = np.uint64(initial)
     one = np.uint64(1)
     begin = np.uint64(0)
-    skipped = np.uint64(gap)
     word = 0
     while word + LANES <= words:
         p0 = begin
-        p1 = p0 + lengths[word] + skipped
-        p2 = p1 + lengths[word + 1] + skipped
-        p3 = p2 + lengths[word + 2] + skipped
-        p4 = p3 + lengths[word + 3] + skipped
-        p5 = p4 + lengths[word + 4] + skipped
-        p6 = p5 + lengths[word + 5] + skipped
-        p7 = p6 + lengths[word + 6] + skipped
+        p1 = p0 + lengths[word]
+        p2 = p1 + lengths[word + 1]
+        p3 = p2 + lengths[word + 2]
+        p4 = p3 + lengths[word + 3]
+        p5 = p4 + lengths[word + 4]
+        p6 = p5 + lengths[word + 5]
+        p7 = p6 + lengths[word + 6]
         s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = first
         shared = lengths[word]
         for lane in range(1, LANES):
@@ -61,7 +60,7 @@ def run_words(
                 state = np.uint64(table[state + codes[position]])
                 position += one
             final[lane] = np.uint32(state) // np.uint32(width)
-            begin = end + skipped
+            begin = end
         word += LANES
     for lane in range(word, words):
         state = first
@@ -69,5 +68,4 @@ def run_words(
         while begin < end:
             state = np.uint64(table[state + codes[begin]])
             begin += one
-        begin += skipped
         final[lane] = np.uint32(state) // np.uint32(width)

@@ -12,6 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from kleene.errors import DataError, SettingError
 
 Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float32]
+Encoded: TypeAlias = Ints | Floats
+"""A word as numbers: ids, (time,), or vectors, (time, size)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +26,7 @@ class Batch:
     words are the last rows and have no token.
     """
 
-    tokens: Ints  # (total,)
+    tokens: Encoded  # (total,) ids, or (total, size) vectors
     batch_sizes: Ints  # (longest,)
     lengths: Ints  # (batch,), descending
     order: Ints  # (batch,), the index of each row in the list the batch was made from
@@ -35,9 +38,11 @@ class Batch:
 
 
 def make_batch(
-    encoded: Sequence[Ints], labels: ArrayLike | None = None, order: ArrayLike | None = None
+    encoded: Sequence[Encoded], labels: ArrayLike | None = None, order: ArrayLike | None = None
 ) -> Batch:
     """Pack the words `encoded[i]`, with their `labels[i]`, for every i in `order` (default: all).
+
+    Words are ids, (time,), or vectors, (time, size), which stay floating point numbers.
 
     >>> batch = make_batch([np.array([4]), np.array([5, 6, 7]), np.array([8, 9])])
     >>> batch.tokens.tolist(), batch.batch_sizes.tolist(), batch.order.tolist()
@@ -56,15 +61,26 @@ def make_batch(
     time = np.repeat(steps, batch_sizes)
     row = np.arange(len(time)) - np.repeat(np.cumsum(batch_sizes) - batch_sizes, batch_sizes)
     first = np.cumsum(lengths) - lengths
-    flat = np.concatenate([np.zeros(0, np.int64), *(encoded[i] for i in chosen)])
+    flat = _joined([encoded[i] for i in chosen])
 
     return Batch(
-        tokens=flat[first[row] + time].astype(np.int64, copy=False),
+        tokens=flat[first[row] + time],
         batch_sizes=batch_sizes.astype(np.int64, copy=False),
         lengths=lengths,
         order=chosen,
         labels=None if labels is None else np.asarray(labels, dtype=np.int64)[chosen],
     )
+
+
+def _joined(words: list[Encoded]) -> Encoded:
+    """All words one after the other, of one kind."""
+    shapes = {np.shape(word)[1:] for word in words}
+    if len(shapes) > 1 or any(len(shape) > 1 for shape in shapes):
+        came = ", ".join(sorted(str(("time", *shape)) for shape in shapes)).replace("'", "")
+        raise DataError(f"words of shapes {came} came; give all as (time) or all as (time, size)")
+    if shapes and shapes != {()}:
+        return np.concatenate(words).astype(np.float32, copy=False)
+    return np.concatenate([np.zeros(0, np.int64), *words]).astype(np.int64, copy=False)
 
 
 def batches(lengths: ArrayLike, batch_size: int, *, seed: int, shuffle: bool = True) -> list[Ints]:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kleene.data.batch import Batch, Ints, batches, make_batch
+from kleene.data.batch import Batch, Encoded, Ints, batches, make_batch
 from kleene.errors import DataError
 
 
@@ -16,7 +16,7 @@ from kleene.errors import DataError
 class Examples:
     """Encoded words, the class of each, and the key by which a curriculum goes."""
 
-    words: Sequence[Ints]
+    words: Sequence[Encoded]
     labels: Ints
     keys: Ints | None = None
     """How hard each word is; its length where nothing is given."""

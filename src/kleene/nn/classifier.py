@@ -17,6 +17,7 @@ from torch.nn.functional import dropout, embedding
 from kleene.data.alphabet import END, START
 from kleene.data.batch import Batch
 from kleene.nn.config import CELLS, SIMILARITIES, TRANSITIONS, NetworkConfig
+from kleene.nn.inputs import Gates, LookedUp
 from kleene.nn.regularized import StateRegularized
 from kleene.nn.scan import Scan
 from kleene.nn.trace import Trace, make_trace
@@ -115,18 +116,18 @@ class Classifier(nn.Module):
         memory = [zeros if self.rnn.cell.has_memory else None for _ in layers]
         return self.rnn.scan_layers(x_gates, sizes, [zeros for _ in layers], memory), sizes
 
-    def _gates(self, data: Tensor, batch: int) -> Tensor:
+    def _gates(self, data: Tensor, batch: int) -> Gates:
         """The first layer's W x + b, the start token's in front: (steps, gates*hidden)."""
         vectors = self.embedding.weight
         noisy = self.training and self.config.dropout > 0
         if self.config.num_symbols:
             tokens = torch.cat([data.new_full((batch,), START), data])
             if len(tokens) >= len(vectors) and not noisy:
-                return embedding(tokens, self.rnn.project(vectors))  # rows of the table E W
+                return LookedUp(ids=tokens, table=self.rnn.project(vectors))  # rows of E W
             x = embedding(tokens, vectors)
         else:
             x = torch.cat([vectors[START].expand(batch, -1), data.to(vectors.dtype)])
-        return self.rnn.project(dropout(x, self.config.dropout, self.training))
+        return self.rnn.inputs(dropout(x, self.config.dropout, self.training))
 
     def _pool(self, values: Tensor, sizes: list[int], batch: int) -> Tensor:
         """Mean or maximum over the steps of each word, (steps, size) -> (batch, size)."""

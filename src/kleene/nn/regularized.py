@@ -13,11 +13,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import linear
 from torch.nn.utils.rnn import PackedSequence
 
 from kleene.errors import SettingError
 from kleene.nn.cells import GRU, LSTM, Cell, Elman
+from kleene.nn.inputs import Gates, Projected
 from kleene.nn.packing import Initial, Packed, pack
 from kleene.nn.scan import Component, Recurrence, Scan, scan
 from kleene.nn.similarity import Similarity, dot
@@ -144,10 +144,14 @@ class StateRegularized(nn.Module):
             component=component,
         )
 
+    def inputs(self, x: Tensor, layer: int = 0) -> Projected:
+        """W x + b_ih of a layer, left to the scan to compute."""
+        bias = self.get_parameter(f"bias_ih_l{layer}") if self.bias else None
+        return Projected(x=x, weight=self.get_parameter(f"weight_ih_l{layer}"), bias=bias)
+
     def project(self, x: Tensor, layer: int = 0) -> Tensor:
         """W x + b_ih of a layer, (..., size) -> (..., gates*hidden)."""
-        bias = self.get_parameter(f"bias_ih_l{layer}") if self.bias else None
-        return linear(x, self.get_parameter(f"weight_ih_l{layer}"), bias)
+        return self.inputs(x, layer).gates()
 
     def zeros(self, batch: int) -> Tensor:
         """A start from nothing, (batch, hidden)."""
@@ -156,7 +160,7 @@ class StateRegularized(nn.Module):
 
     def scan_layers(
         self,
-        x_gates: Tensor,  # steps gates*hidden, the first layer's projected input
+        inputs: Gates,  # steps gates*hidden, the first layer's projected input
         batch_sizes: Sequence[int],
         hidden: Sequence[Tensor],
         memory: Sequence[Tensor | None],
@@ -166,9 +170,9 @@ class StateRegularized(nn.Module):
         for layer in range(self.num_layers):
             if layer:
                 below = nn.functional.dropout(scans[-1].hidden, self.dropout, self.training)
-                x_gates = self.project(below, layer)
+                inputs = self.inputs(below, layer)
             recurrence = self.recurrence(layer)
-            scans.append(scan(recurrence, x_gates, batch_sizes, hidden[layer], memory[layer]))
+            scans.append(scan(recurrence, inputs, batch_sizes, hidden[layer], memory[layer]))
         return scans
 
     def end(
@@ -203,7 +207,7 @@ class StateRegularized(nn.Module):
         shape = (self.num_layers, packed.batch, self.hidden_size)
         hidden, memory = packed.initial(hx, self.zeros, shape, self.cell.has_memory)
         return packed, self.scan_layers(
-            self.project(packed.data), packed.batch_sizes, hidden, memory
+            self.inputs(packed.data), packed.batch_sizes, hidden, memory
         )
 
     def flatten_parameters(self) -> None:

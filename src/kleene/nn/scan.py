@@ -12,11 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from kleene.nn.cells import Cell
+from kleene.nn.fused.serve import Served, serve
+from kleene.nn.inputs import Gates, gates_of
 from kleene.nn.similarity import Similarity
 from kleene.nn.transition import Transition
 
@@ -62,22 +65,36 @@ class Recurrence:
 class Scan:
     """What a pass leaves behind; `steps` counts all time steps of all sequences."""
 
-    hidden: Tensor  # steps hidden
+    carried: Tensor  # steps state; the hidden vectors themselves without a component
+    centroids: Tensor | None  # state hidden
     last_hidden: Tensor  # batch hidden
     memory: Tensor | None  # steps hidden
     last_memory: Tensor | None  # batch hidden
-    weights: Tensor | None  # steps state
     scores: Tensor | None  # steps state; before the temperature
+
+    @property
+    def weights(self) -> Tensor | None:
+        """Weights of the centroids, (steps, state)."""
+        return None if self.centroids is None else self.carried
+
+    @cached_property
+    def hidden(self) -> Tensor:
+        """Hidden vectors of all steps, (steps, hidden); one product, once somebody asks."""
+        return self.carried if self.centroids is None else self.carried @ self.centroids
 
 
 def scan(
     recurrence: Recurrence,
-    x_gates: Tensor,  # steps gates*hidden
+    inputs: Gates,  # steps gates*hidden
     batch_sizes: Sequence[int],
     hidden: Tensor,  # batch hidden
     memory: Tensor | None = None,  # batch hidden
 ) -> Scan:
     """Run the recurrence along time from the given hidden vectors and memory."""
+    served = serve(recurrence, inputs, batch_sizes, hidden, memory)
+    if served is not None:
+        return _from_served(served, recurrence.component, hidden)
+    x_gates = gates_of(inputs)
     if recurrence.component is None:
         return _scan_plain(recurrence, x_gates, batch_sizes, hidden, memory)
     return _scan_states(recurrence, recurrence.component, x_gates, batch_sizes, hidden, memory)
@@ -101,11 +118,11 @@ def _scan_plain(
         start += n
     last = last_steps(batch_sizes, hidden.device)
     return Scan(
-        hidden=(all_hidden := torch.cat(hiddens)),
+        carried=(all_hidden := torch.cat(hiddens)),
+        centroids=None,
         last_hidden=_last(all_hidden, last, hidden),
         memory=(all_memory := None if memory is None else torch.cat([memory[:0], *memories])),
         last_memory=None if memory is None else _last(all_memory, last, memory),
-        weights=None,
         scores=None,
     )
 
@@ -159,14 +176,29 @@ def _scan_states(
     weights = torch.cat(all_weights)
     last = last_steps(batch_sizes, hidden.device)
     all_memory = None if memory is None else torch.cat([memory[:0], *memories])
-    all_hidden = weights @ centroids
     return Scan(
-        hidden=all_hidden,
-        last_hidden=_last(all_hidden, last, hidden),
+        carried=weights,
+        centroids=centroids,
+        last_hidden=torch.cat([weights[last] @ centroids, hidden[len(last) :]]),
         memory=all_memory,
         last_memory=None if memory is None else _last(all_memory, last, memory),
-        weights=weights,
         scores=torch.cat(all_scores) if all_scores else weights,
+    )
+
+
+def _from_served(served: Served, component: Component | None, hidden: Tensor) -> Scan:
+    """The results of the fused pass."""
+    last = served.last_carried
+    last = last if component is None else last @ component.centroids
+    if len(last) < len(hidden):
+        last = torch.cat([last, hidden[len(last) :]])
+    return Scan(
+        carried=served.carried,
+        centroids=None if component is None else component.centroids,
+        last_hidden=last,
+        memory=served.memory,
+        last_memory=served.last_memory,
+        scores=served.scores,
     )
 
 

@@ -48,9 +48,12 @@ def serve(
     memory: Tensor | None,
 ) -> Served | None:
     """Run the pass, or return None if it is not for this path."""
-    if not (enabled() and batch_sizes and _fits(recurrence, inputs, hidden, memory) and _ready()):
+    if not (enabled() and batch_sizes and _fits(recurrence, inputs, hidden, memory)):
         return None
-    return _run(recurrence, inputs, batch_sizes, hidden, memory)
+    sizes = np.array(batch_sizes, np.int64)
+    if not (_sound(recurrence, inputs, sizes, hidden, memory) and _ready()):
+        return None
+    return _run(recurrence, inputs, sizes, hidden, memory)
 
 
 def _fits(
@@ -80,6 +83,31 @@ def _fits(
     )
 
 
+def _sound(
+    recurrence: Recurrence, inputs: Gates, sizes: Any, hidden: Tensor, memory: Tensor | None
+) -> bool:
+    """Whether every index stays in bounds; the plain loop words the error of those that do not."""
+    batch, size = hidden.shape
+    steps, width = int(sizes.sum()), recurrence.cell.gates * size
+    if sizes[-1] < 1 or sizes[0] > batch or (np.diff(sizes) > 0).any():
+        return False
+    if memory is not None and memory.shape != hidden.shape:
+        return False
+    if recurrence.weight.shape != (width, size):
+        return False
+    if recurrence.component is not None and recurrence.component.centroids.shape[1] != size:
+        return False
+    if isinstance(inputs, Projected):
+        rows, columns = inputs.x.shape
+        return rows == steps and columns > 0 and inputs.weight.shape == (width, columns)
+    if isinstance(inputs, LookedUp):
+        ids = inputs.ids.numpy()
+        if ids.shape != (steps,) or inputs.table.shape[1:] != (width,):
+            return False
+        return bool(ids.min() >= 0 and ids.max() < inputs.table.shape[0])
+    return inputs.shape == (steps, width)
+
+
 def _plain_tensor(tensor: Tensor) -> bool:
     kinds = (Tensor, torch.nn.Parameter)
     return type(tensor) in kinds and tensor.dtype == torch.float32 and tensor.device.type == "cpu"
@@ -104,7 +132,7 @@ def _ready() -> bool:
 def _run(
     recurrence: Recurrence,
     inputs: Gates,
-    batch_sizes: Sequence[int],
+    sizes: Any,
     hidden: Tensor,
     memory: Tensor | None,
 ) -> Served:
@@ -112,13 +140,12 @@ def _run(
     from kleene.nn.fused.plain import Plain
 
     cell, component, size = recurrence.cell, recurrence.component, hidden.shape[-1]
-    sizes = np.array(batch_sizes, np.int64)
     steps = int(sizes.sum())
     tensors: dict[str, Tensor | None] = dict.fromkeys(TENSORS)
     if isinstance(inputs, Projected):
         tensors |= {"x": inputs.x, "W": inputs.weight, "bias": inputs.bias}
     elif isinstance(inputs, LookedUp):
-        tensors |= {"ids": inputs.ids, "X": inputs.table}
+        tensors |= {"ids": inputs.ids.long(), "X": inputs.table}
     else:
         tensors["X"] = inputs
     tensors["H0"] = _start(recurrence, hidden)
