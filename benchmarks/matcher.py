@@ -109,12 +109,12 @@ def large() -> dict[str, float]:
         transitions=np.tile(chain[:, None], (1, symbols)),
         outputs=tuple(state == states - 1 for state in range(states)),
     )
+    assert len(difference(line, line.recognizer(None)) or "") == states - 1
     seconds = measure(
         {
             "minimize_random_s": one.minimize,
             "minimize_chain_s": line.minimize,
             "compare_equal_s": lambda: difference(one, two),
-            "compare_chain_s": lambda: difference(line, line.complement()),
             "compare_late_difference_s": lambda: difference(line, line.recognizer(None)),
         }
     )

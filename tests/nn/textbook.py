@@ -76,6 +76,8 @@ def textbook_scores(name: str, u: Tensor, S: Tensor) -> Tensor:
         return torch.stack([torch.sum(u * s) for s in S])
     if name == "euclidean":
         return torch.stack([-torch.sum((u - s) ** 2) / 2 for s in S])
+    if not u.any():  # a vector without direction is equally near to all
+        return torch.zeros(len(S), dtype=u.dtype)
     lengths = torch.stack([torch.sqrt(torch.sum(u**2)) * torch.sqrt(torch.sum(s**2)) for s in S])
     return torch.stack([torch.sum(u * s) for s in S]) / lengths
 

@@ -23,7 +23,7 @@ Array = npt.NDArray[Any]
 
 _LARGEST = 4_000_000  # entries of a table by character; wider alphabets are translated instead
 _STEP, _SYMBOL = 4e-6, 5e-9  # seconds that NumPy takes per step of a batch, and per symbol in it
-_NUMPY_CHUNK, _KERNEL_CHUNK = 2**23, 2**17  # symbols read at once; the kernel's stay in cache
+_NUMPY_CHUNK, _KERNEL_CHUNK = 2**23, 2**19  # symbols read at once; the kernel's stay in cache
 _PATIENCE = 0.5  # seconds of NumPy work after which loading the kernel has paid for itself
 
 
@@ -64,7 +64,7 @@ class Matcher:
 
     def encoded(self, codes: Array, lengths: Array) -> Array:
         """The labels of words given as columns of the alphabet, one after the other in `codes`."""
-        codes, lengths = np.asarray(codes), np.asarray(lengths, dtype=np.int64)
+        codes, lengths = np.asarray(codes).ravel(), np.array(lengths, dtype=np.int64)
         if (lengths < 0).any() or lengths.sum() != codes.size:
             message = f"{codes.size} codes, but the lengths sum to {lengths.sum()}; they must agree"
             raise AlphabetError(message)
@@ -108,6 +108,9 @@ class Matcher:
         if self._kernel is None:
             return _run_numpy(table, codes, lengths)
         final = np.empty(len(lengths), dtype=np.uint32)
+        # Codes as read-only bytes or words, whatever they were: the kernel compiles only twice.
+        codes = codes.astype(np.uint8 if codes.itemsize == 1 else np.uint32, copy=False).view()
+        codes.setflags(write=False)
         unsigned = lengths.view(np.uint64)
         self._kernel(table.flat, codes, unsigned, table.initial, table.width, final)
         return final

@@ -8,7 +8,7 @@ from kleene.automata.words import spelled_by_characters
 from kleene.machine import Symbol
 
 ANY = "Σ"
-_MOST_LISTED = 6
+_MOST_LISTED = 8
 
 
 def ranges(characters: Collection[str], write: Callable[[str], str] = str) -> list[str]:
@@ -33,21 +33,18 @@ def describe(symbols: Collection[Symbol], alphabet: Collection[Symbol]) -> str:
         return ANY if len(alphabet) > 2 else _listed(symbols, alphabet)
     chosen = set(symbols)
     others = [symbol for symbol in alphabet if symbol not in chosen]
-    listed = _listed(symbols, alphabet)
-    if len(symbols) > 2:
-        by_absence = f"any but {_listed(others, alphabet)}"
-        if len(by_absence) < len(listed):
-            listed = by_absence
-    return listed
+    present, absent = _listed(symbols, alphabet), f"any but {_listed(others, alphabet)}"
+    one_missing = len(others) == 1 and len(symbols) > 2
+    return absent if one_missing or len(absent) < len(present) else present
 
 
 def _listed(symbols: Collection[Symbol], alphabet: Collection[Symbol]) -> str:
+    """All characters, as ranges; of longer symbols, as in a vocabulary, only the first few."""
     if spelled_by_characters(alphabet):
         return ", ".join(ranges([str(symbol) for symbol in symbols], _visible))
     texts = [str(symbol) for symbol in symbols]
     if len(texts) > _MOST_LISTED:
-        left = len(texts) - _MOST_LISTED + 1
-        texts = [*texts[: _MOST_LISTED - 1], f"{left} more"]
+        texts = [*texts[: _MOST_LISTED - 1], f"{len(texts) - _MOST_LISTED + 1} more"]
     return ", ".join(texts)
 
 

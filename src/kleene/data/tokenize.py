@@ -7,7 +7,8 @@ import sys
 import unicodedata
 from functools import cache
 
-BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_ASCII = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*|\.{2,}|[^\w\s]|_", re.ASCII)
 
 
 def tokenize(text: str) -> tuple[str, ...]:
@@ -20,20 +21,24 @@ def tokenize(text: str) -> tuple[str, ...]:
     >>> tokenize("It isn't GOOD...<br />Nor bad: 7/10!")
     ('it', "isn't", 'good', '...', 'nor', 'bad', ':', '7', '/', '10', '!')
     """
-    plain = unicodedata.normalize("NFC", BREAK.sub(" ", text)).lower()
-    return tuple(_pattern().findall(plain))
+    plain = _BREAK.sub(" ", text).lower().replace("’", "'")
+    if plain.isascii():  # as the other pattern, three times faster
+        return tuple(_ASCII.findall(plain))
+    return tuple(_unicode().findall(unicodedata.normalize("NFC", plain)))
 
 
 @cache
-def _pattern() -> re.Pattern[str]:
+def _unicode() -> re.Pattern[str]:
     """Letters, digits and the marks that combine with them; `re` has no class for the last."""
     codes = range(0x300, min(sys.maxunicode, 0x20000))
     marks = _ranges([code for code in codes if unicodedata.category(chr(code))[0] == "M"])
-    ideograph = "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
-    joiners = "\u200c\u200d"
-    letter = f"(?:(?!{ideograph})[^\\W_])[{marks}{joiners}]*"
-    word = f"(?:{letter})+(?:['’](?:{letter})+)*"
-    return re.compile(f"{word}|{ideograph}[{marks}]*|\\.{{2,}}|[^\\w\\s]|_")
+    marks = f"[{marks}\u200c\u200d]"  # and the two joiners
+    ideographs = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+    letter = f"[^\\W_{ideographs}]"
+    word = f"{letter}+(?:{marks}+{letter}*)*"
+    return re.compile(
+        f"{word}(?:'{word})*|[{ideographs}]{marks}*|\\.{{2,}}|[^\\w\\s]{marks}*|_"
+    )
 
 
 def _ranges(codes: list[int]) -> str:

@@ -53,12 +53,19 @@ class Classifier(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """Scores of the classes, (batch, class)."""
+        return self.observe(batch)[0]
+
+    def observe(self, batch: Batch) -> tuple[Tensor, list[Scan]]:
+        """Scores of the classes, and what every layer left behind, packed as in the batch."""
         scans, sizes = self._run(batch)
+        return self._decide(scans, sizes, len(batch)), scans
+
+    def _decide(self, scans: list[Scan], sizes: list[int], batch: int) -> Tensor:
         if self.config.pooling == "last":
             return self.classify([s.last_hidden for s in scans], [s.last_memory for s in scans])
         features = [scans[-1].hidden, scans[-1].memory]
         joined = torch.cat([part for part in features if part is not None], -1)
-        return self._head(self._pool(joined, sizes, len(batch)))
+        return self._head(self._pool(joined, sizes, batch))
 
     def classify(self, hidden: Sequence[Tensor], memory: Sequence[Tensor | None]) -> Tensor:
         """Scores of the classes after the last symbol, from the state of every layer."""

@@ -42,7 +42,7 @@ class Packed:
         if given is None:
             start = zeros(self.batch)
             return [start for _ in layers], [start if has_memory else None for _ in layers]
-        tensors = given if isinstance(given, tuple) else (given,)
+        tensors = (given,) if isinstance(given, Tensor) else tuple(given)
         if len(tensors) != 1 + has_memory:
             needed = "a pair (h_0, c_0)" if has_memory else "one tensor h_0"
             raise SettingError(f"{len(tensors)} initial tensors came, needed is {needed}")

@@ -64,8 +64,6 @@ class StateRegularized(nn.Module):
         ]:
             if value < least:
                 raise SettingError(f"{name}={value} came, {name} must be at least {least}")
-        if temperature <= 0:
-            raise SettingError(f"temperature={temperature} came, it must be above 0, such as 1.0")
         self.cell, self.input_size, self.hidden_size = cell, input_size, hidden_size
         self.num_layers, self.bias, self.batch_first = num_layers, bias, batch_first
         self.dropout, self.num_states = float(dropout), num_states
@@ -110,20 +108,27 @@ class StateRegularized(nn.Module):
         """Tau of the paper; setting it sets every layer's. (The mean, where layers differ.)"""
         if not self.num_states:
             return 1.0
-        logs = [self.get_parameter(f"log_temperature_l{i}") for i in range(self.num_layers)]
+        logs = [self._weight("log_temperature", i) for i in range(self.num_layers)]
         return sum(math.exp(log.item()) for log in logs) / self.num_layers
 
     @temperature.setter
     def temperature(self, value: float) -> None:
+        if not value > 0:
+            raise SettingError(f"temperature={value} came, it must be above 0, such as 1.0")
         for layer in range(self.num_layers if self.num_states else 0):
             with torch.no_grad():
-                self.get_parameter(f"log_temperature_l{layer}").fill_(math.log(value))
+                self._weight("log_temperature", layer).fill_(math.log(value))
 
     def centroids(self, layer: int = 0) -> Tensor:
         """The centroids of a layer, (state, hidden)."""
         if not self.num_states:
             raise SettingError("this network has no centroids: build it with num_states above 0")
-        return self.get_parameter(f"centroids_l{layer}")
+        return self._weight("centroids", layer)
+
+    def _weight(self, name: str, layer: int) -> Tensor:
+        """By attribute, so that `functional_call` and parametrisations may put in their own."""
+        weight: Tensor = getattr(self, f"{name}_l{layer}")
+        return weight
 
     def recurrence(self, layer: int) -> Recurrence:
         """The recurrent half of a layer, as the scan takes it."""
@@ -131,23 +136,23 @@ class StateRegularized(nn.Module):
         if self.regularized and self.num_states:
             component = Component(
                 centroids=self.centroids(layer),
-                temperature=self.get_parameter(f"log_temperature_l{layer}").exp(),
+                temperature=self._weight("log_temperature", layer).exp(),
                 similarity=self.similarity,
                 transition=self.transition,
                 stochastic=self.training if self.stochastic is None else self.stochastic,
             )
         return Recurrence(
             cell=self.cell,
-            weight=self.get_parameter(f"weight_hh_l{layer}"),
-            bias=self.get_parameter(f"bias_hh_l{layer}") if self.bias else None,
-            peephole=self.get_parameter(f"peephole_l{layer}") if self.cell.peepholes else None,
+            weight=self._weight("weight_hh", layer),
+            bias=self._weight("bias_hh", layer) if self.bias else None,
+            peephole=self._weight("peephole", layer) if self.cell.peepholes else None,
             component=component,
         )
 
     def inputs(self, x: Tensor, layer: int = 0) -> Projected:
         """W x + b_ih of a layer, left to the scan to compute."""
-        bias = self.get_parameter(f"bias_ih_l{layer}") if self.bias else None
-        return Projected(x=x, weight=self.get_parameter(f"weight_ih_l{layer}"), bias=bias)
+        bias = self._weight("bias_ih", layer) if self.bias else None
+        return Projected(x=x, weight=self._weight("weight_ih", layer), bias=bias)
 
     def project(self, x: Tensor, layer: int = 0) -> Tensor:
         """W x + b_ih of a layer, (..., size) -> (..., gates*hidden)."""
@@ -155,7 +160,7 @@ class StateRegularized(nn.Module):
 
     def zeros(self, batch: int) -> Tensor:
         """A start from nothing, (batch, hidden)."""
-        weight = self.get_parameter("weight_hh_l0")
+        weight = self._weight("weight_hh", 0)
         return weight.new_zeros(batch, self.hidden_size)
 
     def scan_layers(

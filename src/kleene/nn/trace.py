@@ -51,15 +51,15 @@ def make_trace(
     order: Tensor | None = None,
 ) -> Trace:
     """Pad what the scans of all layers recorded, and put the words back in their order."""
-    sizes = torch.tensor([*batch_sizes], dtype=torch.int64)
-    batch = scans[0].last_hidden.shape[0]
-    lengths = (sizes[:, None] > torch.arange(batch)).sum(0)
-    row = torch.cat([torch.arange(n) for n in [0, *batch_sizes]])
-    time = torch.repeat_interleave(torch.arange(len(sizes)), sizes)
+    batch, device = len(scans[0].last_hidden), scans[0].last_hidden.device
+    sizes = torch.tensor([*batch_sizes], dtype=torch.int64, device=device)
+    rows = torch.arange(batch, device=device) if order is None else order
+    mask = sizes > torch.arange(batch, device=device)[:, None]  # batch time
+    time, row = mask.T.nonzero(as_tuple=True)  # of every step in the packed layout
 
     def pad(values: Tensor, fill: float = 0) -> Tensor:
         padded = values.new_full((batch, len(sizes), *values.shape[1:]), fill)
-        padded = padded.index_put((row.to(values.device), time.to(values.device)), values)
+        padded.index_put_((row, time), values)  # in place: no copy of the fresh tensor
         return padded if order is None else padded[order]
 
     traces: list[Trace] = []
@@ -70,7 +70,7 @@ def make_trace(
             states = pad(one.weights.argmax(-1), -1)
         traces.append(
             Trace(
-                lengths=lengths.to(one.hidden.device) if order is None else lengths[order.cpu()],
+                lengths=mask.sum(1)[rows],
                 hidden=pad(one.hidden),
                 memory=None if one.memory is None else pad(one.memory),
                 probs=probs,

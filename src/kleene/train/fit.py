@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -49,7 +49,7 @@ class Progress:
     epoch: int = 0
     step: int = 0
     limit: float | None = None
-    level_epochs: int = 0
+    level_steps: int = 0
     best_accuracy: float = -1.0
     best_loss: float = float("inf")
     stale: int = 0
@@ -58,7 +58,16 @@ class Progress:
     loss: float = 0.0
     right: int = 0
     words: int = 0
-    done: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moment:
+    """Everything a run can go on from; replaced whole, so that an interrupt never sees half."""
+
+    tensors: dict[str, Tensor]
+    best: dict[str, Tensor]
+    progress: dict[str, Any]
+    epochs: int
 
 
 def fit(
@@ -103,46 +112,56 @@ class _Loop:
         self.checkpoint, self.every = checkpoint, every
         self.history, self.progress = History(), Progress()
         self.best: dict[str, Tensor] = {}
-        self.good: dict[str, Tensor] = {}
-        self.good_progress: dict[str, Any] = {}
+        self.good: Moment | None = None
+        self.spare: dict[str, Tensor] = {}
+        self.transition = network.rnn.transition
         self.saved_at = time.monotonic()
         self.epoch_started = time.monotonic()
 
     def run(self, told: Reporter) -> None:
+        try:
+            self._run(told)
+        except KeyboardInterrupt:
+            self._save()
+            raise
+        finally:
+            self.network.rnn.transition = self.transition
+            self.network.eval()
+
+    def _run(self, told: Reporter) -> None:
         resumed = self.checkpoint is not None and self.checkpoint.exists()
         tensors = self._restore() if resumed else {}
-        while self.progress.stage < len(self.stages) and not self.progress.done:
-            stage = self.stages[self.progress.stage]
-            self._enter(stage, fresh=not tensors)
-            optimizer = make_optimizer(stage, self.network)
-            if tensors:
-                restore_optimizer(optimizer, tensors)
-                tensors = {}
+        for stage in self.stages[self.progress.stage :]:
+            optimizer = self._enter(stage, tensors)
+            tensors = {}
             told.begin(stage)
-            try:
-                while not self._stage_over(stage):
-                    self._epoch(stage, optimizer, told)
-            except KeyboardInterrupt:
-                self._save()
-                raise
+            while not self._stage_over(stage):
+                self._epoch(stage, optimizer, told)
             if self.best:
                 self.network.load_state_dict(self.best)
             self.progress, self.best = Progress(stage=self.progress.stage + 1), {}
-        self.progress.done = True
+        for stage in self.stages[-1:]:
+            self._component(stage)
         self._mark_good({})
         self._save()
-        self.network.eval()
 
-    def _enter(self, stage: Stage, fresh: bool) -> None:
+    def _enter(self, stage: Stage, tensors: Mapping[str, Tensor]) -> torch.optim.Optimizer:
+        """Get ready for a stage, or for the rest of the one in which the tensors were saved."""
+        self._component(stage)
+        if not tensors:
+            if stage.curriculum is not None:
+                least = stage.batch_size
+                self.progress.limit = stage.curriculum.first(self.examples.difficulty, least)
+            if stage.prepare is not None:
+                stage.prepare(self.network, self.examples, self._seed(self.progress.stage))
+        optimizer = make_optimizer(stage, self.network)
+        if tensors:
+            restore_optimizer(optimizer, tensors)
+        return optimizer
+
+    def _component(self, stage: Stage) -> None:
         rnn = self.network.rnn
         rnn.regularized = stage.regularized and rnn.num_states > 0
-        if not fresh:
-            return
-        if stage.curriculum is not None:
-            least = stage.batch_size
-            self.progress.limit = stage.curriculum.first(self.examples.difficulty, least)
-        if stage.prepare is not None:
-            stage.prepare(self.network, self.examples, self._seed(self.progress.stage))
 
     def _seed(self, *where: int) -> int:
         return int(np.random.SeedSequence([self.seed, *where]).generate_state(1)[0])
@@ -175,9 +194,11 @@ class _Loop:
     ) -> None:
         at = self.progress
         optimizer.zero_grad(set_to_none=True)
-        scores = self.network(batch)
+        scores, scans = self.network.observe(batch)
         labels = torch.from_numpy(batch.labels).to(scores.device)
         loss = cross_entropy(scores, labels, weights)
+        if stage.teacher is not None:
+            loss = loss + stage.teacher.loss(self.network, scans[-1], batch)
         loss.backward()  # type: ignore[no-untyped-call]
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), stage.clip)
         if not bool(torch.isfinite(loss) & torch.isfinite(norm)):
@@ -194,6 +215,9 @@ class _Loop:
 
     def _roll_back(self, optimizer: torch.optim.Optimizer) -> None:
         at = self.progress
+        if self.good is not None and self.good.progress["stage"] == at.stage:
+            self.network.load_state_dict(self._weights(self.good.tensors))
+            restore_optimizer(optimizer, self.good.tensors)
         at.failures += 1
         if at.failures > MOST_FAILURES:
             raise TrainingError(
@@ -202,17 +226,16 @@ class _Loop:
                 "input"
             )
         at.rate /= 2
-        if self.good:
-            self.network.load_state_dict(self._weights(self.good))
-            restore_optimizer(optimizer, self.good)
         for group in optimizer.param_groups:
             group["lr"] /= 2
 
     def _schedule(self, stage: Stage, optimizer: torch.optim.Optimizer) -> None:
         at, rnn = self.progress, self.network.rnn
+        rnn.transition = self.transition
         if stage.noise is not None:
-            rnn.transition = Gumbel(scale=stage.noise(at.epoch))
-        if stage.temperature is not None:
+            hard = isinstance(self.transition, Gumbel) and self.transition.hard
+            rnn.transition = Gumbel(scale=stage.noise(at.epoch), hard=hard)
+        if stage.temperature is not None and not at.step:  # it may learn during the epoch
             rnn.temperature = stage.temperature(at.epoch)
         for group in optimizer.param_groups:
             group["lr"] = stage.learning_rate * at.rate
@@ -227,16 +250,15 @@ class _Loop:
 
     def _record(self, stage: Stage, optimizer: torch.optim.Optimizer, batch: Batch) -> Epoch:
         at, rnn = self.progress, self.network.rnn
+        self.network.eval()
         checked = None
         if self.validation is not None and stage.patience is not None:
             checked = evaluate(self.network, self.validation)
         states = None
         if rnn.regularized:
-            self.network.eval()
             with torch.no_grad():
                 trace = self.network.trace(batch)
             states = len(torch.unique(trace.global_states[trace.mask], dim=0))
-            self.network.train()
         record = Epoch(
             stage=stage.name,
             epoch=at.epoch,
@@ -252,8 +274,7 @@ class _Loop:
             validation_accuracy=None if checked is None else checked.accuracy,
         )
         notes = None if self.hook is None else self.hook(self.network, record)
-        self.network.train()
-        return record if not notes else Epoch(**{**asdict(record), "notes": dict(notes)})
+        return record if not notes else replace(record, notes=dict(notes))
 
     def _after(self, stage: Stage, record: Epoch) -> None:
         """Move on to the next epoch: the curriculum, and the best weights so far."""
@@ -267,11 +288,11 @@ class _Loop:
             if better:
                 at.best_accuracy, at.best_loss = record.validation_accuracy, record.validation_loss
                 self.best = _copy(self.network.state_dict())
-        at.level_epochs += 1
+        at.level_steps += at.step
         curriculum = stage.curriculum
         if curriculum is not None and at.limit is not None and at.limit < self._hardest:
-            if record.accuracy > curriculum.threshold or at.level_epochs >= curriculum.patience:
-                at.limit, at.level_epochs = at.limit + curriculum.step, 0
+            if record.accuracy > curriculum.threshold or at.level_steps >= curriculum.steps:
+                at.limit, at.level_steps = curriculum.next(at.limit, self.examples.difficulty), 0
             at.stale = 0
         at.epoch, at.step, at.loss, at.right, at.words = at.epoch + 1, 0, 0.0, 0, 0
 
@@ -285,7 +306,7 @@ class _Loop:
             return True
         if at.step or not at.epoch:
             return False
-        epochs = [e for e in self.history.epochs[-at.epoch :] if e.stage == stage.name]
+        epochs = self.history.epochs[-at.epoch :]
         last = epochs[-1]
         if last.limit is not None and last.limit < self._hardest:
             return False
@@ -300,15 +321,21 @@ class _Loop:
 
     def _mark_good(self, optimizer: Mapping[str, Tensor]) -> None:
         weights = {f"weights.{k}": v for k, v in self.network.state_dict().items()}
-        self.good = _copy({**weights, **optimizer}, into=self.good)
-        self.good_progress = asdict(self.progress)
+        moment = Moment(
+            tensors=_copy({**weights, **optimizer}, into=self.spare),
+            best=self.best,
+            progress=asdict(self.progress),
+            epochs=len(self.history),
+        )
+        self.spare, self.good = {} if self.good is None else self.good.tensors, moment
 
     def _save(self) -> None:
-        if self.checkpoint is None or not self.good:
+        if self.checkpoint is None or self.good is None:
             return
-        best = {f"best.{name}": tensor for name, tensor in self.best.items()}
-        progress = {"progress": self.good_progress, "history": self.history.to_dict()}
-        save_checkpoint(self.checkpoint, {**self.good, **best}, progress)
+        best = {f"best.{name}": tensor for name, tensor in self.good.best.items()}
+        history = History(self.history.epochs[: self.good.epochs])
+        progress = {"progress": self.good.progress, "history": history.to_dict()}
+        save_checkpoint(self.checkpoint, {**self.good.tensors, **best}, progress)
         self.saved_at = time.monotonic()
 
     def _restore(self) -> dict[str, Tensor]:

@@ -1,6 +1,6 @@
 """Named ways of training, as stages.
 
-`warm_start` is what makes memory-less networks readable. From random centroids a network may hide
+`warm` is what makes memory-less networks readable. From random centroids a network may hide
 bits of its state in the weights of a mixture, or not learn at all; so the cell learns first,
 without the stochastic component; then the centroids are put where its hidden vectors cluster; then
 the component comes on, with Gumbel noise that grows until only clear transitions survive.
@@ -8,7 +8,8 @@ the component comes on, with Gumbel noise that grows until only clear transition
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -16,7 +17,6 @@ from numpy.typing import NDArray
 
 from kleene.data.examples import Examples
 from kleene.nn.classifier import Classifier
-from kleene.train.history import Epoch
 from kleene.train.stage import Curriculum, Stage
 
 MOST_VECTORS = 20_000
@@ -56,60 +56,77 @@ def hidden_vectors(
     return np.concatenate(rows)[:MOST_VECTORS]
 
 
-def warm_start(
-    *,
-    epochs: int = 200,
-    sharpen_epochs: int = 40,
-    learning_rate: float = 2e-3,
-    batch_size: int = 64,
-    balanced: bool = False,
-    until: Callable[[Sequence[Epoch]], bool] | None = None,
-) -> list[Stage]:
-    """The cell alone, then centroids by k-means, then the component with growing noise."""
-    return [
-        Stage(
-            name="cell",
-            regularized=False,
-            epochs=epochs,
-            learning_rate=learning_rate,
-            batch_size=batch_size,
-            balanced=balanced,
-            curriculum=Curriculum(),
-            target=0.999,
-            patience=20,
-        ),
-        Stage(
-            name="states",
-            epochs=sharpen_epochs,
-            learning_rate=learning_rate / 4,
-            batch_size=batch_size,
-            balanced=balanced,
-            noise=lambda epoch: min(1.0, 0.25 * epoch),
-            prepare=seed_centroids,
-            until=until,
-        ),
-    ]
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a recipe leaves open."""
+
+    optimizer: str = "adam"
+    learning_rate: float = 3e-3
+    batch_size: int = 32
+    epochs: int | None = None
+    """None is the recipe's own number."""
+    patience: int | None = None
+    """Epochs without improvement on the validation words; None is the recipe's own number."""
+    balanced: bool = False
 
 
-def direct(
-    *,
-    epochs: int = 30,
-    learning_rate: float = 2e-3,
-    batch_size: int = 64,
-    balanced: bool = False,
-    optimizer: str = "adam",
-    curriculum: Curriculum | None = None,
-    patience: int | None = 5,
-) -> list[Stage]:
-    """Cell and component together from the start, as in the paper."""
+Recipe = Callable[[Settings], list[Stage]]
+
+
+def cell_stage(settings: Settings) -> Stage:
+    """The cell alone, easy words first: `warm` without its second half."""
+    return Stage(
+        name="cell",
+        regularized=False,
+        epochs=settings.epochs or 1000,
+        optimizer=settings.optimizer,
+        learning_rate=settings.learning_rate,
+        batch_size=settings.batch_size,
+        balanced=settings.balanced,
+        curriculum=Curriculum(),
+        target=0.999,
+        patience=settings.patience or 10,
+    )
+
+
+def states_stage(settings: Settings) -> Stage:
+    """Centroids where the hidden vectors cluster, then the component with growing noise."""
+    return Stage(
+        name="states",
+        epochs=settings.epochs or 12,
+        optimizer=settings.optimizer,
+        learning_rate=settings.learning_rate / 6,
+        batch_size=settings.batch_size,
+        balanced=settings.balanced,
+        noise=lambda epoch: min(1.0, 0.25 * epoch),
+        prepare=seed_centroids,
+        patience=settings.patience or 6,
+    )
+
+
+def warm(settings: Settings) -> list[Stage]:
+    """The warm start: first the cell, then its states."""
+    return [cell_stage(settings), states_stage(settings)]
+
+
+def direct(settings: Settings) -> list[Stage]:
+    """Cell and component together from random centroids, as in the paper."""
     return [
         Stage(
-            epochs=epochs,
-            learning_rate=learning_rate,
-            batch_size=batch_size,
-            balanced=balanced,
-            optimizer=optimizer,
-            curriculum=curriculum,
-            patience=patience,
+            epochs=settings.epochs or 50,
+            optimizer=settings.optimizer,
+            learning_rate=settings.learning_rate,
+            batch_size=settings.batch_size,
+            balanced=settings.balanced,
+            patience=settings.patience or 5,
         )
     ]
+
+
+def curriculum(settings: Settings) -> list[Stage]:
+    """As `direct`, easy words first: for languages, and for cells with memory."""
+    stage = direct(settings)[0]
+    return [replace(stage, epochs=settings.epochs or 400, curriculum=Curriculum())]
+
+
+RECIPES: dict[str, Recipe] = {"warm": warm, "direct": direct, "curriculum": curriculum}

@@ -13,6 +13,7 @@ from kleene.data.examples import Examples
 from kleene.errors import SettingError
 from kleene.nn.classifier import Classifier
 from kleene.train.history import Epoch
+from kleene.train.teacher import Teacher
 
 Schedule = Callable[[int], float]
 """A value for each epoch of a stage, counted from 0."""
@@ -25,12 +26,18 @@ class Curriculum:
     start: float = 4
     step: float = 2
     threshold: float = 0.97
-    patience: int = 20
-    """Epochs after which the limit grows even if the network is not good enough."""
+    steps: int = 1500
+    """Steps of the optimiser after which the limit grows even if the network is not good enough."""
+    levels: int = 14
+    """The most levels there may be; where the keys span more, each is a larger step."""
 
     def first(self, keys: Ints, least: int) -> float:
         """The lowest limit, at which there are at least `least` words."""
         return float(max(self.start, np.sort(keys)[min(least, len(keys)) - 1]))
+
+    def next(self, limit: float, keys: Ints) -> float:
+        """The limit after this one."""
+        return limit + max(self.step, (keys.max() - self.start) / self.levels)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +67,8 @@ class Stage:
     """Epochs without improvement on the validation words after which the stage ends."""
     until: Callable[[Sequence[Epoch]], bool] | None = None
     """Whether the stage ends, given its epochs so far."""
+    teacher: Teacher | None = None
+    """A machine that tells the state in which every prefix should be."""
     prepare: Callable[[Classifier, Examples, int], None] | None = None
     """What happens before the first epoch, given the network, the words and a seed."""
 

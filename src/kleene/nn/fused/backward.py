@@ -12,8 +12,8 @@ import numpy as np
 from numba import njit
 
 from kleene.nn.fused.blas import gemm
-from kleene.nn.fused.compile import kernel
 from kleene.nn.fused.cells import GRU, PEEPHOLE, RELU, elman_back, gru_back, lstm_back
+from kleene.nn.fused.compile import kernel
 from kleene.nn.fused.job import Incoming, Job, Outgoing, Record
 from kleene.nn.fused.lanes import put
 from kleene.nn.fused.rows import add, add_up, copy

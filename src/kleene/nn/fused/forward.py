@@ -8,8 +8,8 @@ import numpy as np
 from numba import njit
 
 from kleene.nn.fused.blas import gemm
-from kleene.nn.fused.compile import kernel
 from kleene.nn.fused.cells import GRU, LSTM, RELU, elman, gru, lstm
+from kleene.nn.fused.compile import kernel
 from kleene.nn.fused.job import Job, Record
 from kleene.nn.fused.rows import copy
 from kleene.nn.fused.states import harden, normalise, weigh

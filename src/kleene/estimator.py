@@ -1,0 +1,345 @@
+"""`SequenceClassifier`: the whole path behind a scikit-learn estimator.
+
+    words and labels -> network -> machine -> the network taught to be that machine
+
+For memory-less cells `fit` ends with a small machine where there is one that does at least as well
+as the network; cells with memory, and tasks that no small machine solves, keep the network as
+trained.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from kleene.data.alphabet import UNKNOWN, Alphabet
+from kleene.data.batch import Ints
+from kleene.data.examples import Examples
+from kleene.errors import DataError, NotFittedError
+from kleene.evaluate import evaluate
+from kleene.machine import Label, Word
+from kleene.model import Model
+from kleene.nn.classifier import Classifier
+from kleene.nn.config import CELLS, NetworkConfig, choose
+from kleene.train.fit import Hook, fit
+from kleene.train.progress import Reporter
+from kleene.train.recipe import RECIPES, Settings, cell_stage
+from kleene.train.stage import Stage
+
+
+class SequenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier of sequences whose states can be read.
+
+    Parameters
+    ----------
+    cell : "gru", "rnn", "rnn-relu", "lstm" or "lstm-p"
+        The recurrent cell. Only the first three carry everything in their state, so that they can
+        be read as a finite automaton; "lstm-p" is the LSTM with peepholes.
+    states : int or None
+        The number of centroids; None lets the data choose where a machine can be read, else 20.
+        0 is the vanilla network.
+    tokens : "chars", "words" or None
+        How strings are split; None splits on white space if any string has some.
+    consolidate : bool
+        Whether memory-less networks are taught the machine found in them.
+
+    The other parameters are those of `NetworkConfig` and of the training recipes; None stands for
+    a default that fits the cell.
+
+    >>> words, labels = ["ab", "ba", "abab", "aa"] * 20, [1, 0, 1, 0] * 20
+    >>> SequenceClassifier(random_state=0).fit(words, labels).predict(["ab"]).tolist()
+    [1]
+    """
+
+    def __init__(
+        self,
+        cell: str = "gru",
+        states: int | None = None,
+        *,
+        hidden_size: int = 100,
+        embedding_size: int = 100,
+        layers: int = 1,
+        transition: str = "mixture",
+        similarity: str | None = None,
+        temperature: float | None = None,
+        learn_temperature: bool = False,
+        pooling: str = "last",
+        dropout: float = 0.0,
+        tokens: str | None = None,
+        max_symbols: int | None = None,
+        min_count: int = 1,
+        recipe: str | None = None,
+        optimizer: str = "adam",
+        learning_rate: float = 3e-3,
+        batch_size: int = 32,
+        epochs: int | None = None,
+        patience: int | None = None,
+        class_weight: str | None = None,
+        validation: float = 0.1,
+        consolidate: bool = True,
+        device: str | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.cell = cell
+        self.states = states
+        self.hidden_size = hidden_size
+        self.embedding_size = embedding_size
+        self.layers = layers
+        self.transition = transition
+        self.similarity = similarity
+        self.temperature = temperature
+        self.learn_temperature = learn_temperature
+        self.pooling = pooling
+        self.dropout = dropout
+        self.tokens = tokens
+        self.max_symbols = max_symbols
+        self.min_count = min_count
+        self.recipe = recipe
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.patience = patience
+        self.class_weight = class_weight
+        self.validation = validation
+        self.consolidate = consolidate
+        self.device = device
+        self.random_state = random_state
+
+    # -- learning -------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Sequence[Any],
+        y: Sequence[Label],
+        *,
+        keys: Sequence[int] | None = None,
+        checkpoint: str | Path | None = None,
+        reporter: Reporter | None = None,
+        hook: Hook | None = None,
+    ) -> SequenceClassifier:
+        """Learn from words and their labels.
+
+        `keys` orders the words for a curriculum other than by length. `checkpoint` names a file in
+        which the run is kept, and from which it goes on where the file exists. `hook` is called
+        after every epoch with the network and the epoch's figures.
+        """
+        words, tokens = as_words(X, self.tokens)
+        labels, classes = as_classes(words, y)
+        alphabet = Alphabet.from_words(words, self.max_symbols, self.min_count)
+        seed = 0 if self.random_state is None else int(self.random_state)
+        if self.random_state is None:
+            seed = int(np.random.SeedSequence().generate_state(1)[0])
+        numbers = np.asarray(keys, dtype=np.int64) if keys is not None else None
+        everything = Examples(words=alphabet.encode_many(words), labels=labels, keys=numbers)
+        training, held = self._split(everything, seed)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            network = Classifier(self._config(len(alphabet), len(classes)))
+        network.to(self.device or "cpu")
+        model = Model(
+            network=network,
+            alphabet=alphabet,
+            classes=classes,
+            tokens=tokens,
+            longest=int(everything.lengths.max()),
+            settings={**self.get_params(), "seed": seed},
+        )
+        history = fit(
+            network,
+            training,
+            validation=held,
+            stages=self._stages(network),
+            seed=seed,
+            hook=hook,
+            checkpoint=None if checkpoint is None else Path(checkpoint),
+            reporter=reporter,
+        )
+        model = replace(model, history=history)
+        if self.consolidate and self._readable(network):
+            model = self._settle(model, everything, held, words, y, seed, reporter)
+        self._adopt(model)
+        return self
+
+    def _config(self, symbols: int, classes: int) -> NetworkConfig:
+        memory = choose("cell", self.cell, CELLS).has_memory
+        similarity = self.similarity or ("dot" if memory else "euclidean")
+        by_similarity = {"dot": 1.0, "euclidean": 1.0 if memory else 0.3, "cosine": 0.1}
+        return NetworkConfig(
+            num_symbols=symbols,
+            num_classes=classes,
+            cell=self.cell,
+            input_size=self.embedding_size,
+            hidden_size=self.hidden_size,
+            num_states=20 if self.states is None else self.states,
+            num_layers=self.layers,
+            transition=self.transition,
+            similarity=similarity,
+            temperature=self.temperature or by_similarity.get(similarity, 1.0),
+            learn_temperature=self.learn_temperature,
+            pooling=self.pooling,
+            dropout=self.dropout,
+        )
+
+    def _stages(self, network: Classifier) -> list[Stage]:
+        readable = self._readable(network)
+        name = self.recipe or ("warm" if readable else "direct")
+        recipe = choose("recipe", name, RECIPES)
+        if name == "warm" and readable and self.consolidate:
+            return [cell_stage(self._settings)]  # the states come when the machine is known
+        return recipe(self._settings)
+
+    @property
+    def _settings(self) -> Settings:
+        choose("class_weight", str(self.class_weight), {"None": None, "balanced": None})
+        return Settings(
+            optimizer=self.optimizer,
+            learning_rate=self.learning_rate,
+            batch_size=self.batch_size,
+            epochs=self.epochs,
+            patience=self.patience,
+            balanced=self.class_weight == "balanced",
+        )
+
+    def _readable(self, network: Classifier) -> bool:
+        rnn = network.rnn
+        plain = network.config.pooling == "last" and rnn.num_layers == 1
+        return plain and not rnn.cell.has_memory and rnn.num_states > 0
+
+    def _split(self, examples: Examples, seed: int) -> tuple[Examples, Examples | None]:
+        if not self.validation or len(examples) < 50:
+            return examples, None
+        return examples.split(self.validation, seed)
+
+    def _settle(
+        self,
+        model: Model,
+        examples: Examples,
+        held: Examples | None,
+        words: Sequence[Word],
+        labels: Sequence[Label],
+        seed: int,
+        reporter: Reporter | None,
+    ) -> Model:
+        from kleene.read.settle import settle
+
+        settled = settle(
+            model,
+            examples,
+            held,
+            words,
+            labels,
+            clusters=None if self.states is None else (self.states,),
+            settings=self._settings,
+            seed=seed,
+            reporter=reporter,
+        )
+        self.reading_ = settled.steps
+        return settled.model
+
+    def _adopt(self, model: Model) -> None:
+        self.model_ = model
+        self.network_ = model.network
+        self.alphabet_ = model.alphabet
+        self.history_ = model.history
+        self.classes_ = np.array(model.classes)
+        self.n_features_in_ = 1
+
+    # -- using ----------------------------------------------------------------------------------
+
+    def predict_proba(self, X: Sequence[Any]) -> NDArray[np.float32]:
+        """Probabilities of the classes, in the order of `classes_`."""
+        return evaluate(self.model.network, self._encode(X)).probabilities
+
+    def predict(self, X: Sequence[Any]) -> NDArray[Any]:
+        """The most probable label of each word."""
+        found: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(-1)]
+        return found
+
+    @property
+    def model(self) -> Model:
+        """The trained model."""
+        if not hasattr(self, "model_"):
+            raise NotFittedError("this SequenceClassifier is not fitted yet; call fit first")
+        return self.model_
+
+    def _encode(self, X: Sequence[Any]) -> Examples:
+        words = self.model.words(list(X))
+        encoded = self.model.alphabet.encode_many(words)
+        self._warn_of_unknown(words, encoded)
+        return Examples(words=encoded, labels=np.zeros(len(words), dtype=np.int64))
+
+    def _warn_of_unknown(self, words: list[Word], encoded: Sequence[Ints]) -> None:
+        strange = [i for i, ids in enumerate(encoded) if (ids == UNKNOWN).any()]
+        if not strange:
+            return
+        count = sum(int((encoded[i] == UNKNOWN).sum()) for i in strange)
+        symbol = self.model.alphabet.unknown(words[strange[0]])[0]
+        warnings.warn(
+            f"{count} symbols in {len(strange)} words are not in the alphabet of the model, such as "
+            f"{symbol!r}; they are read as unknown",
+            stacklevel=4,
+        )
+
+    # -- keeping --------------------------------------------------------------------------------
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the model folder."""
+        return self.model.save(folder)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> SequenceClassifier:
+        """An estimator with the model of a folder."""
+        return cls.of(Model.load(folder))
+
+    @classmethod
+    def of(cls, model: Model) -> SequenceClassifier:
+        """An estimator around a trained model."""
+        names = cls._get_param_names()
+        estimator = cls(**{k: v for k, v in model.settings.items() if k in names})
+        estimator._adopt(model)
+        return estimator
+
+
+def as_words(X: Sequence[Any], tokens: str | None) -> tuple[list[Word], str]:
+    """The given texts or sequences as words, and how they were split."""
+    if isinstance(X, str):
+        raise DataError("one string came, needed is a list of words; give [word]")
+    texts = list(X)
+    if not texts:
+        raise DataError("no words came; give at least one word of each class")
+    strings = all(isinstance(text, str) for text in texts)
+    if tokens is None:
+        spaced = strings and any(len(text.split()) > 1 for text in texts)
+        tokens = "words" if spaced else "chars" if strings else "symbols"
+    choose("tokens", tokens, dict.fromkeys(("chars", "words", "symbols")))
+    split = tokens == "words"
+    return [text.split() if split and isinstance(text, str) else text for text in texts], tokens
+
+
+def as_classes(
+    words: Sequence[Word], y: Sequence[Label]
+) -> tuple[NDArray[np.int64], tuple[Label, ...]]:
+    """Labels as numbers, and what the numbers stand for."""
+    labels = [label.item() if isinstance(label, np.generic) else label for label in y]
+    if len(labels) != len(words):
+        raise DataError(f"{len(words)} words and {len(labels)} labels came; give one label a word")
+    found = set(labels)
+    try:
+        classes = tuple(sorted(found))  # type: ignore[type-var]
+    except TypeError:
+        classes = tuple(sorted(found, key=lambda label: (type(label).__name__, str(label))))
+    if len(classes) < 2:
+        raise DataError(
+            f"all words have the label {classes[0]!r}; a classifier needs words of two classes"
+        )
+    numbers = {label: i for i, label in enumerate(classes)}
+    return np.array([numbers[label] for label in labels], dtype=np.int64), classes

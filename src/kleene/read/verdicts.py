@@ -1,0 +1,92 @@
+"""What a network says: at the end of a word, after each of its symbols, and of a state alone."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from kleene.nn.classifier import Classifier
+from kleene.nn.trace import Trace
+
+CHUNK = 2048  # steps classified at a time, so that the gates stay in the processor's cache
+
+
+def final_scores(network: Classifier, trace: Trace) -> Tensor:
+    """Scores of the classes for each word of a trace, (batch, class), as `forward` gives them."""
+    if network.config.pooling == "last":
+        rows = torch.arange(len(trace.lengths), device=trace.lengths.device)
+        last = trace.lengths - 1
+        return network.classify(
+            [layer.hidden[rows, last] for layer in trace.layers],
+            [None if layer.memory is None else layer.memory[rows, last] for layer in trace.layers],
+        )
+    values, mask = _features(trace), trace.mask[:, :, None]
+    if network.config.pooling == "mean":
+        pooled = (values * mask).sum(1) / trace.lengths[:, None]
+    else:
+        pooled = values.masked_fill(~mask, -torch.inf).amax(1)
+    scores: Tensor = network.head(pooled)
+    return scores
+
+
+def prefix_scores(network: Classifier, trace: Trace) -> Tensor:
+    """Scores of the classes if each word ended after each step, (batch, time, class).
+
+    Time 0 is the empty word; steps in the padding have no meaning.
+    """
+    if network.config.pooling == "last":
+        hidden = [layer.hidden.flatten(0, 1) for layer in trace.layers]
+        memory = [None if m is None else m.flatten(0, 1) for m in (t.memory for t in trace.layers)]
+        parts = [
+            network.classify(
+                [h[i : i + CHUNK] for h in hidden],
+                [None if c is None else c[i : i + CHUNK] for c in memory],
+            )
+            for i in range(0, len(hidden[0]), CHUNK)
+        ]
+        return torch.cat(parts).unflatten(0, trace.hidden.shape[:2])
+    values = _features(trace)
+    if network.config.pooling == "mean":
+        steps = torch.arange(1, values.shape[1] + 1, device=values.device)
+        pooled = values.cumsum(1) / steps[:, None]
+    else:
+        pooled = values.cummax(1).values
+    scores: Tensor = network.head(pooled)
+    return scores
+
+
+def state_scores(network: Classifier) -> Tensor:
+    """Scores of the classes for each centroid of the top layer, (state, class).
+
+    The centroid is classified as if it were the hidden vector after a word. What else the network
+    would look at is set to nothing: the memory of an LSTM to zero, and lower layers, which matter
+    only where an end token is read, to the mean of their centroids.
+    """
+    rnn = network.rnn
+    top = rnn.centroids(rnn.num_layers - 1).detach()
+    below = [
+        rnn.centroids(i).detach().mean(0, keepdim=True).expand_as(top)
+        for i in range(rnn.num_layers - 1)
+    ]
+    memory = torch.zeros_like(top) if rnn.cell.has_memory else None
+    with torch.inference_mode():
+        if network.config.pooling == "last":
+            return network.classify([*below, top], [memory for _ in range(rnn.num_layers)])
+        scores: Tensor = network.head(top if memory is None else torch.cat([top, memory], -1))
+        return scores
+
+
+def margins(scores: Tensor, classes: Tensor) -> Tensor:
+    """Log-odds of one class a word against all others, (batch, ..., class) -> (batch, ...)."""
+    between = (1,) * (scores.dim() - 1)
+    index = classes.view(-1, *between).expand(*scores.shape[:-1], 1)
+    others = scores.scatter(-1, index, -torch.inf)
+    if scores.shape[-1] == 1:
+        return torch.zeros_like(scores[..., 0])
+    return scores.gather(-1, index).squeeze(-1) - others.logsumexp(-1)
+
+
+def _features(trace: Trace) -> Tensor:
+    """What is pooled over time: the hidden vectors and, where there is one, the memory."""
+    parts = [trace.hidden] if trace.memory is None else [trace.hidden, trace.memory]
+    return torch.cat(parts, -1)

@@ -1,0 +1,294 @@
+import json
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_automata import brute_run, dfas, words_up_to
+
+from kleene.automata import DFA
+from kleene.automata.export import diagram
+from kleene.automata.regex import as_text
+from kleene.automata.symbol_sets import describe
+from kleene.errors import AutomatonError, KleeneError, SettingError
+
+WORDS = ("the", "cat", "a+b")
+ODD = (("pixel", 0), 1.5, True, None, "x", -3)
+
+
+def same_arrays(one, other):
+    return (
+        one.alphabet == other.alphabet
+        and (one.transitions == other.transitions).all()
+        and one.outputs == other.outputs
+        and one.initial == other.initial
+        and one.names == other.names
+    )
+
+
+@given(dfas(alphabet=ODD, labels=(True, False, "x", ("y", 2), None)))
+def test_json_round_trip(dfa):
+    for document in (dfa.to_json(), json.loads(dfa.to_json()), dfa.to_json(indent=2)):
+        again = DFA.from_json(document)
+        assert same_arrays(again, dfa)
+        assert [type(s) for s in again.alphabet] == [type(s) for s in dfa.alphabet]
+        assert [type(s) for s in again.outputs] == [type(s) for s in dfa.outputs]
+
+
+def test_json_has_the_documented_keys_and_files_round_trip(tmp_path):
+    dfa = DFA.from_table({"p": {"a": "q"}, "q": {"a": "p"}}, start="q", accept={"p"})
+    document = json.loads(dfa.to_json())
+    assert document == {
+        "format": "kleene.dfa/1",
+        "alphabet": ["a"],
+        "start": 1,
+        "outputs": [True, False],
+        "transitions": [[1], [0]],
+        "names": ["p", "q"],
+    }
+    assert same_arrays(DFA.load(dfa.save(tmp_path / "dfa.json")), dfa)
+
+
+GOOD = {
+    "format": "kleene.dfa/1",
+    "alphabet": ["a"],
+    "start": 0,
+    "outputs": [True],
+    "transitions": [[0]],
+}
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        ("{", "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ("[]", "an object"),
+        ("{}", "format"),
+        ({**GOOD, "format": "kleene.dfa/2"}, "kleene.dfa/2"),
+        ({key: value for key, value in GOOD.items() if key != "outputs"}, "lacks outputs"),
+        ({**GOOD, "transitions": [[1]]}, "goes to 1"),
+        ({**GOOD, "transitions": [["0"]]}, "only numbers"),
+        ({**GOOD, "transitions": [[0.5]]}, "only numbers"),
+        ({**GOOD, "transitions": [[True]]}, "only numbers"),
+        ({**GOOD, "transitions": [[0, 0]]}, "shape"),
+        ({**GOOD, "transitions": [[0], [0, 0]], "outputs": [True, True]}, "different lengths"),
+        ({**GOOD, "transitions": [[10**30]]}, "too large"),
+        ({**GOOD, "transitions": 3}, "a list"),
+        ({**GOOD, "start": "q"}, "'q'"),
+        ({**GOOD, "start": 7}, "initial state is 7"),
+        ({**GOOD, "alphabet": "a"}, "a list"),
+        ({**GOOD, "alphabet": [{}]}, "no symbol"),
+        ({**GOOD, "alphabet": ["a", "a"]}, "twice"),
+        ({**GOOD, "outputs": []}, "no states"),
+        ({**GOOD, "names": ["p", "q"]}, "2 names"),
+    ],
+)
+def test_bad_json_is_named(document, told):
+    for form in (document, json.dumps(document) if isinstance(document, dict) else document):
+        with pytest.raises(AutomatonError, match=told):
+            DFA.from_json(form)
+
+
+def test_what_json_cannot_hold_and_files_that_are_not_there(tmp_path):
+    dfa = DFA(alphabet=(frozenset("a"),), transitions=[[0]], outputs=(True,))
+    with pytest.raises(AutomatonError, match="no place in JSON"):
+        dfa.to_json()
+    with pytest.raises(AutomatonError, match=r"absent\.json"):
+        DFA.load(tmp_path / "absent.json")
+    (tmp_path / "binary.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(AutomatonError, match="UTF-8"):
+        DFA.load(tmp_path / "binary.json")
+    with pytest.raises(KleeneError, match="cannot write"):
+        replace(dfa, alphabet=("a",)).save(tmp_path / "no" / "folder.json")
+
+
+@given(dfas())
+def test_languages_go_to_other_libraries_and_formats_and_come_back(dfa):
+    assert DFA.from_automata_lib(dfa.to_automata_lib()) == dfa
+    assert DFA.from_aalpy(dfa.to_aalpy()) == dfa
+    assert DFA.from_att(dfa.to_att()) == dfa
+    lib, aal = dfa.to_automata_lib(), dfa.to_aalpy()
+    for word in words_up_to(dfa.alphabet, 4):
+        assert lib.accepts_input("".join(word)) == brute_run(dfa, word)
+        aal.reset_to_initial()
+        for symbol in word:
+            aal.step(symbol)
+        assert aal.current_state.is_accepting == brute_run(dfa, word)
+
+
+@given(dfas(alphabet=ODD, labels=("x", "y", "z")))
+def test_labelled_automata_are_moore_machines_in_aalpy(dfa):
+    assert DFA.from_aalpy(dfa.to_aalpy()) == dfa
+
+
+def test_partial_automata_of_other_libraries_are_completed():
+    from automata.fa.dfa import DFA as Peer  # noqa: N811
+
+    peer = Peer.from_finite_language({"a", "b"}, {"ab", "ba"}, as_partial=True)
+    dfa = DFA.from_automata_lib(peer)
+    for word in words_up_to("ab", 4):
+        assert dfa.accepts(word) == peer.accepts_input("".join(word))
+
+
+def test_conversions_that_cannot_be_say_why():
+    words = DFA.from_table({0: {"the": 0}}, start=0, accept={0})
+    with pytest.raises(AutomatonError, match="one-character"):
+        words.to_automata_lib()
+    labelled = DFA(alphabet=("a",), transitions=[[0]], outputs=("x",))
+    for convert in ("to_automata_lib", "to_att", "to_regex", "complement"):
+        with pytest.raises(AutomatonError, match="recognizer"):
+            getattr(labelled, convert)()
+    with pytest.raises(AutomatonError, match="str"):
+        DFA.from_aalpy("dfa")
+    with pytest.raises(AutomatonError, match="str"):
+        DFA.from_automata_lib("dfa")
+    with pytest.raises(AutomatonError, match="blanks"):
+        DFA(alphabet=(" ",), transitions=[[0]], outputs=(True,)).to_att()
+
+
+def test_att_reads_what_toolkits_write():
+    dfa = DFA.from_att("3\t1\ta\ta\n1\t3\tb\tb\n1 0.0\n")
+    assert [w for w in map("".join, words_up_to("ab", 4)) if dfa.accepts(w)] == ["a", "aba"]
+    with pytest.raises(AutomatonError, match="two moves on 'a'"):
+        DFA.from_att("0 1 a a\n0 0 a a\n1\n")
+    with pytest.raises(AutomatonError, match="line 2"):
+        DFA.from_att("0 1 a a\n0 x\n")
+    with pytest.raises(AutomatonError, match="no line"):
+        DFA.from_att("\n")
+
+
+@settings(max_examples=60)
+@given(dfas(max_states=5))
+def test_regular_expression_matches_exactly_the_language(dfa):
+    pattern = re.compile(dfa.to_regex())
+    for word in words_up_to(dfa.alphabet, 8 if len(dfa.alphabet) < 3 else 6):
+        assert (pattern.fullmatch("".join(word)) is not None) == brute_run(dfa, word)
+
+
+@settings(max_examples=40)
+@given(
+    st.sampled_from([WORDS, ODD[:3], tuple("]^-\\"), tuple(".*+ "), tuple("[&~|")]).flatmap(
+        lambda alphabet: dfas(alphabet=alphabet, max_states=4)
+    )
+)
+def test_regular_expressions_over_awkward_symbols(dfa):
+    pattern = re.compile(dfa.to_regex())
+    characters = all(isinstance(symbol, str) and len(symbol) == 1 for symbol in dfa.alphabet)
+    for word in words_up_to(dfa.alphabet, 5):
+        text = "".join(word) if characters else as_text(word)
+        assert (pattern.fullmatch(text) is not None) == brute_run(dfa, word)
+
+
+def test_regular_expressions_are_short_where_they_can_be():
+    letters = DFA.from_table(
+        {0: dict.fromkeys("abcdef", 1), 1: dict.fromkeys("abcdef", 1)}, start=0, accept={1}
+    )
+    assert letters.to_regex() == "[a-f]+"
+    nothing = DFA.from_table({0: {"a": 0}}, start=0, accept=set())
+    assert re.fullmatch(nothing.to_regex(), "") is None
+    with pytest.raises(AutomatonError, match="look the same"):
+        DFA(alphabet=(1, "1"), transitions=[[0, 0]], outputs=(True,)).to_regex()
+
+
+def test_regular_expressions_that_explode_are_refused():
+    from kleene.automata.regex import to_regex
+
+    rng = np.random.default_rng(0)
+    dfa = DFA(
+        alphabet=tuple("abcd"),
+        transitions=rng.integers(0, 14, (14, 4)),
+        outputs=tuple(rng.random(14) < 0.5),
+    )
+    with pytest.raises(AutomatonError, match="longer than"):
+        to_regex(dfa, max_length=1000)
+
+
+@pytest.mark.parametrize(
+    ("symbols", "alphabet", "text"),
+    [
+        ("ab", "abc", "a, b"),
+        ("abcxz", "abcdefxyz", "a-c, x, z"),
+        ("abcdefghijkmnopqrstuvwxyz", "abcdefghijklmnopqrstuvwxyz", "any but l"),
+        ("abc", "abc", "Σ"),
+        ("01", "01", "0, 1"),
+        (" ", " a", "␣"),
+    ],
+)
+def test_symbols_are_written_briefly(symbols, alphabet, text):
+    assert describe(list(symbols), list(alphabet)) == text
+
+
+def test_symbol_texts_name_exactly_the_symbols():
+    alphabet = "abcdefgh"
+    seen = {}
+    for chosen in words_up_to((False, True), len(alphabet)):
+        symbols = tuple(s for s, use in zip(alphabet, chosen, strict=False) if use)
+        if len(chosen) == len(alphabet) and symbols:
+            assert seen.setdefault(describe(symbols, alphabet), symbols) == symbols
+
+
+def big(states, symbols, seed=0):
+    rng = np.random.default_rng(seed)
+    return DFA(
+        alphabet=tuple("abcdefghijklmnopqrstuvwxyz. "[:symbols]),
+        transitions=rng.integers(0, states, (states, symbols)),
+        outputs=tuple(rng.random(states) < 0.3),
+    )
+
+
+@pytest.mark.parametrize(("states", "symbols"), [(2, 2), (5, 2), (50, 28)])
+def test_a_drawing_shows_every_state_and_every_move(states, symbols):
+    dfa = big(states, symbols)
+    shown = diagram(dfa)
+    assert shown.states == list(range(states))
+    moves = {(s, t) for s, row in enumerate(dfa.rows) for t in row}
+    noted = {(s, int(line.split(" → ")[1])) for s, lines in shown.notes.items() for line in lines}
+    assert set(shown.edges) | noted == moves
+    assert not set(shown.edges) & noted
+    svg = ElementTree.fromstring(dfa._repr_svg_())
+    titles = [t.text for t in svg.iter("{http://www.w3.org/2000/svg}title")]
+    assert {str(state) for state in range(states)} <= set(titles)
+    assert len([t for t in titles if "->" in t]) == len(shown.edges) + 1  # and the start arrow
+
+
+def test_sinks_can_be_hidden():
+    dfa = DFA.from_table({"p": {"a": "p"}}, start="p", accept={"p"}, alphabet=["a", "b"])
+    assert "sink" in dfa.to_dot()
+    assert "sink" not in dfa.to_dot(sink=False)
+    assert "sink" in dfa.to_mermaid()
+    assert "sink" not in dfa.to_mermaid(sink=False)
+
+
+def test_drawings_are_files_of_their_format(tmp_path):
+    dfa = big(5, 2)
+    for ending, begin in (("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")):
+        assert dfa.draw(tmp_path / f"dfa.{ending}").read_bytes().startswith(begin)
+    with pytest.raises(SettingError, match="svg, png, pdf"):
+        dfa.draw(tmp_path / "dfa.bmp")
+
+
+def test_awkward_names_and_symbols_survive_drawing():
+    dfa = DFA.from_table(
+        {'"q"': {'"': "<b>&", "\\": '"q"', "\n": '"q"'}, "<b>&": {}}, start='"q"', accept={"<b>&"}
+    )
+    svg = "".join(ElementTree.fromstring(dfa._repr_svg_()).itertext())
+    for text in ('"q"', "<b>&", "\\"):
+        assert text in svg
+    assert '"' not in re.sub(r'"[^"]*"', "", dfa.to_mermaid())
+
+
+def test_mermaid_marks_accepting_states_and_the_start():
+    text = DFA.from_table({"p": {"a": "q"}, "q": {"a": "p"}}, start="p", accept={"q"}).to_mermaid()
+    assert text.startswith("flowchart LR\n")
+    for line in ('q0(("p"))', 'q1((("q")))', "start --> q0", 'q0 -->|"a"| q1'):
+        assert f"  {line}\n" in text
+
+
+def test_a_vocabulary_is_cut_short():
+    vocabulary = [f"word{i}" for i in range(100)]
+    assert describe(vocabulary[:50], vocabulary).endswith("word6, 43 more")
+    assert describe(vocabulary[1:], vocabulary) == "any but word0"

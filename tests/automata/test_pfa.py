@@ -1,0 +1,121 @@
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from random_automata import words_up_to
+
+from kleene.automata import PFA
+from kleene.errors import AlphabetError, AutomatonError
+
+
+def random_pfa(seed, states=3, labels=("x", "y", "x"), partial=False):
+    rng = np.random.default_rng(seed)
+    table = rng.dirichlet(np.ones(states), (states, 2))
+    if partial:
+        table[rng.random((states, 2)) < 0.4] = 0
+    return PFA(
+        alphabet=("a", "b"),
+        transitions=table,
+        initial=rng.dirichlet(np.ones(states)),
+        outputs=labels,
+        partial=partial,
+    )
+
+
+@given(st.integers(0, 10_000), st.booleans())
+def test_word_probabilities_are_sums_over_all_paths(seed, partial):
+    pfa = random_pfa(seed, partial=partial)
+    for word in words_up_to(pfa.alphabet, 3):
+        expected = dict.fromkeys(pfa.outputs, 0.0)
+        for path in product(range(pfa.num_states), repeat=len(word) + 1):
+            weight = pfa.initial[path[0]]
+            for symbol, i, j in zip(word, path, path[1:], strict=False):
+                weight *= pfa.transitions[i, pfa.alphabet.index(symbol), j]
+            expected[pfa.outputs[path[-1]]] += weight
+        found = pfa.word_probabilities(word)
+        assert found == pytest.approx(expected)
+        assert sum(found.values()) <= 1 + 1e-9
+        if not partial:
+            assert sum(found.values()) == pytest.approx(1)
+
+
+@given(st.integers(0, 10_000), st.booleans())
+def test_json_round_trip(seed, partial):
+    pfa = random_pfa(seed, partial=partial)
+    again = PFA.from_json(pfa.to_json())
+    assert (again.transitions == pfa.transitions).all()
+    assert (again.initial == pfa.initial).all()
+    assert (again.alphabet, again.outputs, again.partial) == (pfa.alphabet, pfa.outputs, partial)
+
+
+@given(st.integers(0, 10_000))
+def test_a_certain_pfa_is_its_most_likely_dfa(seed):
+    rng = np.random.default_rng(seed)
+    steps = rng.integers(0, 4, (4, 2))
+    pfa = PFA(
+        alphabet=("a", "b"),
+        transitions=np.eye(4)[steps],
+        initial=np.eye(4)[rng.integers(0, 4)],
+        outputs=(True, False, False, True),
+    )
+    dfa = pfa.most_likely()
+    assert (dfa.transitions == steps).all()
+    for word in words_up_to(pfa.alphabet, 4):
+        assert pfa.word_probabilities(word)[dfa.run(word)] == 1
+
+
+def test_steps_never_seen_lead_to_one_more_state():
+    table = np.zeros((2, 2, 2))
+    table[0, 0] = [0.4, 0.6]
+    pfa = PFA(
+        alphabet=("a", "b"),
+        transitions=table,
+        initial=[1, 0],
+        outputs=("x", "y"),
+        partial=True,
+    )
+    assert pfa.unseen == [(0, "b"), (1, "a"), (1, "b")]
+    dfa = pfa.most_likely(unseen="?")
+    assert [dfa.run(word) for word in ("", "a", "b", "aa", "ba")] == ["x", "y", "?", "?", "?"]
+
+
+def test_files_round_trip(tmp_path):
+    pfa = random_pfa(0)
+    assert PFA.load(pfa.save(tmp_path / "pfa.json")).to_json() == pfa.to_json()
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"transitions": np.ones((2, 1, 2))}, "state 0 on 'a': the probabilities sum to 2"),
+        ({"transitions": [[[1, 0]], [[0, 0]]]}, "partial=True"),
+        ({"transitions": [[[2, -1]], [[1, 0]]]}, "smallest is -1"),
+        ({"transitions": [[[1, 0]], [[np.nan, 0]]]}, "state 1 on 'a'"),
+        ({"initial": [0.5, 0.4]}, "initial distribution"),
+        ({"initial": [0, 0], "partial": True}, "initial distribution"),
+        ({"initial": [1.0]}, "shape"),
+        ({"transitions": np.ones((2, 2, 2)) / 2}, "shape"),
+        ({"outputs": ()}, "no states"),
+        ({"alphabet": ()}, "empty"),
+    ],
+)
+def test_what_is_no_distribution_is_named(fields, told):
+    good = {
+        "alphabet": ("a",),
+        "transitions": [[[1, 0]], [[0.5, 0.5]]],
+        "initial": [1, 0],
+        "outputs": (True, False),
+    }
+    PFA(**good)
+    with pytest.raises(AutomatonError, match=told):
+        PFA(**{**good, **fields})
+
+
+def test_unknown_symbols_and_foreign_documents():
+    pfa = random_pfa(0)
+    with pytest.raises(AlphabetError, match="'c'"):
+        pfa.word_probabilities("abc")
+    with pytest.raises(AutomatonError, match=r"kleene\.dfa/1"):
+        PFA.from_json(pfa.most_likely().to_json())

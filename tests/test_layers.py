@@ -1,0 +1,107 @@
+"""Imports go one way: a module may use what stands before it in this list, and nothing after."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src"
+ORDER = (
+    *("errors", "files", "machine", "automata", "data", "nn", "evaluate", "train", "model"),
+    *("read", "estimator", "report", "web", "", "cli"),  # "" is the package's own list of names
+)
+FORBIDDEN = {"automata": ("torch", "kleene.nn"), "nn": ("kleene.automata",)}
+SAME_PLACE = {"languages": "data"}
+
+
+def place(module: str) -> str:
+    """The second part of a module's name, such as `nn` of `kleene.nn.scan`."""
+    return (module.split(".") + [""])[1]
+
+
+def imports(path: Path, root: Path) -> Iterator[str]:
+    """Every module that a file imports anywhere, functions and type checking included."""
+    package = path.relative_to(root).with_suffix("").parts[:-1]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            for alias in node.names:
+                inner = root.joinpath(*base.split("."), alias.name)
+                is_module = inner.is_dir() or inner.with_suffix(".py").exists()
+                yield f"{base}.{alias.name}" if is_module else base
+
+
+def rank(name: str) -> int:
+    name = SAME_PLACE.get(name, name)
+    return ORDER.index(name) if name in ORDER else len(ORDER)
+
+
+def wrong_imports(root: Path) -> list[str]:
+    found = []
+    for path in sorted(root.glob("kleene/**/*.py")):
+        parts = path.relative_to(root).with_suffix("").parts
+        own = "" if parts[1:] == ("__init__",) else parts[1]
+        if rank(own) == len(ORDER):
+            found.append(f"{path.name}: {own} has no place in ORDER; give it one")
+            continue
+        for module in imports(path, root):
+            against = module.split(".")[0] == "kleene" and rank(place(module)) > rank(own)
+            banned = any(f"{module}.".startswith(f"{b}.") for b in FORBIDDEN.get(own, ()))
+            if against or banned:
+                found.append(f"{'.'.join(parts)} imports {module}")
+    return found
+
+
+def test_no_module_imports_against_the_direction() -> None:
+    assert wrong_imports(SOURCE) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("data/batch.py", "def f():\n    from kleene.nn.scan import scan"),
+        ("data/batch.py", "from kleene import nn"),
+        ("data/batch.py", "from ..nn import scan"),
+        ("data/batch.py", "from ..nn.scan import scan"),
+        ("data/batch.py", "import kleene.nn.scan as s"),
+        ("data/batch.py", "from kleene import SequenceClassifier"),
+        ("data/batch.py", "if TYPE_CHECKING:\n    from kleene.train.fit import fit"),
+        ("automata/dfa.py", "import torch.nn"),
+        ("automata/dfa.py", "from torch import Tensor"),
+        ("nn/scan.py", "from kleene.automata.dfa import DFA"),
+        ("evaluate.py", "from kleene.train.fit import fit"),
+        ("train/fit.py", "from kleene.read import extract"),
+        ("report/html.py", "from kleene import cli"),
+        ("utils.py", ""),
+    ],
+)
+def test_a_wrong_import_is_found(tmp_path: Path, path: str, text: str) -> None:
+    for name in ("nn/scan.py", "nn/__init__.py", "data/__init__.py", "cli.py", path):
+        file = tmp_path / "kleene" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text if name == path else "")
+    assert len(wrong_imports(tmp_path)) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("data/batch.py", "from kleene.errors import DataError\nimport torch"),
+        ("data/batch.py", "from .alphabet import Alphabet\nfrom kleene import languages"),
+        ("nn/scan.py", "from kleene.data.alphabet import END"),
+        ("cli.py", "import kleene\nfrom kleene import SequenceClassifier"),
+        ("__init__.py", "from kleene.estimator import SequenceClassifier"),
+    ],
+)
+def test_a_right_import_is_not(tmp_path: Path, path: str, text: str) -> None:
+    for name in ("languages.py", "data/alphabet.py", path):
+        file = tmp_path / "kleene" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text if name == path else "")
+    assert wrong_imports(tmp_path) == []
