@@ -284,8 +284,8 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         count = sum(int((encoded[i] == UNKNOWN).sum()) for i in strange)
         symbol = self.model.alphabet.unknown(words[strange[0]])[0]
         warnings.warn(
-            f"{count} symbols in {len(strange)} words are not in the alphabet of the model, such as "
-            f"{symbol!r}; they are read as unknown",
+            f"{count} symbols in {len(strange)} words are not in the alphabet of the model, such "
+            f"as {symbol!r}; they are read as unknown",
             stacklevel=4,
         )
 

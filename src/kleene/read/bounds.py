@@ -78,7 +78,7 @@ class Bounds:
             raise ReadingError("the proof covers float32 networks; call network.float() first")
 
         def weight(name: str) -> Array:
-            return weights[name].detach().cpu().numpy().astype(np.float64)
+            return np.asarray(weights[name].detach().cpu().numpy(), np.float64)
 
         return cls(
             embedding=weight("embedding.weight"),
@@ -109,7 +109,7 @@ class Bounds:
     def slack(self) -> float:
         """Relative error of a float32 sum of products, of the longest chain there is."""
         terms = self.W.shape[1] + self.S.shape[1] + 2 * self.num_states + 128
-        return terms * UNIT * (1 + 1e-3)
+        return float(terms * UNIT * 1.001)
 
     @cached_property
     def x_gates(self) -> Interval:
@@ -119,21 +119,21 @@ class Bounds:
         return value - error, value + error
 
     @cached_property
-    def M(self) -> Array:
+    def table(self) -> Array:
         """R h + b, and h itself, of every centroid: (state, gates*hidden + hidden)."""
         return np.concatenate([self.S @ self.R.T + self.b_hidden, self.S], 1)
 
     @cached_property
-    def M_error(self) -> Array:
-        """Rounding error of a mixture of the rows of M, (gates*hidden + hidden,)."""
+    def rounding(self) -> Array:
+        """Rounding error of a mixture of the rows of `table`, (gates*hidden + hidden,)."""
         terms = np.concatenate([abs(self.S) @ abs(self.R).T + abs(self.b_hidden), abs(self.S)], 1)
-        return self.slack * terms.max(0)
+        return np.asarray(self.slack * terms.max(0))
 
     @cached_property
     def keys(self) -> Array:
         """What u is multiplied with, (state, hidden)."""
         norms = np.linalg.norm(self.S, axis=1, keepdims=True) if self.similarity == "cosine" else 1
-        return self.S / np.maximum(norms, 1e-12)
+        return np.asarray(self.S / np.maximum(norms, 1e-12))
 
     @cached_property
     def offsets(self) -> Array:
@@ -142,24 +142,24 @@ class Bounds:
 
     @cached_property
     def ascending(self) -> NDArray[np.intp]:
-        """The order of the centroids in each column of M."""
-        return self.M.argsort(0)
+        """The order of the centroids in each column of `table`."""
+        return self.table.argsort(0)
 
     # -- from regions to hidden vectors ----------------------------------------------------------
 
     def mix(self, lo: Array, hi: Array) -> Interval:
-        """The exact range of alpha M over boxes, (box, state) -> (box, column), widened.
+        """The exact range of alpha `table` over boxes, (box, state) -> (box, column), widened.
 
         The least value: alpha = lo, and the mass that is left goes to the smallest entries first.
         """
         left = 1 - lo.sum(1)[:, None, None]
         bounds = []
         for order in (self.ascending, self.ascending[::-1]):
-            values = np.take_along_axis(self.M, order, 0)
+            values = np.take_along_axis(self.table, order, 0)
             room = (hi - lo)[:, order]  # box state column
             taken = np.clip(left - (room.cumsum(1) - room), 0, room)
-            bounds.append(lo @ self.M + (taken * values).sum(1))
-        return bounds[0] - self.M_error, bounds[1] + self.M_error
+            bounds.append(lo @ self.table + (taken * values).sum(1))
+        return bounds[0] - self.rounding, bounds[1] + self.rounding
 
     def apply(self, tokens: slice, mixed: Interval) -> Interval:
         """The cell's u over boxes for some tokens, (box, token, hidden)."""
@@ -246,7 +246,7 @@ class Bounds:
         terms = np.maximum(abs(u_lo), abs(u_hi)) @ abs(self.head).T + abs(self.b_head)
         worst = linear_range((u_lo, u_hi), D, offset)[1]
         worst += self.slack * (terms + terms[:, winner, None])
-        return np.delete(worst, winner, 1).max(1, initial=-np.inf)
+        return np.asarray(np.delete(worst, winner, 1).max(1, initial=-np.inf))
 
 
 def linear_range(u: Interval, D: Array, offset: Array) -> Interval:

@@ -58,8 +58,9 @@ class Certificate:
     def eps(self) -> NDArray[np.float64]:
         """The most probability mass outside its centroid that each location allows."""
         lead = np.arange(len(self.centroids)), np.array(self.centroids)
-        rest = self.hi.sum(1) - self.hi[lead]
-        return np.minimum(rest, 1 - self.lo[lead])
+        others = self.hi.copy()
+        others[lead] = 0
+        return np.asarray(np.minimum(others.sum(1), 1 - self.lo[lead]))
 
     @property
     def checked_pairs(self) -> int:

@@ -119,7 +119,7 @@ def prove(bounds: Bounds, locations: Locations, temperature: float) -> Proof | B
     dirty, first_break = np.array([0]), None
     for _ in range(ROUNDS):
         output_margins[dirty] = _settled(bounds, locations, lo, hi, dirty)
-        if (output_margins[dirty] <= 0).any():
+        if not (output_margins[dirty] > 0).all():  # nan too
             worst = dirty[output_margins[dirty].argmin()]
             return first_break or Break(location=int(worst), column=None, competitor=-1)
         images = list(_images(bounds, locations, lo, hi, dirty, temperature))
@@ -160,12 +160,12 @@ def _images(
     temperature: float,
 ) -> Iterator[Image]:
     """All steps from the given locations, grouped by where they lead."""
-    mixed = [part for part in bounds.mix(lo[rows], hi[rows])]
-    chunk = max(1, CHUNK // (len(rows) * bounds.M.shape[1]))
+    mixed = bounds.mix(lo[rows], hi[rows])
+    chunk = max(1, CHUNK // (len(rows) * bounds.table.shape[1]))
     for begin in range(0, bounds.num_symbols, chunk):
         columns = np.arange(begin, min(begin + chunk, bounds.num_symbols))
         tokens = slice(len(SPECIALS) + begin, len(SPECIALS) + begin + len(columns))
-        u_lo, u_hi = bounds.apply(tokens, (mixed[0], mixed[1]))
+        u_lo, u_hi = bounds.apply(tokens, mixed)
         targets = locations.transitions[np.ix_(rows, columns)]
         for target in np.unique(targets):
             i, j = np.nonzero(targets == target)

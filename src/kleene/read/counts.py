@@ -34,7 +34,8 @@ class Tally:
     @cached_property
     def best(self) -> Ints:
         """The next state of highest share, for each pair."""
-        return self.shares.argmax(axis=1)
+        best: Ints = self.shares.argmax(axis=1)
+        return best
 
 
 def tally_counts(walks: Walks) -> Tally:
@@ -54,7 +55,9 @@ def tally_means(walks: Walks) -> Tally:
     order = np.argsort(which, kind="stable")
     probs = partition.probabilities(walks.record.vectors[steps[order]], walks.keys)
     starts = np.searchsorted(which[order], np.arange(len(pairs)))
-    sums = np.add.reduceat(probs, starts, axis=0, dtype=np.float64) if len(steps) else probs
+    sums = np.zeros((len(pairs), walks.num_states))
+    if len(steps):
+        sums = np.add.reduceat(probs, starts, axis=0, dtype=np.float64)
     return Tally(pairs=pairs, shares=_normalised(sums), walks=walks)
 
 
@@ -105,7 +108,7 @@ def to_pfa(model: Model, tally: Tally) -> PFA | None:
     )
 
 
-def _pairs(walks: Walks) -> tuple[Ints, Ints]:
+def step_pairs(walks: Walks) -> tuple[Ints, Ints]:
     """The different (state, column) that were stepped from, and the index of each step's pair."""
     steps, width = walks.record.steps, int(walks.record.column.max(initial=0)) + 1
     keys, which = np.unique(
@@ -115,7 +118,8 @@ def _pairs(walks: Walks) -> tuple[Ints, Ints]:
 
 
 def _normalised(mass: NDArray[np.float64]) -> NDArray[np.float64]:
-    return mass / np.maximum(mass.sum(axis=1, keepdims=True), 1e-300)
+    shares: NDArray[np.float64] = mass / np.maximum(mass.sum(axis=1, keepdims=True), 1e-300)
+    return shares
 
 
 def _sink_label(model: Model, walks: Walks) -> Label:

@@ -18,7 +18,7 @@ from kleene.data.batch import Encoded, Ints
 from kleene.errors import DataError
 from kleene.machine import Label, Symbol, Word
 from kleene.nn.classifier import Classifier
-from kleene.read.markup import as_text, highlight_ansi, highlight_html, highlight_svg, legend_html
+from kleene.read.markup import as_text, highlight_ansi, highlight_html, highlight_svg, joint, legend_html
 from kleene.read.passes import Floats, Pass, passes, require_states
 from kleene.read.verdicts import state_scores
 from kleene.read.weights import choose_method, predicting_states
@@ -49,6 +49,9 @@ class Explanation:
     weights: Floats
     """How much each symbol speaks for the prediction, or against it where below 0, (time,)."""
 
+    between: str = " "
+    """What stands between two symbols where the word is shown."""
+
     def __len__(self) -> int:
         """How many symbols there are."""
         return len(self.word)
@@ -69,19 +72,21 @@ class Explanation:
 
     def to_ansi(self) -> str:
         """For a terminal with colours."""
-        return f"{self._headline()}\n{highlight_ansi(self.word, self.weights)}"
+        return f"{self._headline()}\n{highlight_ansi(self.word, self.weights, self.between)}"
 
     def to_html(self) -> str:
         """A fragment of a web page that stands by itself."""
         head = f"<strong>{escape(self._headline())}</strong>"
         most = float(np.abs(self.weights).max(initial=0))
-        return f"<div>{head}{highlight_html(self.word, self.weights)}{legend_html(most)}</div>"
+        text = highlight_html(self.word, self.weights, self.between)
+        return f"<div>{head}{text}{legend_html(most)}</div>"
 
     _repr_html_ = to_html
 
     def to_svg(self, width: int = 760) -> str:
         """A picture for a paper or a page."""
-        return highlight_svg(self.word, self.weights, title=self._headline(), width=width)
+        title = self._headline()
+        return highlight_svg(self.word, self.weights, self.between, title=title, width=width)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -162,6 +167,7 @@ def explain_many(
                 predicting=int(predicting[row]),
                 method=method,
                 weights=weights[row],
+                between=joint(words[index]),
             )
     return [explained[i] for i in range(len(words))]
 
@@ -191,6 +197,7 @@ def _explanation(
     predicting: int,
     method: str,
     weights: Floats,
+    between: str,
 ) -> Explanation:
     steps = len(word)
     states = done.states[row]
@@ -207,6 +214,7 @@ def _explanation(
         predicting_state=predicting,
         method=method,
         weights=weights[:steps],
+        between=between,
     )
 
 

@@ -26,9 +26,9 @@ def as_text(symbol: Symbol) -> str:
     return "".join(shown)
 
 
-def separator(symbols: Sequence[Symbol]) -> str:
-    """Nothing between characters, a space between longer symbols."""
-    return "" if all(isinstance(s, str) and len(s) == 1 for s in symbols) else " "
+def joint(word: object) -> str:
+    """What stands between the symbols of a word: nothing in a string, else a space."""
+    return "" if isinstance(word, str) else " "
 
 
 def strengths(weights: ArrayLike) -> NDArray[np.float64]:
@@ -38,7 +38,7 @@ def strengths(weights: ArrayLike) -> NDArray[np.float64]:
     return values / most if most > 0 else values
 
 
-def highlight_ansi(symbols: Sequence[Symbol], weights: ArrayLike) -> str:
+def highlight_ansi(symbols: Sequence[Symbol], weights: ArrayLike, between: str = " ") -> str:
     """For terminals with 24-bit colours: backgrounds towards white, and black letters."""
     parts = []
     for symbol, strength in zip(symbols, strengths(weights), strict=True):
@@ -48,10 +48,10 @@ def highlight_ansi(symbols: Sequence[Symbol], weights: ArrayLike) -> str:
         if abs(strength) >= 0.05:
             text = f"\x1b[30;48;2;{red};{green};{blue}m{text}\x1b[0m"
         parts.append(text)
-    return separator(symbols).join(parts)
+    return between.join(parts)
 
 
-def highlight_html(symbols: Sequence[Symbol], weights: ArrayLike) -> str:
+def highlight_html(symbols: Sequence[Symbol], weights: ArrayLike, between: str = " ") -> str:
     """A paragraph; the number behind a word shows when the pointer rests on it."""
     values = np.asarray(weights, dtype=np.float64)
     parts = []
@@ -59,7 +59,7 @@ def highlight_html(symbols: Sequence[Symbol], weights: ArrayLike) -> str:
         color = _rgba(strength)
         style = f' style="background:{color}"' if abs(strength) >= 0.02 else ""
         parts.append(f'<span title="{weight:+.3f}"{style}>{escape(as_text(symbol))}</span>')
-    text = separator(symbols).join(parts)
+    text = between.join(parts)
     return (
         '<p dir="auto" style="line-height:1.9;overflow-wrap:anywhere;margin:.4em 0">' + text + "</p>"
     )
@@ -75,10 +75,15 @@ def legend_html(most: float) -> str:
 
 
 def highlight_svg(
-    symbols: Sequence[Symbol], weights: ArrayLike, *, title: str = "", width: int = 760
+    symbols: Sequence[Symbol],
+    weights: ArrayLike,
+    between: str = " ",
+    *,
+    title: str = "",
+    width: int = 760,
 ) -> str:
     """A picture of its own, lines broken to fit the width."""
-    gap = _CHAR if separator(symbols) else 0
+    gap = _CHAR * len(between)
     x, y, body = float(_MARGIN), _MARGIN + _LINE * (2 if title else 1), []
     values = strengths(weights)
     for symbol, strength in zip(symbols, values, strict=True):

@@ -109,3 +109,18 @@ def require_states(network: Classifier) -> None:
             "this network has no states to read (its number of states is 0); "
             "train one with states above 0"
         )
+
+
+def scores_of(
+    network: Classifier, encoded: Sequence[Encoded], *, batch_size: int = 2 * BATCH_SIZE
+) -> Tensor:
+    """Scores of the classes for all words, in their order and in eval mode, (word, class)."""
+    training = network.training
+    network.eval()
+    scores = torch.zeros(len(encoded), network.config.num_classes)
+    with torch.inference_mode():
+        for order in plan([len(word) for word in encoded], batch_size, MAX_STEPS):
+            batch = make_batch(encoded, order=order)
+            scores[torch.from_numpy(batch.order)] = network(batch).float().cpu()
+    network.train(training)
+    return scores

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from kleene.errors import ReadingError, SettingError
 from kleene.machine import Label, Symbol, Word
 from kleene.nn.classifier import Classifier
 from kleene.read.explain import plain
-from kleene.read.markup import as_text, columns, separator, table
+from kleene.read.markup import as_text, columns, joint, table
 from kleene.read.passes import passes
 from kleene.read.verdicts import state_scores
 from kleene.read.weights import choose_method, predicting_states
@@ -29,10 +29,11 @@ class Phrase:
     weight: float
     """The mean over the window, and over all occurrences."""
     count: int
+    between: str = " "
+    """What stands between two symbols where the phrase is shown."""
 
     def __str__(self) -> str:
-        text = separator(self.symbols).join(map(as_text, self.symbols))
-        return f"{text} ({self.weight:.2f})"
+        return f"{self.between.join(map(as_text, self.symbols))} ({self.weight:.2f})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,11 +107,16 @@ def phrases(
         of.append(done.predicted[row[: len(windows)][inside]])
         weights.append(means[inside])
     every, belongs, weight = np.concatenate(grams), np.concatenate(of), np.concatenate(weights)
+    between = joint(words[0]) if len(words) else " "
+    best = [
+        _best(alphabet, every[belongs == i], weight[belongs == i], top, min_count)
+        for i in range(len(classes))
+    ]
     return Phrases(
         n=n,
         classes={
-            label: _best(alphabet, every[belongs == i], weight[belongs == i], top, min_count)
-            for i, label in enumerate(classes)
+            label: tuple(replace(phrase, between=between) for phrase in found)
+            for label, found in zip(classes, best, strict=True)
         },
     )
 

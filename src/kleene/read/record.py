@@ -33,6 +33,7 @@ class Record:
     labels: Ints  # (prefix,) the network's class, `UNTOLD` inside words where it pools over time
     vectors: Floats  # (prefix, size) probabilities of all layers' centroids, or hidden vectors
     sizes: tuple[int, ...]  # how many of the vector's numbers belong to each layer
+    hidden: bool  # whether the vectors are hidden ones
 
     @property
     def steps(self) -> Ints:
@@ -95,6 +96,7 @@ def make_record(model: Model, words: Sequence[Ids], *, hidden: bool = False) -> 
         labels=labels,
         vectors=vectors,
         sizes=sizes,
+        hidden=hidden,
     )
 
 

@@ -28,6 +28,10 @@ from kleene.train.progress import Reporter
 from kleene.train.recipe import Settings, states_stage
 
 
+LITTLE = 0.9
+"""Accuracy below which a cell is taken to have learned little of a language."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settled:
     """The network that came out, and what was done, in words."""
@@ -49,13 +53,9 @@ def settle(
     reporter: Reporter | None = None,
 ) -> Settled:
     """Teach the network the best machine found, or give it states of its own."""
-    found = candidates(model, examples, words, labels, clusters=clusters or CLUSTERS, seed=seed)
-    best = found[0]
-    if best.mended.errors:
-        small = small_machines(words, labels, model.alphabet.symbols, model.classes, seed=seed)
-        best = min([best, *([small] if small else [])], key=lambda one: one.mended.bits)
-    steps = [_describe(best)]
     own = evaluate(model.network, examples).accuracy
+    best = _best_machine(model, examples, words, labels, clusters or CLUSTERS, seed, own)
+    steps = [_describe(best)]
     machine = 1 - best.mended.errors / max(best.mended.words, 1)
     if machine >= own and _no_worse(model, best.dfa, held):
         taught, same = consolidate(model, best.dfa, examples, seed=seed, reporter=reporter)
@@ -72,6 +72,31 @@ def settle(
     steps.append(f"learned {model.network.rnn.num_states} states with growing noise")
     epochs = [*model.history.epochs, *history.epochs]
     return Settled(model=replace(model, history=History(epochs)), steps=tuple(steps))
+
+
+def _best_machine(
+    model: Model,
+    examples: Examples,
+    words: Sequence[Word],
+    labels: Sequence[Label],
+    clusters: Sequence[int],
+    seed: int,
+    own: float,
+) -> Candidate:
+    """What the cell suggests; small machines are searched first where it has learned little."""
+
+    def small() -> list[Candidate]:
+        symbols = model.alphabet.symbols
+        found = small_machines(words, labels, symbols, model.classes, seed=seed)
+        return [] if found is None else [found]
+
+    found = small() if own < LITTLE else []
+    if not found or found[0].mended.errors:
+        found += candidates(model, examples, words, labels, clusters=clusters, seed=seed)
+    best = min(found, key=lambda one: one.mended.bits)
+    if best.mended.errors and own >= LITTLE:
+        best = min([best, *small()], key=lambda one: one.mended.bits)
+    return best
 
 
 def _describe(candidate: Candidate) -> str:

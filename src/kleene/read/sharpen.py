@@ -15,7 +15,11 @@ from kleene.errors import DataError
 from kleene.evaluate import evaluate
 from kleene.machine import Label
 from kleene.model import Model
+from kleene.read.fidelity import run_ids
+from kleene.read.table import read_table
+from kleene.read.words import Ints, encode_words
 from kleene.train.fit import fit
+from kleene.train.history import History
 from kleene.train.stage import Stage
 
 
@@ -33,49 +37,41 @@ def sharpen(
     Noise drowns what the weights of a mixture say beside its largest one, so the network learns to
     do without.
     """
-    from kleene.read.words import encode_words
-
-    return sharpen_encoded(
-        model,
-        encode_words(model, words),
-        class_labels(model, labels),
-        epochs=epochs,
-        learning_rate=learning_rate,
-        seed=seed,
-    )
-
-
-def sharpen_encoded(
-    model: Model,
-    words: Sequence[Ids],
-    labels: np.ndarray[Any, np.dtype[np.int64]],
-    *,
-    epochs: int,
-    learning_rate: float,
-    seed: int,
-) -> Model | None:
-    """The same, for words and labels that are numbers already."""
-    examples = Examples(words=words, labels=labels)
+    encoded = encode_words(model, words)
+    examples = Examples(words=encoded, labels=class_labels(model, labels))
     network = deepcopy(model.network)
+    copy = replace(model, network=network)
     stage = Stage(
         name="sharpen",
         epochs=epochs,
         learning_rate=learning_rate,
         noise=lambda epoch: min(1.0, 0.25 * (epoch + 1)),
         balanced=True,
+        until=lambda done: [epoch.notes.get("table") for epoch in done[-2:]] == [1.0, 1.0],
     )
     transition = network.rnn.transition
-    history = fit(network, examples, stages=[stage], seed=seed)
+    history = fit(
+        network,
+        examples,
+        stages=[stage],
+        seed=seed,
+        hook=lambda *_: _table_accuracy(copy, examples),
+    )
     network.rnn.transition = transition
     if evaluate(network, examples).accuracy < evaluate(model.network, examples).accuracy:
         return None
-    longer = replace(model.history, epochs=[*model.history.epochs, *history.epochs])
-    return replace(model, network=network, history=longer)
+    return replace(copy, history=History([*model.history.epochs, *history.epochs]))
 
 
-def class_labels(
-    model: Model, labels: Iterable[Label]
-) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _table_accuracy(model: Model, words: Sequence[Ids], labels: Ints) -> dict[str, float]:
+    """How many words the table gets right, for networks that have one."""
+    if model.network.rnn.cell.has_memory or model.network.config.pooling != "last":
+        return {}
+    told = run_ids(model, read_table(model).dfa, words)
+    return {"table": float((told == labels).mean())}
+
+
+def class_labels(model: Model, labels: Iterable[Label]) -> Ints:
     """The class of every label, or an error that names one the model does not have."""
     ids = {label: i for i, label in enumerate(model.classes)}
     try:

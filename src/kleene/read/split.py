@@ -12,8 +12,8 @@ import numpy as np
 from kleene.data.alphabet import Ids
 from kleene.model import Model
 from kleene.read.counts import step_pairs, tally_counts
-from kleene.read.partition import Nearest, Partition, Split, Walks, walk
-from kleene.read.record import UNTOLD, Record, make_record
+from kleene.read.partition import Nearest, Split, Walks, walk
+from kleene.read.record import UNTOLD, make_record
 from kleene.read.words import FIRST, Floats, Ints
 
 _ROUNDS, _STATES = 30, 200
@@ -22,17 +22,17 @@ _LLOYD = 5
 _COVER = 8
 
 
-def split_states(model: Model, record: Record, base: Partition) -> tuple[Walks, list[str]]:
+def split_states(model: Model, walks: Walks) -> tuple[Walks, list[str]]:
     """Walks through split states, and what was split; words that show new pairs are added."""
-    partition, notes = Split(base), []
-    walks = walk(record, partition)
+    notes: list[str] = []
+    walks = walk(walks.record, Split(walks.partition))
     for _ in range(_COVER):
         walks, told = _split(walks)
         notes += told
         more = _uncovered(model, walks)
         if not more:
             break
-        record = make_record(model, [*walks.record.words, *more])
+        record = make_record(model, [*walks.record.words, *more], hidden=walks.record.hidden)
         walks = walk(record, walks.partition)
     return walks, notes
 

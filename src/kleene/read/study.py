@@ -18,6 +18,9 @@ from kleene.read.partition import Argmax, Walks, walk
 from kleene.read.record import UNTOLD, Record, make_record
 from kleene.read.words import all_words, encode_words, random_words, usual_length
 
+MOST_SYMBOLS = 256
+"""The largest alphabet for active learning, which asks about each symbol in every state."""
+
 _STEPS = 100_000  # symbols of given words to look at
 _SHORT, _RANDOM = 300, 500  # words of our own where none are given
 

@@ -118,4 +118,3 @@ def walk_table(table: Ints, initial: int, words: Sequence[Ids]) -> Ints:
     for t in range(columns.shape[1]):
         walked[:, t + 1] = stay[walked[:, t], columns[:, t]]
     return walked
-

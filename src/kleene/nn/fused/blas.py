@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -41,15 +42,28 @@ def sgemm_address() -> int:
 
 
 @functools.cache
-def single_threaded() -> Callable[[], Any]:
-    """What a thread calls once so that its products do not start threads of their own."""
+def _limit() -> Callable[[int], int]:
+    """Sets how many threads products of the calling thread may use; returns what it was."""
     limit = getattr(_torch_library(), "MKL_Set_Num_Threads_Local", None)
-    if limit is not None:
-        return functools.partial(limit, ctypes.c_int(1))
+    return limit or (lambda threads: 0)
+
+
+def single_threaded() -> None:
+    """What a thread calls once so that its products do not start threads of their own."""
+    _limit()(1)
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """The calling thread's products start no threads inside."""
+    if torch.get_num_threads() == 1:
+        yield
+        return
+    before = _limit()(1)
     try:
-        return functools.partial(ctypes.CDLL(None).omp_set_num_threads, ctypes.c_int(1))
-    except (AttributeError, OSError, TypeError):
-        return lambda: None
+        yield
+    finally:
+        _limit()(before)
 
 
 @intrinsic
@@ -92,9 +106,8 @@ def gemm(
             return by_reference(chosen, byte)
 
         def matrix(position: int) -> Any:
-            kind = signature.args[position]
-            data = context.make_array(kind)(context, builder, args[position]).data
-            return builder.bitcast(builder.gep(data, [args[position + 1]]), _POINTER)
+            start = builder.inttoptr(args[position], ir.PointerType(ir.FloatType()))
+            return builder.bitcast(builder.gep(start, [args[position + 1]]), _POINTER)
 
         one = by_reference(ir.Constant(ir.FloatType(), 1.0), ir.FloatType())
         fortran = [
@@ -118,6 +131,4 @@ def gemm(
         return context.get_dummy_value()
 
     whole, flag = types.intp, types.boolean
-    sizes = (whole, whole, whole)
-    places = (a, whole, whole, b, whole, whole, types.float32, c, whole, whole)
-    return types.void(whole, flag, flag, *sizes, *places), generate
+    return types.void(whole, flag, flag, *[whole] * 9, types.float32, *[whole] * 3), generate

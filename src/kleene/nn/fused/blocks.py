@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from kleene.nn.fused.blas import single_threaded
+from kleene.nn.fused.blas import alone, single_threaded
 
 WORTH = 4_000_000  # multiplications below which a second thread costs more than it brings
 _pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
@@ -33,7 +33,8 @@ def split(sizes: Any, batch: int, weights: int) -> list[tuple[int, int]]:
 def run(work: Callable[[int, int], None], blocks: Sequence[tuple[int, int]]) -> None:
     """Do the work of every block; the compiled loops let go of Python's lock."""
     if len(blocks) == 1:
-        work(*blocks[0])
+        with alone():
+            work(*blocks[0])
         return
     for future in [_pool(len(blocks)).submit(work, *block) for block in blocks]:
         future.result()
@@ -43,6 +44,6 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     key = (os.getpid(), threads)  # threads do not survive a fork
     if key not in _pools:
         _pools[key] = ThreadPoolExecutor(
-            threads, thread_name_prefix="kleene", initializer=single_threaded()
+            threads, thread_name_prefix="kleene", initializer=single_threaded
         )
     return _pools[key]

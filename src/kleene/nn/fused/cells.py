@@ -1,8 +1,8 @@
 """The cells' equations and their derivatives, eight hidden units at a time.
 
-`G` holds what the recurrent product left and, after the step, what the backward pass needs; `X`
-holds the input's half. Positions are of the row's first element; `j` is the first unit of the lanes
-and `m` how many of them there are.
+`H` is what the recurrent product left, `X` the input's half; `G` keeps what the backward pass
+needs, and may be `H` itself. A small letter is the index of the row's first float; `d` is the hidden
+size, `j` the first unit of the eight and `m` how many of them there are.
 """
 
 from __future__ import annotations
@@ -17,146 +17,144 @@ ELMAN, RELU, GRU, LSTM, PEEPHOLE = range(5)
 
 
 @njit(forceinline=True)
-def elman(G: Any, g: int, X: Any, x: int, U: Any, u: int, relu: bool, j: int, m: int) -> None:
-    """Step: u = phi(x + h)."""
-    a = get(X, x + j, m) + get(G, g + j, m)
-    value = larger(a, full(0.0)) if relu else tanh(a)
-    put(G, g + j, m, value)
-    put(U, u + j, m, value)
+def elman(H: int, h: int, X: int, x: int, G: int, g: int, relu: bool, j: int, m: int) -> Any:
+    """u = phi(x + h)."""
+    a = get(X, x + j, m) + get(H, h + j, m)
+    u = larger(a, full(0.0)) if relu else tanh(a)
+    put(G, g + j, m, u)
+    return u
 
 
 @njit(forceinline=True)
-def elman_back(G: Any, g: int, DU: Any, du: int, DH: Any, dh: int, relu: bool, j: int, m: int) -> Any:
-    """Derivative; returns u."""
+def elman_back(G: int, g: int, du: Any, DH: int, dh: int, relu: bool, j: int, m: int) -> Any:
+    """The derivative; returns u."""
     u = get(G, g + j, m)
-    d = get(DU, du + j, m)
-    da = where_positive(u, d) if relu else d * (full(1.0) - u * u)
-    put(DH, dh + j, m, da)
+    put(DH, dh + j, m, where_positive(u, du) if relu else du * (full(1.0) - u * u))
     return u
 
 
 @njit(forceinline=True)
 def gru(
-    G: Any, g: int, X: Any, x: int, N: Any, q: int, U: Any, u: int, d: int, j: int, m: int
-) -> None:
-    """Step: u = (1 - z) n + z h; `G` is (r, z, h_n, h) in the end, `N` is n."""
-    r = sigmoid(get(X, x + j, m) + get(G, g + j, m))
-    z = sigmoid(get(X, x + d + j, m) + get(G, g + d + j, m))
-    n = tanh(get(X, x + 2 * d + j, m) + r * get(G, g + 2 * d + j, m))
+    H: int, h: int, X: int, x: int, G: int, g: int, N: int, q: int, d: int, j: int, m: int
+) -> Any:
+    """u = (1 - z) n + z h; `G` keeps r, z, h_n and h, `N` keeps n."""
+    h_n, hidden = get(H, h + 2 * d + j, m), get(H, h + 3 * d + j, m)
+    r = sigmoid(get(X, x + j, m) + get(H, h + j, m))
+    z = sigmoid(get(X, x + d + j, m) + get(H, h + d + j, m))
+    n = tanh(get(X, x + 2 * d + j, m) + r * h_n)
     put(G, g + j, m, r)
     put(G, g + d + j, m, z)
+    put(G, g + 2 * d + j, m, h_n)
+    put(G, g + 3 * d + j, m, hidden)
     put(N, q + j, m, n)
-    put(U, u + j, m, n + z * (get(G, g + 3 * d + j, m) - n))
+    return n + z * (hidden - n)
 
 
 @njit(forceinline=True)
 def gru_back(
-    G: Any,
+    G: int,
     g: int,
-    N: Any,
+    N: int,
     q: int,
-    DU: Any,
-    du: int,
-    DH: Any,
+    du: Any,
+    DH: int,
     dh: int,
-    DX: Any,
+    DX: int,
     dx: int,
     d: int,
     j: int,
     m: int,
 ) -> Any:
-    """Derivative; returns u."""
+    """The derivative; returns u."""
     one = full(1.0)
     r, z = get(G, g + j, m), get(G, g + d + j, m)
-    h_n, h = get(G, g + 2 * d + j, m), get(G, g + 3 * d + j, m)
+    h_n, hidden = get(G, g + 2 * d + j, m), get(G, g + 3 * d + j, m)
     n = get(N, q + j, m)
-    grad = get(DU, du + j, m)
-    da_n = grad * (one - z) * (one - n * n)
+    da_n = du * (one - z) * (one - n * n)
     da_r = da_n * h_n * r * (one - r)
-    da_z = grad * (h - n) * z * (one - z)
+    da_z = du * (hidden - n) * z * (one - z)
     put(DX, dx + j, m, da_r)
     put(DX, dx + d + j, m, da_z)
     put(DX, dx + 2 * d + j, m, da_n)
     put(DH, dh + j, m, da_r)
     put(DH, dh + d + j, m, da_z)
     put(DH, dh + 2 * d + j, m, da_n * r)
-    put(DH, dh + 3 * d + j, m, grad * z)
-    return n + z * (h - n)
+    put(DH, dh + 3 * d + j, m, du * z)
+    return n + z * (hidden - n)
 
 
 @njit(forceinline=True)
 def lstm(
-    G: Any,
-    g: int,
-    X: Any,
+    H: int,
+    h: int,
+    X: int,
     x: int,
-    B: Any,
+    G: int,
+    g: int,
+    B: int,
     b: int,
-    C: Any,
+    C: int,
     c: int,
-    U: Any,
-    u: int,
-    P: Any,
+    P: int,
     d: int,
     j: int,
     m: int,
-) -> None:
-    """Step from the memory `B` to the memory `C`; `G` is (i, f, g, o) in the end."""
+) -> Any:
+    """u = o tanh(c), from the memory `B` to the memory `C`; `G` keeps i, f, g and o."""
     before = get(B, b + j, m)
-    i = sigmoid(get(X, x + j, m) + get(G, g + j, m) + get(P, j, m) * before)
-    f = sigmoid(get(X, x + d + j, m) + get(G, g + d + j, m) + get(P, d + j, m) * before)
-    v = tanh(get(X, x + 2 * d + j, m) + get(G, g + 2 * d + j, m))
+    a_i, a_f = get(X, x + j, m) + get(H, h + j, m), get(X, x + d + j, m) + get(H, h + d + j, m)
+    a_o = get(X, x + 3 * d + j, m) + get(H, h + 3 * d + j, m)
+    v = tanh(get(X, x + 2 * d + j, m) + get(H, h + 2 * d + j, m))
+    a_i = a_i + get(P, j, m) * before
+    a_f = a_f + get(P, d + j, m) * before
+    i, f = sigmoid(a_i), sigmoid(a_f)
     after = f * before + i * v
-    o = sigmoid(get(X, x + 3 * d + j, m) + get(G, g + 3 * d + j, m) + get(P, 2 * d + j, m) * after)
+    a_o = a_o + get(P, 2 * d + j, m) * after
+    o = sigmoid(a_o)
     put(G, g + j, m, i)
     put(G, g + d + j, m, f)
     put(G, g + 2 * d + j, m, v)
     put(G, g + 3 * d + j, m, o)
     put(C, c + j, m, after)
-    put(U, u + j, m, o * tanh(after))
+    return o * tanh(after)
 
 
 @njit(forceinline=True)
 def lstm_back(
-    G: Any,
+    G: int,
     g: int,
-    B: Any,
+    B: int,
     b: int,
-    C: Any,
+    C: int,
     c: int,
-    DU: Any,
-    du: int,
-    DC: Any,
+    du: Any,
+    DC: int,
     dc: int,
-    DH: Any,
+    DH: int,
     dh: int,
-    P: Any,
-    DP: Any,
-    peephole: bool,
+    P: int,
+    DP: int,
     d: int,
     j: int,
     m: int,
 ) -> Any:
-    """Derivative; `DC` turns from the gradient of c_t into that of c_{t-1}; returns u."""
+    """The derivative; `DC` turns from the gradient of c_t into that of c_{t-1}; returns u."""
     one = full(1.0)
     i, f = get(G, g + j, m), get(G, g + d + j, m)
     v, o = get(G, g + 2 * d + j, m), get(G, g + 3 * d + j, m)
     before, after = get(B, b + j, m), get(C, c + j, m)
-    grad = get(DU, du + j, m)
     squashed = tanh(after)
-    da_o = grad * squashed * o * (one - o)
-    to_memory = get(DC, dc + j, m) + grad * o * (one - squashed * squashed)
-    if peephole:
-        to_memory = to_memory + da_o * get(P, 2 * d + j, m)
+    da_o = du * squashed * o * (one - o)
+    to_memory = get(DC, dc + j, m) + du * o * (one - squashed * squashed)
+    to_memory = to_memory + da_o * get(P, 2 * d + j, m)
     da_i = to_memory * v * i * (one - i)
     da_f = to_memory * before * f * (one - f)
     da_v = to_memory * i * (one - v * v)
     to_memory = to_memory * f
-    if peephole:
-        to_memory = to_memory + da_i * get(P, j, m) + da_f * get(P, d + j, m)
-        put(DP, j, m, get(DP, j, m) + da_i * before)
-        put(DP, d + j, m, get(DP, d + j, m) + da_f * before)
-        put(DP, 2 * d + j, m, get(DP, 2 * d + j, m) + da_o * after)
+    to_memory = to_memory + da_i * get(P, j, m) + da_f * get(P, d + j, m)
+    put(DP, j, m, get(DP, j, m) + da_i * before)
+    put(DP, d + j, m, get(DP, d + j, m) + da_f * before)
+    put(DP, 2 * d + j, m, get(DP, 2 * d + j, m) + da_o * after)
     put(DC, dc + j, m, to_memory)
     put(DH, dh + j, m, da_i)
     put(DH, dh + d + j, m, da_f)

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from kleene.nn.fused import backward as back
+from kleene.nn.fused import forward as fore
 from kleene.nn.fused.blas import sgemm_address
 from kleene.nn.fused.blocks import run, split
 from kleene.nn.fused.cells import GRU, LSTM
@@ -27,164 +28,190 @@ class Settings:
     hard: bool
     unit: bool
     batch: int
+    steps: int
     sizes: Any  # NumPy; time
     starts: Any  # NumPy; time
-    plain: Callable[..., tuple[Tensor, ...]]  # the same by torch's own operations
+    plain: Callable[..., tuple[Tensor | None, ...]]  # the same by torch's own operations
 
     @property
-    def steps(self) -> int:
-        """Of all sequences together."""
-        return int(self.sizes.sum())
+    def width(self) -> int:
+        """Of the recurrent half of the gates, with the hidden vector where the cell reads it."""
+        return self.hidden if self.cell < GRU else 4 * self.hidden
+
+    @property
+    def gates(self) -> int:
+        """Of the input's half of the gates."""
+        return 3 * self.hidden if self.cell == GRU else self.width
 
 
 TENSORS = (
     "X", "ids", "x", "W", "bias", "H0", "M", "h_bias", "keys", "offsets", "noise", "inverse",
     "peephole", "c0",
 )  # fmt: skip
-LINES = ("bias", "h_bias", "offsets", "inverse", "norms")  # arrays of one dimension
-_LINE, _PLANE, _IDS = np.empty(0, np.float32), np.empty((0, 0), np.float32), np.empty(0, np.int64)
+OUTPUTS = 5  # weights, scores, memory, last weights, last memory: the first fields of a Record
+Tensors = Sequence[Tensor | None]
 
 
-def _array(name: str, tensor: Tensor | None) -> Any:
-    if tensor is None:
-        return _IDS if name == "ids" else _LINE if name in LINES else _PLANE
-    return tensor.detach().contiguous().numpy()
+def _address(tensor: Tensor | None) -> int:
+    return 0 if tensor is None else tensor.data_ptr()
 
 
-def _job(settings: Settings, tensors: dict[str, Tensor | None]) -> Job:
-    arrays = {name: _array(name, tensor) for name, tensor in tensors.items()}
+def _job(settings: Settings, tensors: Tensors) -> Job:
+    x, H0 = tensors[TENSORS.index("x")], tensors[TENSORS.index("H0")]
+    assert H0 is not None
     return Job(
-        sgemm=sgemm_address(),
-        cell=settings.cell,
-        states=settings.states,
-        hard=settings.hard,
-        unit=settings.unit,
-        sizes=settings.sizes,
-        starts=settings.starts,
-        **arrays,
+        sgemm_address(),
+        settings.cell,
+        int(settings.hard),
+        int(settings.unit),
+        len(settings.sizes),
+        settings.batch,
+        settings.hidden,
+        settings.states,
+        settings.gates,
+        settings.width,
+        settings.width if settings.states else settings.gates,
+        1 if x is None else x.shape[1],
+        int(H0.shape[0] == 1),
+        settings.sizes.ctypes.data,
+        settings.starts.ctypes.data,
+        *map(_address, tensors),
     )
 
 
-def _record(settings: Settings, keep: bool) -> dict[str, Tensor]:
-    """Room for what a pass writes; `rows` is all steps, or one where nothing is kept."""
-    k, d, steps, batch = settings.states, settings.hidden, settings.steps, settings.batch
-    rows = steps if keep else batch
-    memory = settings.cell >= LSTM
-    gates = 1 if settings.cell < GRU else 4
-    shapes = {
-        "G": (rows, gates * d),
-        "N": (rows if settings.cell == GRU else 0, d),
-        "C": (steps if memory else 0, d),
-        "Q": (rows if settings.unit else 0, d),
-        "norms": (rows if settings.unit else 0,),
-        "scores": (steps if k else 0, k),
-        "weights": (steps, k or d),
-        "soft": (rows if settings.hard else 0, k),
-        "last_weights": (int(settings.sizes[0]) if len(settings.sizes) else 0, k or d),
-        "last_memory": (batch if memory else 0, d),
-    }
-    return {name: torch.empty(shape) for name, shape in shapes.items()}
+def _record(settings: Settings, keep: bool) -> list[Tensor | None]:
+    """Room for what a pass writes, in the order of `Record`."""
+    k, d, steps = settings.states, settings.hidden, settings.steps
+    memory, kept = settings.cell >= LSTM, keep and settings.unit
+    return [
+        torch.empty(steps, k or d),
+        torch.empty(steps, k) if k else None,
+        torch.empty(steps, d) if memory else None,
+        torch.empty(int(settings.sizes[0]), k or d),
+        torch.empty(settings.batch, d) if memory else None,
+        torch.empty(steps, settings.width) if keep else None,
+        torch.empty(steps, d) if keep and settings.cell == GRU else None,
+        torch.empty(steps, d) if kept else None,
+        torch.empty(steps) if kept else None,
+        torch.empty(steps, k) if keep and settings.hard else None,
+    ]
+
+
+def _contiguous(tensors: Tensors) -> list[Tensor | None]:
+    return [None if tensor is None else tensor.detach().contiguous() for tensor in tensors]
 
 
 class Fused(Function):
     """Weights, scores and memory of all steps, and the last weights and memory."""
 
     @staticmethod
-    def forward(ctx: Any, settings: Settings, *tensors: Tensor | None) -> tuple[Tensor, ...]:
+    def forward(ctx: Any, settings: Settings, *tensors: Tensor | None) -> Any:
         """Run the pass, block by block of sequences."""
         keep = any(ctx.needs_input_grad)
-        job = _job(settings, dict(zip(TENSORS, tensors, strict=True)))
+        held = _contiguous(tensors)
         record = _record(settings, keep)
-        if settings.cell >= LSTM:
-            done = record["last_weights"].shape[0]
-            c0 = tensors[TENSORS.index("c0")]
-            assert c0 is not None
-            record["last_memory"][done:] = c0.detach()[done:]
-        arrays = Record(**{name: tensor.numpy() for name, tensor in record.items()})
-        from kleene.nn.fused.forward import forward
+        c0, last_memory, done = held[-1], record[4], int(settings.sizes[0])
+        if last_memory is not None and c0 is not None and done < settings.batch:
+            last_memory[done:] = c0[done:]
+        job, arrays = _job(settings, held), Record(*map(_address, record))
+        blocks = split(settings.sizes, settings.batch, settings.width * (settings.states + 1))
 
-        blocks = split(settings.sizes, settings.batch, job.M.size)
-        run(lambda first, end: forward(job, arrays, first, end, keep), blocks)
+        def work(first: int, end: int) -> None:
+            scratch = torch.empty(fore.room(job, end - first))
+            fore.forward(job, arrays, scratch.data_ptr(), first, end)
+
+        run(work, blocks)
         ctx.settings, ctx.blocks = settings, blocks
         if keep:
-            ctx.save_for_backward(*tensors, *record.values())
+            ctx.save_for_backward(*tensors, *record)
         ctx.set_materialize_grads(False)
-        output = [record[name] for name in ("weights", "scores", "C", "last_weights", "last_memory")]
-        ctx.mark_non_differentiable(*(one for one in output if not one.numel()))
-        return tuple(output)
+        return tuple(record[:OUTPUTS])
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> Any:
         """Run the pass backward, or differentiate the plain one where a graph is wanted."""
-        settings, saved = ctx.settings, ctx.saved_tensors
-        tensors = saved[: len(TENSORS)]
+        settings, needs = ctx.settings, ctx.needs_input_grad[1:]
+        tensors, record = ctx.saved_tensors[: len(TENSORS)], ctx.saved_tensors[len(TENSORS) :]
         if torch.is_grad_enabled():
-            return (None, *_differentiable(settings, tensors, ctx.needs_input_grad[1:], grads))
-        record = Record(*(tensor.detach().numpy() for tensor in saved[len(TENSORS) :]))
-        needs = dict(zip(TENSORS, ctx.needs_input_grad[1:], strict=True))
-        job = _job(settings, dict(zip(TENSORS, tensors, strict=True)))
-        return (None, *_gradients(settings, job, record, needs, ctx.blocks, grads))
+            return (None, *_differentiable(settings, tensors, needs, grads))
+        return (None, *_gradients(settings, tensors, record, needs, ctx.blocks, grads))
+
+
+SUMS = ("X", "W", "bias", "H0", "M", "h_bias", "keys", "offsets", "inverse", "peephole")
 
 
 def _gradients(
     settings: Settings,
-    job: Job,
-    record: Record,
-    needs: dict[str, bool],
+    tensors: Tensors,
+    record: Tensors,
+    needs: Sequence[bool],
     blocks: Sequence[tuple[int, int]],
-    grads: Sequence[Tensor | None],
+    grads: Tensors,
 ) -> list[Tensor | None]:
-    weights, scores, memory, last_weights, last_memory = grads
-    given = Incoming(_array("", weights), _array("", scores), _array("", memory))
-    k, d, batch = settings.states, settings.hidden, settings.batch
-    D = torch.zeros(batch, k or d)
-    if last_weights is not None:
-        D[: len(last_weights)] = last_weights
-    DC = torch.zeros(batch if settings.cell >= LSTM else 0, d)
-    if last_memory is not None and last_memory.numel():
-        DC.copy_(last_memory)
-    table, one_start = bool(job.ids.size), job.H0.shape[0] == 1
-    shared = {"D": D, "DC": DC}
-    for name, whole in (("X", not table), ("x", True), ("H0", not one_start)):
-        if needs[name] and whole:
-            shared[name] = torch.empty(getattr(job, name).shape)
-    if "H0" in shared:
-        shared["H0"][int(settings.sizes[0]) if len(settings.sizes) else 0 :] = 0
-    summed = {
-        name: getattr(job, name).shape
-        for name in ("X", "W", "bias", "H0", "M", "h_bias", "keys", "offsets", "inverse")
-        if needs[name] and name not in shared
+    held, grads = _contiguous(tensors), _contiguous(grads)
+    job, arrays = _job(settings, held), Record(*map(_address, record))
+    given = Incoming(*map(_address, grads[:3]))
+    wanted = {
+        name: tensor
+        for name, tensor, need in zip(TENSORS, held, needs, strict=True)
+        if need and tensor is not None
     }
-    summed["M"] = job.M.shape  # always there: the loop adds to it
-    summed["peephole"] = job.peephole.shape
-    from kleene.nn.fused.backward import backward
-
-    sums = [{name: torch.zeros(shape) for name, shape in summed.items()} for _ in blocks]
+    shared = _own_rows(settings, job, wanted, grads)
+    sums = [
+        {name: torch.zeros_like(wanted[name]) for name in SUMS if name in wanted.keys() - shared}
+        for _ in blocks
+    ]
 
     def work(first: int, end: int) -> None:
         mine = sums[[block[0] for block in blocks].index(first)] | shared
-        out = Outgoing(*(_array(name, mine.get(name)) for name in Outgoing._fields))
-        backward(job, record, given, out, first, end)
+        scratch = torch.empty(back.room(job, end - first))
+        out = Outgoing(*(_address(mine.get(name)) for name in Outgoing._fields))
+        back.backward(job, arrays, given, out, scratch.data_ptr(), first, end)
 
     run(work, blocks)
-    total = {name: sum((s[name] for s in sums[1:]), sums[0][name]) for name in summed} if sums else {}
-    result = {**shared, **total, "c0": DC}
-    return [result.get(name) if needs[name] else None for name in TENSORS]
+    result = sums[0] | shared
+    for name, total in sums[0].items():
+        for other in sums[1:]:
+            total += other[name]
+    result["c0"] = shared["DC"]
+    return [result[name] if need else None for name, need in zip(TENSORS, needs, strict=True)]
+
+
+def _own_rows(
+    settings: Settings, job: Job, wanted: dict[str, Tensor], grads: Tensors
+) -> dict[str, Tensor]:
+    """Gradients in which every sequence has rows of its own, so that threads can share them."""
+    last_weights, last_memory = grads[3:]
+    D = torch.zeros(settings.batch, settings.states or settings.hidden)
+    if last_weights is not None:
+        D[: len(last_weights)] = last_weights
+    if last_memory is not None:
+        DC = last_memory.clone()
+    else:
+        DC = torch.zeros(settings.batch if settings.cell >= LSTM else 0, settings.hidden)
+    shared = {"D": D, "DC": DC}
+    if "X" in wanted and not job.ids:
+        shared["X"] = torch.empty_like(wanted["X"])
+    if "x" in wanted:
+        shared["x"] = torch.empty_like(wanted["x"])
+    if "H0" in wanted and not job.one_start:
+        shared["H0"] = torch.zeros_like(wanted["H0"])
+    return shared
 
 
 def _differentiable(
-    settings: Settings,
-    tensors: Sequence[Tensor | None],
-    needs: Sequence[bool],
-    grads: Sequence[Tensor | None],
+    settings: Settings, tensors: Tensors, needs: Sequence[bool], grads: Tensors
 ) -> list[Tensor | None]:
     """Gradients that can be differentiated again."""
     outputs = settings.plain(settings, *tensors)
     pairs = [(o, g) for o, g in zip(outputs, grads, strict=True) if g is not None]
     inputs = [t for t, need in zip(tensors, needs, strict=True) if need and t is not None]
-    found = iter(
-        torch.autograd.grad(
-            [o for o, _ in pairs], inputs, [g for _, g in pairs], create_graph=True, allow_unused=True
-        )
+    found = torch.autograd.grad(
+        [o for o, _ in pairs if o is not None],
+        inputs,
+        [g for _, g in pairs],
+        create_graph=True,
+        allow_unused=True,
     )
-    return [next(found) if need else None for need in needs]
+    left = iter(found)
+    return [next(left) if need else None for need in needs]

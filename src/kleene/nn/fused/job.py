@@ -1,76 +1,89 @@
-"""What one pass of the fused path works on, as the compiled loops take it."""
+"""What one pass works on, as the compiled loops take it: whole numbers only.
+
+Memory is given by its address, 0 for what is not there. A row's length in floats is `hidden`,
+`states`, `gates` (the input's half of the gates), `width` (the recurrent half, with the hidden
+vector where the cell reads it) or `columns` (what the recurrent product fills of it).
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 class Job(NamedTuple):
-    """The shapes, weights and inputs of a pass; an array of size 0 stands for one not given.
+    """The shapes, weights and inputs of a pass.
 
     The input's half of the gates comes in one of three ways: `X` has a row per step; or `X` is a
     table and `ids` names each step's row; or `x` is projected by `W` and `bias` on the way.
     """
 
-    sgemm: int  # address of the matrix product
+    sgemm: int  # the matrix product
     cell: int
-    states: int  # k, 0 without a stochastic component
-    hard: bool  # weights are one-hot, gradients pass straight through
-    unit: bool  # similarity by direction: u is scaled to length 1
-    sizes: Any  # time: how many sequences are running
-    starts: Any  # time: where each step's rows begin
-    X: Any  # rows gates*hidden
-    ids: Any  # steps
-    x: Any  # steps input
-    W: Any  # gates*hidden input
-    bias: Any  # gates*hidden
-    H0: Any  # batch (or 1) width; the recurrent half of the first step
-    M: Any  # state gates*hidden[+hidden]; without states, hidden gates*hidden
-    h_bias: Any  # gates*hidden, only without states
-    keys: Any  # state hidden
-    offsets: Any  # state
-    noise: Any  # steps state
-    inverse: Any  # 1; one over the temperature
-    peephole: Any  # 3 hidden, zeros without
-    c0: Any  # batch hidden
+    hard: int  # weights are one-hot, gradients pass straight through
+    unit: int  # similarity by direction: u is scaled to length 1
+    time: int
+    batch: int
+    hidden: int
+    states: int  # 0 without a stochastic component
+    gates: int
+    width: int
+    columns: int
+    size: int  # of an input vector
+    one_start: int  # all sequences share one row of H0
+    sizes: int  # time; how many sequences are running
+    starts: int  # time; where each step's rows begin
+    X: int = 0  # rows gates
+    ids: int = 0  # steps
+    x: int = 0  # steps size
+    W: int = 0  # gates size
+    bias: int = 0  # gates
+    H0: int = 0  # batch (or 1) width; the recurrent half of the first step
+    M: int = 0  # states columns; without states, hidden columns
+    h_bias: int = 0  # columns, only without states
+    keys: int = 0  # states hidden
+    offsets: int = 0  # states
+    noise: int = 0  # steps states
+    inverse: int = 0  # 1; one over the temperature
+    peephole: int = 0  # 3 hidden, zeros without
+    c0: int = 0  # batch hidden
 
 
 class Record(NamedTuple):
     """What the forward pass writes, and the backward pass reads."""
 
-    G: Any  # rows width; gates
-    N: Any  # rows hidden; the GRU's candidate
-    C: Any  # steps hidden; memory
-    Q: Any  # rows hidden; directions of u, kept only for `unit`
-    norms: Any  # rows
-    scores: Any  # steps state
-    weights: Any  # steps state; without states, the hidden vectors
-    soft: Any  # rows state; the weights before hardening
-    last_weights: Any  # batch state
-    last_memory: Any  # batch hidden
+    weights: int = 0  # steps states; without states, the hidden vectors
+    scores: int = 0  # steps states
+    memory: int = 0  # steps hidden
+    last_weights: int = 0  # batch states
+    last_memory: int = 0  # batch hidden
+    G: int = 0  # steps width; gates, kept only for the backward pass
+    N: int = 0  # steps hidden; the GRU's candidate, likewise
+    Q: int = 0  # steps hidden; directions of u, only for `unit`
+    norms: int = 0  # steps
+    soft: int = 0  # steps states; the weights before hardening
 
 
 class Incoming(NamedTuple):
-    """Gradients of what the forward pass returned; size 0 where nothing came."""
+    """Gradients of what the forward pass returned."""
 
-    weights: Any
-    scores: Any
-    memory: Any
+    weights: int
+    scores: int
+    memory: int
 
 
 class Outgoing(NamedTuple):
-    """Gradients to hand back; size 0 where nobody asked. The sums are per thread."""
+    """Gradients to hand back. `D` and `DC` come in as those of the last weights and memory."""
 
-    X: Any  # as Job.X
-    x: Any  # steps input
-    W: Any
-    bias: Any
-    H0: Any
-    M: Any
-    h_bias: Any
-    keys: Any
-    offsets: Any
-    inverse: Any
-    peephole: Any
-    D: Any  # batch state; comes in as the gradient of last_weights
-    DC: Any  # batch hidden; comes in as the gradient of last_memory, leaves as that of c0
+    X: int
+    x: int
+    W: int
+    bias: int
+    H0: int
+    M: int
+    h_bias: int
+    keys: int
+    offsets: int
+    inverse: int
+    peephole: int
+    D: int  # batch states
+    DC: int  # batch hidden; leaves as the gradient of c0

@@ -3,6 +3,7 @@
 LLVM's own vectoriser gives up on loops over many arrays that might overlap, and says nothing. With
 a vector type of our own a kernel reads like the cell's equations and is vectorised by
 construction. Rows need not be multiples of eight: the last lanes are loaded and stored in part.
+Memory is named by its address, a whole number, and counted in floats from there.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
         super().__init__(manager, kind, _FLOATS)
 
 
-def _address(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
-    data = context.make_array(kind)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [index]), ir.PointerType(_FLOATS))
+def _address(builder: Any, base: Any, index: Any, kind: Any = _FLOATS) -> Any:
+    start = builder.inttoptr(base, ir.PointerType(_FLOAT))
+    return builder.bitcast(builder.gep(start, [index]), ir.PointerType(kind))
 
 
 def _mask(builder: Any, count: Any) -> Any:
@@ -66,52 +67,80 @@ def _constant(value: float) -> Any:
 
 
 @intrinsic
-def load(typing: Any, array: Any, index: Any) -> Any:
-    """array[index : index + 8]."""
+def load(typing: Any, base: Any, index: Any) -> Any:
+    """The eight floats from `index` on."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load(
-            _address(context, builder, signature.args[0], args[0], args[1]), align=4
-        )
+        return builder.load(_address(builder, *args), align=4)
 
-    return lanes(array, types.intp), generate
+    return lanes(types.intp, types.intp), generate
 
 
 @intrinsic
-def load_part(typing: Any, array: Any, index: Any, count: Any, other: Any) -> Any:
-    """array[index : index + count], and `other` in the lanes beyond."""
+def load_part(typing: Any, base: Any, index: Any, count: Any, other: Any) -> Any:
+    """The `count` floats from `index` on, and `other` in the lanes beyond."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = _address(context, builder, signature.args[0], args[0], args[1])
         rest = [ir.Constant(_INT, 4), _mask(builder, args[2]), _spread(builder, args[3], _FLOATS)]
+        pointer = _address(builder, args[0], args[1])
         return _call(builder, "llvm.masked.load.v8f32.p0", _FLOATS, [pointer, *rest])
 
-    return lanes(array, types.intp, types.intp, types.float32), generate
+    return lanes(types.intp, types.intp, types.intp, types.float32), generate
 
 
 @intrinsic
-def store(typing: Any, array: Any, index: Any, value: Any) -> Any:
-    """array[index : index + 8] = value."""
+def store(typing: Any, base: Any, index: Any, value: Any) -> Any:
+    """Write eight floats from `index` on."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = _address(context, builder, signature.args[0], args[0], args[1])
-        builder.store(args[2], pointer, align=4)
+        builder.store(args[2], _address(builder, args[0], args[1]), align=4)
         return context.get_dummy_value()
 
-    return types.void(array, types.intp, lanes), generate
+    return types.void(types.intp, types.intp, lanes), generate
 
 
 @intrinsic
-def store_part(typing: Any, array: Any, index: Any, count: Any, value: Any) -> Any:
-    """array[index : index + count] = value."""
+def store_part(typing: Any, base: Any, index: Any, count: Any, value: Any) -> Any:
+    """Write the first `count` floats from `index` on."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = _address(context, builder, signature.args[0], args[0], args[1])
-        rest = [pointer, ir.Constant(_INT, 4), _mask(builder, args[2])]
+        rest = [_address(builder, args[0], args[1]), ir.Constant(_INT, 4), _mask(builder, args[2])]
         _call(builder, "llvm.masked.store.v8f32.p0", ir.VoidType(), [args[3], *rest])
         return context.get_dummy_value()
 
-    return types.void(array, types.intp, types.intp, lanes), generate
+    return types.void(types.intp, types.intp, types.intp, lanes), generate
+
+
+@intrinsic
+def load_one(typing: Any, base: Any, index: Any) -> Any:
+    """The float at `index`."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load(_address(builder, *args, _FLOAT), align=4)
+
+    return types.float32(types.intp, types.intp), generate
+
+
+@intrinsic
+def store_one(typing: Any, base: Any, index: Any, value: Any) -> Any:
+    """Write a float to `index`."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.store(args[2], _address(builder, args[0], args[1], _FLOAT), align=4)
+        return context.get_dummy_value()
+
+    return types.void(types.intp, types.intp, types.float32), generate
+
+
+@intrinsic
+def load_whole(typing: Any, base: Any, index: Any) -> Any:
+    """The whole number (64 bits) at `index`."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        start = builder.inttoptr(args[0], ir.PointerType(ir.IntType(64)))
+        return builder.load(builder.gep(start, [args[1]]), align=8)
+
+    return types.int64(types.intp, types.intp), generate
 
 
 @intrinsic
@@ -242,18 +271,24 @@ def tanh_near(typing: Any, x: Any, far: Any) -> Any:
 
 
 @njit(forceinline=True)
-def get(array: Any, index: Any, count: Any) -> Any:
+def get(base: Any, index: Any, count: Any) -> Any:
     """Up to eight floats, 0 in the lanes beyond."""
-    return load(array, index) if count >= 8 else load_part(array, index, count, 0.0)
+    return load(base, index) if count >= 8 else load_part(base, index, count, 0.0)
 
 
 @njit(forceinline=True)
-def put(array: Any, index: Any, count: Any, value: Any) -> None:
+def get_or(base: Any, index: Any, count: Any, other: Any) -> Any:
+    """Up to eight floats, `other` in the lanes beyond."""
+    return load(base, index) if count >= 8 else load_part(base, index, count, other)
+
+
+@njit(forceinline=True)
+def put(base: Any, index: Any, count: Any, value: Any) -> None:
     """Write up to eight floats."""
     if count >= 8:
-        store(array, index, value)
+        store(base, index, value)
     else:
-        store_part(array, index, count, value)
+        store_part(base, index, count, value)
 
 
 @njit(forceinline=True)

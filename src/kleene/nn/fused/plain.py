@@ -37,7 +37,7 @@ class Plain:
         inverse: Tensor,
         peephole: Tensor | None,
         c0: Tensor,
-    ) -> tuple[Tensor, ...]:
+    ) -> tuple[Tensor | None, ...]:
         """Weights, scores and memory of all steps, and the last weights and memory."""
         if x is not None:
             assert W is not None
@@ -75,5 +75,4 @@ class Plain:
             if c is not None:
                 outputs[2].append(c)
                 last[1].insert(0, c[running:])
-        all_outputs = [torch.cat(part) if part else c0[:0] for part in outputs]
-        return (*all_outputs, *(torch.cat(part) if part else c0[:0] for part in last))
+        return tuple(torch.cat(part) if part else None for part in [*outputs, *last])

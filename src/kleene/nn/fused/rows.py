@@ -1,8 +1,6 @@
-"""Copying and adding rows inside compiled kernels; sizes are in floats, indices in rows."""
+"""Copying and adding inside compiled kernels; memory is an address and an index in floats."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from numba import njit
 
@@ -10,14 +8,14 @@ from kleene.nn.fused.lanes import get, put
 
 
 @njit(error_model="numpy")
-def copy(to: Any, at: int, source: Any, begin: int, size: int) -> None:
+def copy(to: int, at: int, source: int, begin: int, size: int) -> None:
     """Copy `size` floats from one place to another, both counted in floats."""
     for j in range(0, size, 8):
         put(to, at + j, size - j, get(source, begin + j, size - j))
 
 
 @njit(error_model="numpy")
-def add(to: Any, at: int, source: Any, begin: int, size: int) -> None:
+def add(to: int, at: int, source: int, begin: int, size: int) -> None:
     """Add `size` floats to what stands there."""
     for j in range(0, size, 8):
         m = size - j
@@ -25,7 +23,7 @@ def add(to: Any, at: int, source: Any, begin: int, size: int) -> None:
 
 
 @njit(error_model="numpy")
-def add_up(to: Any, source: Any, row: int, rows: int, width: int, size: int) -> None:
+def add_up(to: int, source: int, row: int, rows: int, width: int, size: int) -> None:
     """Add the first `size` floats of every row to `to`."""
     for b in range(row, row + rows):
         add(to, 0, source, b * width, size)

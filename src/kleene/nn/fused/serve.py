@@ -168,20 +168,13 @@ def _run(
         ),
         unit=component is not None and isinstance(component.similarity, Cosine),
         batch=hidden.shape[0],
+        steps=steps,
         sizes=sizes,
         starts=sizes.cumsum() - sizes,
         plain=Plain(cell, None if component is None else component.transition),
     )
-    carried, scores, all_memory, last, last_memory = Fused.apply(  # type: ignore[no-untyped-call]
-        settings, *tensors.values()
-    )
-    return Served(
-        carried=carried,
-        scores=None if component is None else scores,
-        memory=None if memory is None else all_memory,
-        last_carried=last,
-        last_memory=None if memory is None else last_memory,
-    )
+    results = Fused.apply(settings, *tensors.values())  # type: ignore[no-untyped-call]
+    return Served(**dict(zip(Served.__dataclass_fields__, results, strict=True)))
 
 
 def _start(recurrence: Recurrence, hidden: Tensor) -> Tensor:

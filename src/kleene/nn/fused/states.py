@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import njit
 
-from kleene.nn.fused.lanes import exp, full, get, highest, larger, load_part, put, total
+from kleene.nn.fused.lanes import (
+    exp,
+    full,
+    get,
+    get_or,
+    highest,
+    larger,
+    load_one,
+    put,
+    store_one,
+    total,
+)
 
 LOWEST = np.float32(-np.inf)
 TINY = np.float32(1e-12)
@@ -16,32 +26,30 @@ TINY = np.float32(1e-12)
 
 @njit(error_model="numpy")
 def weigh(
-    scores: Any, weights: Any, row: int, rows: int, k: int, offsets: Any, noise: Any, inverse: float
+    scores: int, weights: int, row: int, rows: int, k: int, offsets: int, noise: int, inverse: float
 ) -> None:
     """w = softmax((scores + offsets + noise) / temperature), the scores keeping their offsets."""
-    shifted, noisy = offsets.shape[0] > 0, noise.shape[0] > 0
+    scale = full(inverse)
+    moved = offsets != 0 or noise != 0
+    source = weights if moved else scores
     for at in range(row * k, (row + rows) * k, k):
         top = full(LOWEST)
         for j in range(0, k, 8):
             m = k - j
-            s = get(scores, at + j, m)
-            if shifted:
-                s = s + get(offsets, j, m)
-                put(scores, at + j, m, s)
-            if noisy:
-                s = s + get(noise, at + j, m)
-            put(weights, at + j, m, s)
-            if m < 8:
-                s = load_part(weights, at + j, m, LOWEST)
+            s = get_or(scores, at + j, m, LOWEST)
+            if moved:
+                if offsets:
+                    s = s + get(offsets, j, m)
+                    put(scores, at + j, m, s)
+                if noise:
+                    s = s + get(noise, at + j, m)
+                put(weights, at + j, m, s)
             top = larger(s, top)
         peak = full(highest(top))
         mass = full(0.0)
-        scale = full(inverse)
         for j in range(0, k, 8):
-            m = k - j
-            s = get(weights, at + j, m) if m >= 8 else load_part(weights, at + j, m, LOWEST)
-            e = exp((s - peak) * scale)
-            put(weights, at + j, m, e)
+            e = exp((get_or(source, at + j, k - j, LOWEST) - peak) * scale)
+            put(weights, at + j, k - j, e)
             mass = mass + e
         share = full(np.float32(1.0) / total(mass))
         for j in range(0, k, 8):
@@ -49,41 +57,57 @@ def weigh(
 
 
 @njit(error_model="numpy")
-def harden(weights: Any, soft: Any, row: int, kept: int, rows: int, k: int) -> None:
-    """Keep the weights as `soft`, and put all the weight on the heaviest state."""
+def weigh_few(
+    scores: int, weights: int, row: int, rows: int, k: int, offsets: int, noise: int, inverse: float
+) -> None:
+    """The same for at most eight states, which never leave the registers."""
+    scale = full(inverse)
+    for at in range(row * k, (row + rows) * k, k):
+        s = get_or(scores, at, k, LOWEST)
+        if offsets:
+            s = s + get(offsets, 0, k)
+            put(scores, at, k, s)
+        if noise:
+            s = s + get(noise, at, k)
+        e = exp((s - full(highest(s))) * scale)
+        put(weights, at, k, e * full(np.float32(1.0) / total(e)))
+
+
+@njit(error_model="numpy")
+def harden(weights: int, soft: int, row: int, rows: int, k: int) -> None:
+    """Keep the weights in `soft`, unless it is 0, and put all the weight on the heaviest state."""
     for b in range(rows):
-        best = 0
+        at, best, peak = (row + b) * k, 0, LOWEST
         for j in range(k):
-            soft[kept + b, j] = weights[row + b, j]
-            if weights[row + b, j] > weights[row + b, best]:
-                best = j
-        for j in range(k):
-            weights[row + b, j] = 0.0
-        weights[row + b, best] = 1.0
+            weight = load_one(weights, at + j)
+            if soft:
+                store_one(soft, at + j, weight)
+            if weight > peak:
+                best, peak = j, weight
+            store_one(weights, at + j, 0.0)
+        store_one(weights, at + best, 1.0)
 
 
 @njit(error_model="numpy")
 def weigh_back(
-    D: Any,
-    first: int,
-    alpha: Any,
-    scores: Any,
-    noise: Any,
-    grad_scores: Any,
+    D: int,
+    alpha: int,
+    scores: int,
+    noise: int,
+    grad_scores: int,
     row: int,
     rows: int,
     k: int,
     inverse: float,
-    DS: Any,
-    local: int,
+    DS: int,
     learn_temperature: bool,
 ) -> float:
     """Gradient of the scores from that of the weights, and the gradient of 1 / temperature."""
-    noisy, graded = noise.shape[0] > 0, grad_scores.shape[0] > 0
+    noisy, graded = noise != 0, grad_scores != 0
     to_inverse = np.float32(0.0)
     scale = full(inverse)
     for b in range(rows):
-        at, here, there = (first + b) * k, (row + b) * k, (local + b) * k
+        at, here = b * k, (row + b) * k
         mean = full(0.0)
         for j in range(0, k, 8):
             mean = mean + get(D, at + j, k - j) * get(alpha, here + j, k - j)
@@ -100,14 +124,14 @@ def weigh_back(
             ds = ds * scale
             if graded:
                 ds = ds + get(grad_scores, here + j, m)
-            put(DS, there + j, m, ds)
+            put(DS, at + j, m, ds)
         if learn_temperature:
             to_inverse += total(raised)
     return to_inverse
 
 
 @njit(error_model="numpy")
-def normalise(U: Any, row: int, rows: int, d: int, norms: Any, kept: int) -> None:
+def normalise(U: int, row: int, rows: int, d: int, norms: int, kept: int) -> None:
     """Rows to length 1, and what they were multiplied with."""
     for b in range(rows):
         at = (row + b) * d
@@ -116,14 +140,15 @@ def normalise(U: Any, row: int, rows: int, d: int, norms: Any, kept: int) -> Non
             u = get(U, at + j, d - j)
             square = square + u * u
         inverse = np.float32(1.0) / max(np.float32(math.sqrt(total(square))), TINY)
-        norms[kept + b] = inverse
+        if norms:
+            store_one(norms, kept + b, inverse)
         factor = full(inverse)
         for j in range(0, d, 8):
             put(U, at + j, d - j, get(U, at + j, d - j) * factor)
 
 
 @njit(error_model="numpy")
-def normalise_back(DU: Any, Q: Any, row: int, rows: int, d: int, norms: Any) -> None:
+def normalise_back(DU: int, Q: int, row: int, rows: int, d: int, norms: int) -> None:
     """dq to du = (dq - q <q, dq>) / |u|, in place."""
     for b in range(rows):
         at, here = b * d, (row + b) * d
@@ -131,7 +156,7 @@ def normalise_back(DU: Any, Q: Any, row: int, rows: int, d: int, norms: Any) -> 
         for j in range(0, d, 8):
             along = along + get(DU, at + j, d - j) * get(Q, here + j, d - j)
         along = full(total(along))
-        factor = full(norms[row + b])
+        factor = full(load_one(norms, row + b))
         for j in range(0, d, 8):
             m = d - j
             put(DU, at + j, m, (get(DU, at + j, m) - get(Q, here + j, m) * along) * factor)

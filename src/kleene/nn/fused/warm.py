@@ -19,13 +19,14 @@ def warm() -> None:
         hard=False,
         unit=False,
         batch=1,
+        steps=1,
         sizes=one,
         starts=one - one,
         plain=lambda *_: (),
     )
     with torch.inference_mode(False), torch.enable_grad():
         tensor = torch.ones(1, 1, requires_grad=True)
-        tensors = dict.fromkeys(TENSORS) | dict.fromkeys(("X", "H0", "M", "keys", "c0"), tensor)
-        tensors["inverse"] = torch.ones(1)
+        names = ("X", "H0", "M", "keys", "inverse", "c0")
+        tensors = dict.fromkeys(TENSORS) | dict.fromkeys(names, tensor)
         weights = Fused.apply(settings, *tensors.values())[0]  # type: ignore[no-untyped-call]
         torch.autograd.grad(weights.sum(), tensor)

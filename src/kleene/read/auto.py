@@ -1,0 +1,77 @@
+"""The cheapest reading that is faithful, mended where the first one is not.
+
+In order: split the ambiguous states by their mixtures, sharpen the network by a short fine-tune,
+fall back on L*. Every step is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from kleene.machine import Label
+from kleene.read.check import check
+from kleene.read.counts import tally_counts
+from kleene.read.extraction import Extraction
+from kleene.read.methods import METHODS, from_tally
+from kleene.read.oracle import Oracle
+from kleene.read.sharpen import sharpen
+from kleene.read.split import split_states
+from kleene.read.study import MOST_SYMBOLS, Reading, Study
+
+
+def read_auto(
+    study: Study, words: Sequence[Any] | None, labels: Sequence[Label] | None
+) -> Extraction:
+    """Try one way after the other until one is faithful; otherwise the most faithful one."""
+    steps, tried = [study.note], []
+    for extraction in _attempts(study, words, labels, steps):
+        tried.append(extraction)
+        steps += extraction.steps
+        if extraction.faithful:
+            steps.append(f"{extraction.method} is faithful")
+            break
+        steps.append(f"{extraction.method} is not faithful: {extraction.doubt()}")
+    best = max(tried, key=lambda one: (one.faithful, one.fidelity.overall))
+    if not best.faithful:
+        steps.append(f"nothing was faithful; kept {best.method}, the most faithful")
+    return replace(best, steps=tuple(steps))
+
+
+def _attempts(
+    study: Study, words: Sequence[Any] | None, labels: Sequence[Label] | None, steps: list[str]
+) -> Iterator[Extraction]:
+    first = METHODS[_cheapest(study)](study)
+    yield check(study, first)
+    if first.walks is not None and (split := _split(study, first)) is not None:
+        yield check(study, split)
+    if labels is not None and words is not None and study.has_centroids:
+        sharper = sharpen(study.model, words, labels, seed=study.seed)
+        if sharper is None:
+            steps.append("sharpened a copy of the network, which cost accuracy: put aside")
+        else:
+            steps.append("sharpened a copy of the network by a short fine-tune with noise")
+            again = replace(study, model=sharper, oracle=Oracle(sharper))
+            yield check(again, METHODS[_cheapest(again)](again))
+    symbols = len(study.model.alphabet.symbols)
+    if symbols > MOST_SYMBOLS:
+        steps.append(f"L* was not tried: {symbols:,} symbols are too many for it")
+        return
+    steps.append("fell back on L*")
+    yield check(study, METHODS["lstar"](study))
+
+
+def _cheapest(study: Study) -> str:
+    """The method that costs least and fits the network."""
+    if not study.has_centroids:
+        return "kmeans"
+    network = study.model.network
+    memoryless = not network.rnn.cell.has_memory and network.config.pooling == "last"
+    return "table" if memoryless else "counts"
+
+
+def _split(study: Study, reading: Reading) -> Reading | None:
+    assert reading.walks is not None
+    walks, notes = split_states(study.model, reading.walks)
+    return from_tally("split", study, tally_counts(walks), tuple(notes)) if notes else None

@@ -1,0 +1,62 @@
+"""From a trained network to an automaton that has been checked against it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from kleene.errors import DataError, SettingError
+from kleene.machine import Label
+from kleene.model import Model
+from kleene.read.auto import read_auto
+from kleene.read.check import check
+from kleene.read.extraction import Extraction
+from kleene.read.methods import METHODS
+from kleene.read.study import open_study
+
+SECONDS, QUERIES = 30.0, 200_000
+
+
+def extract(
+    model: Model,
+    words: Iterable[Any] | None = None,
+    *,
+    method: str = "auto",
+    labels: Iterable[Label] | None = None,
+    seed: int = 0,
+    centres: int | None = None,
+    seconds: float = SECONDS,
+    max_queries: int = QUERIES,
+) -> Extraction:
+    """Read the automaton in a network, and say how far the two agree.
+
+    `words` are what the reading looks at; without them some are drawn. `method` is one of
+
+    - `table`: one step from every state on every symbol, exact in hard mode; memory-less cells;
+    - `counts`, `mean`: from the traces of the words, the paper's two ways; any cell with centroids;
+    - `kmeans`: hidden vectors quantised into `centres` states; any network;
+    - `lstar`: active learning, within `seconds` and `max_queries`; any network;
+    - `auto`: the cheapest that is faithful. Where the first reading is not, ambiguous states are
+      split, then, given the words' `labels`, a copy of the network is sharpened, then it falls back
+      on L*. Where all of that fails, the most faithful reading is returned, which `steps` tells.
+    """
+    if method != "auto" and method not in METHODS:
+        choices = ", ".join(("auto", *METHODS))
+        raise SettingError(f"method={method!r} came, choose one of {choices}")
+    started = time.perf_counter()
+    words = None if words is None else list(words)
+    labels = None if labels is None else list(labels)
+    if labels is not None and (words is None or len(labels) != len(words)):
+        came = 0 if words is None else len(words)
+        raise DataError(f"{len(labels)} labels came for {came} words; give one for each word")
+    study = open_study(
+        model, words, seed=seed, seconds=seconds, max_queries=max_queries, centres=centres
+    )
+    if method == "auto":
+        result = read_auto(study, words, labels)
+    else:
+        result = check(study, METHODS[method](study))
+        result = replace(result, steps=(study.note, *result.steps))
+    return replace(result, seconds=time.perf_counter() - started)

@@ -1,0 +1,233 @@
+"""A run that was interrupted anywhere goes on to the same bits as one that was not."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from toys import make_network, same_bits, weights_of, without_time, words_ending_in_5
+
+from kleene.errors import ModelError, TrainingError
+from kleene.nn.classifier import Classifier
+from kleene.train import fit as fit_module
+from kleene.train.checkpoint import load_checkpoint, save_checkpoint
+from kleene.train.fit import fit
+from kleene.train.history import History
+from kleene.train.recipe import seed_centroids
+from kleene.train.stage import Curriculum, Stage
+
+EXAMPLES, VALIDATION = words_ending_in_5(4), words_ending_in_5(3)
+STAGES = [
+    Stage(
+        name="cell",
+        regularized=False,
+        epochs=5,
+        batch_size=8,
+        learning_rate=0.02,
+        curriculum=Curriculum(start=2, steps=4),
+        patience=2,
+    ),
+    Stage(
+        name="states",
+        epochs=3,
+        batch_size=8,
+        optimizer="rmsprop",
+        learning_rate=0.01,
+        noise=lambda epoch: 0.5 * epoch,
+        temperature=lambda epoch: 0.5 / (1 + epoch),
+        prepare=seed_centroids,
+        patience=2,
+    ),
+    Stage(name="end", epochs=2, batch_size=16, optimizer="adadelta", balanced=True),
+]
+
+
+def start() -> Classifier:
+    return make_network(dropout=0.1, learn_temperature=True)
+
+
+def run(network: Classifier, checkpoint: Path | None = None, **settings: object) -> History:
+    return fit(
+        network,
+        EXAMPLES,
+        stages=STAGES,
+        validation=VALIDATION,
+        seed=7,
+        checkpoint=checkpoint,
+        hook=lambda n, e: {"norm": float(n.head.weight.detach().norm())},
+        **settings,
+    )
+
+
+class Interrupt:
+    """Ctrl-C at the n-th line that the loop's own file runs."""
+
+    def __init__(self, at: float) -> None:
+        self.at, self.lines = at, 0
+
+    def __enter__(self) -> Interrupt:
+        self.before = sys.gettrace()
+        sys.settrace(self._call)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        sys.settrace(self.before)
+
+    def _call(self, frame, event, argument):
+        return self._line if frame.f_code.co_filename == fit_module.__file__ else None
+
+    def _line(self, frame, event, argument):
+        if event == "line":
+            self.lines += 1
+            if self.lines == self.at:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return self._line
+
+
+@pytest.fixture(scope="module")
+def whole() -> tuple[dict[str, torch.Tensor], list[dict], int]:
+    """The uninterrupted run, and how many lines of the loop it takes."""
+    network = start()
+    with Interrupt(at=float("inf")) as counter:
+        history = run(network)
+    assert {epoch.stage for epoch in history.epochs} == {"cell", "states", "end"}
+    return weights_of(network), without_time(history), counter.lines
+
+
+@pytest.mark.parametrize("part", range(16))
+def test_interrupted_at_any_line_it_goes_on_to_the_same_bits(whole, part, tmp_path) -> None:
+    weights, history, lines = whole
+    checkpoint = tmp_path / "run"
+    at = int(np.random.default_rng(part).integers(lines * part // 16, lines * (part + 1) // 16))
+    with pytest.raises(KeyboardInterrupt), Interrupt(at=max(at, 1)):
+        run(start(), checkpoint)
+    network = start()
+    found = run(network, checkpoint)
+    assert same_bits(weights_of(network), weights)
+    assert without_time(found) == history
+
+
+def test_interrupted_again_and_again(whole, tmp_path) -> None:
+    weights, history, lines = whole
+    random, checkpoint, interrupts = np.random.default_rng(0), tmp_path / "run", 0
+    while True:
+        network = start()
+        try:
+            with Interrupt(at=int(random.integers(1, lines // 4))):
+                found = run(network, checkpoint)
+            break
+        except KeyboardInterrupt:
+            interrupts += 1
+    assert interrupts >= 3
+    assert same_bits(weights_of(network), weights)
+    assert without_time(found) == history
+
+
+def test_interrupted_while_a_file_is_written_at_every_step(whole, tmp_path) -> None:
+    weights, history, lines = whole
+    checkpoint = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt), Interrupt(at=lines // 2):
+        run(start(), checkpoint, every=0)
+    network = start()
+    found = run(network, checkpoint, every=0)
+    assert same_bits(weights_of(network), weights)
+    assert without_time(found) == history
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_finished_run_is_not_run_again(whole, tmp_path) -> None:
+    weights, history, _ = whole
+    run(start(), tmp_path / "run")
+    network = start()
+    found = run(network, tmp_path / "run")
+    assert same_bits(weights_of(network), weights)
+    assert without_time(found) == history
+    assert not network.training
+
+
+def test_a_finished_run_without_the_component_stays_without(tmp_path) -> None:
+    stages = [replace(STAGES[0], epochs=1)]
+    for _ in range(2):
+        network = start()
+        fit(network, EXAMPLES, stages=stages, checkpoint=tmp_path / "run")
+        assert not network.rnn.regularized
+
+
+@pytest.fixture
+def interrupted(whole, tmp_path) -> Path:
+    with pytest.raises(KeyboardInterrupt), Interrupt(at=whole[2] // 2):
+        run(start(), tmp_path / "run")
+    return tmp_path / "run"
+
+
+def test_a_checkpoint_cut_anywhere_is_one_clear_error(interrupted) -> None:
+    content = interrupted.read_bytes()
+    cuts = {*range(12), *np.linspace(12, len(content) - 1, 60).astype(int).tolist()}
+    for cut in sorted(cuts):
+        interrupted.write_bytes(content[:cut])
+        with pytest.raises(ModelError, match="not a whole checkpoint"):
+            load_checkpoint(interrupted)
+    with pytest.raises(ModelError):
+        run(start(), interrupted)
+
+
+def test_a_checkpoint_with_bytes_changed_is_an_error_or_another_run(interrupted) -> None:
+    """Any byte of the header may change: never a crash of another kind."""
+    content = interrupted.read_bytes()
+    header = 8 + int.from_bytes(content[:8], "little")
+    random = np.random.default_rng(0)
+    for _ in range(200):
+        changed = bytearray(content)
+        changed[random.integers(header)] = random.integers(256)
+        interrupted.write_bytes(changed)
+        try:
+            load_checkpoint(interrupted)
+        except ModelError:
+            pass
+
+
+def test_missing_or_foreign_files(tmp_path) -> None:
+    with pytest.raises(ModelError, match="nothing"):
+        load_checkpoint(tmp_path / "nothing")
+    with pytest.raises(ModelError):
+        load_checkpoint(tmp_path)
+    from safetensors.torch import save_file
+
+    save_file({"a": torch.zeros(1)}, tmp_path / "other")
+    with pytest.raises(ModelError, match="format None"):
+        load_checkpoint(tmp_path / "other")
+
+
+@pytest.mark.parametrize("progress", [[], {}, {"progress": {"speed": 1}, "history": {}}, None])
+def test_progress_that_makes_no_sense(interrupted, progress) -> None:
+    tensors, _ = load_checkpoint(interrupted)
+    save_checkpoint(interrupted, tensors, progress)
+    with pytest.raises(TrainingError, match="another network or version"):
+        run(start(), interrupted)
+
+
+def test_the_checkpoint_of_another_network(interrupted) -> None:
+    with pytest.raises(TrainingError, match="another network"):
+        run(make_network(hidden_size=7), interrupted)
+
+
+def test_what_is_saved_comes_back(tmp_path) -> None:
+    tensors = {"a": torch.randn(3, 2), "b": torch.arange(3), "c": torch.tensor(2.5)}
+    progress = {"x": [1, None, float("inf")], "y": {"z": "ü"}}
+    save_checkpoint(tmp_path / "file", tensors, progress)
+    found, plain = load_checkpoint(tmp_path / "file")
+    assert same_bits(found, tensors)
+    assert plain == progress
+
+
+def test_history_survives_json() -> None:
+    history = run(start())
+    again = History.from_dict(json.loads(json.dumps(history.to_dict())))
+    assert again == history
+    assert len(again) == len(history)
