@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ def learn(grammar: int, seed: int) -> dict[str, Any]:
     read = time.process_time()
     proof = certify(classifier.model, reading.dfa)
     proved = time.process_time()
-    certified = isinstance(proof, Certificate)
+    certified = isinstance(proof, Certificate) and proof.at_running_temperature
     return {
         "fit_seconds": round(fitted - started, 2),
         "fresh_accuracy": accuracy,
@@ -75,15 +76,11 @@ def control(
 ) -> bool:
     """GRU, then k-means with 20 clusters, then the table: no state-regularised training at all."""
     alphabet = classifier.alphabet_
-    examples = Examples(
-        words=alphabet.encode_many(words), labels=np.array(labels, dtype=np.int64)
-    )
+    examples = Examples(words=alphabet.encode_many(words), labels=np.array(labels, dtype=np.int64))
     torch.manual_seed(seed)
     network = type(classifier.network_)(classifier._config(len(alphabet), 2))
     fit(network, examples, stages=[cell_stage(Settings())], seed=seed)
     centres = cluster(hidden_vectors(network, examples, seed=seed), 20, seed)
-    from dataclasses import replace
-
     model = replace(classifier.model, network=with_centroids(network, centres))
     return bool(read_table(model).dfa == dfa)
 

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -33,6 +33,12 @@ from kleene.train.fit import Hook, fit
 from kleene.train.progress import Reporter
 from kleene.train.recipe import RECIPES, Settings, cell_stage
 from kleene.train.stage import Stage
+
+if TYPE_CHECKING:
+    from kleene.read.explain import Explanation
+    from kleene.read.extraction import Extraction
+    from kleene.read.phrases import Phrases
+    from kleene.read.prototypes import Prototypes
 
 
 class SequenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -167,6 +173,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.consolidate and self._readable(network):
             model = self._settle(model, everything, held, words, y, seed, reporter)
         self._adopt(model)
+        self.words_ = words
         return self
 
     def _config(self, symbols: int, classes: int) -> NetworkConfig:
@@ -288,6 +295,49 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             f"as {symbol!r}; they are read as unknown",
             stacklevel=4,
         )
+
+    # -- reading --------------------------------------------------------------------------------
+
+    def extract(self, X: Sequence[Any] | None = None, **options: Any) -> Extraction:
+        """The automaton inside the network, checked against it; see `kleene.read.extract`."""
+        from kleene.read.extract import extract
+
+        words = None if X is None else self.model.words(list(X))
+        return extract(self.model, words, **options)
+
+    def explain(self, x: Any, *, method: str = "level") -> Explanation:
+        """Why one word got its label: its states, and how much each symbol speaks for it."""
+        from kleene.read.explain import explain
+
+        model = self.model
+        word = model.words([x])[0]
+        return explain(model.network, model.alphabet, model.classes, word, method=method)
+
+    def prototypes(
+        self, X: Sequence[Any] | None = None, y: Sequence[Label] | None = None, *, top: int = 10
+    ) -> Prototypes:
+        """The symbols that lead to each state and class, over the given or the training words."""
+        from kleene.read.prototypes import prototypes
+
+        model, texts = self.model, X if X is not None else getattr(self, "words_", None)
+        if texts is None:
+            raise DataError("no words came, and a loaded model has none; give some to look at")
+        words = model.words(list(texts))
+        return prototypes(model.network, model.alphabet, model.classes, words, labels=y, top=top)
+
+    def phrases(self, X: Sequence[Any], *, n: int = 2, top: int = 10) -> Phrases:
+        """The n-grams of highest mean transition probability, for each class."""
+        from kleene.read.phrases import phrases
+
+        model = self.model
+        words = model.words(list(X))
+        return phrases(model.network, model.alphabet, model.classes, words, n=n, top=top)
+
+    def transform(self, X: Sequence[Any]) -> NDArray[np.float32]:
+        """Transition features: the mean probability of every state along each word."""
+        from kleene.read.features import features
+
+        return features(self.model.network, self._encode(X).words)
 
     # -- keeping --------------------------------------------------------------------------------
 

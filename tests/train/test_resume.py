@@ -77,6 +77,7 @@ class Interrupt:
 
     def __exit__(self, *error: object) -> None:
         sys.settrace(self.before)
+        torch.set_grad_enabled(True)  # the line may be one that leaves a no_grad block
 
     def _call(self, frame, event, argument):
         return self._line if frame.f_code.co_filename == fit_module.__file__ else None

@@ -139,6 +139,4 @@ def _corpus(rows: list[tuple[str, int, str]]) -> Corpus:
 
 
 def _relabelled(corpus: Corpus) -> Corpus:
-    return Corpus(
-        texts=corpus.texts, labels=tuple(_SENTIMENT[label] for label in corpus.labels)
-    )
+    return Corpus(texts=corpus.texts, labels=tuple(_SENTIMENT[label] for label in corpus.labels))

@@ -40,8 +40,8 @@ class Images:
 
     def __post_init__(self) -> None:
         if self.pixels.ndim != 3:
-            came = self.pixels.shape
-            raise DataError(f"pixels of shape {came} came, needed is (image, row, column)")
+            shape = self.pixels.shape
+            raise DataError(f"pixels of shape {shape} came, needed is (image, row, column)")
         if len(self.pixels) != len(self.labels):
             came = f"{len(self.pixels)} images and {len(self.labels)} labels"
             raise DataError(f"{came} came; give one label an image")

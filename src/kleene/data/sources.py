@@ -22,7 +22,7 @@ class Source:
     folder: str
     url: str
     checksums: dict[str, str]
-    """For each file name that holds this content, its `algorithm:digest`; the first is the url's."""
+    """`algorithm:digest` of every file name that holds this content, the url's first."""
 
     @property
     def name(self) -> str:

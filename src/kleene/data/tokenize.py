@@ -36,9 +36,7 @@ def _unicode() -> re.Pattern[str]:
     ideographs = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
     letter = f"[^\\W_{ideographs}]"
     word = f"{letter}+(?:{marks}+{letter}*)*"
-    return re.compile(
-        f"{word}(?:'{word})*|[{ideographs}]{marks}*|\\.{{2,}}|[^\\w\\s]{marks}*|_"
-    )
+    return re.compile(f"{word}(?:'{word})*|[{ideographs}]{marks}*|\\.{{2,}}|[^\\w\\s]{marks}*|_")
 
 
 def _ranges(codes: list[int]) -> str:

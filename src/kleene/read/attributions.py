@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -29,9 +30,7 @@ class ByStates:
 
     method: str = "level"
 
-    def __call__(
-        self, network: Classifier, encoded: Sequence[Ints], classes: Ints
-    ) -> list[Floats]:
+    def __call__(self, network: Classifier, encoded: Sequence[Ints], classes: Ints) -> list[Floats]:
         """See `kleene.read.weights`."""
         weigh = choose_method(self.method)
         verdicts = state_scores(network).argmax(-1).cpu().numpy()
@@ -49,9 +48,7 @@ class Random:
 
     seed: int = 0
 
-    def __call__(
-        self, network: Classifier, encoded: Sequence[Ints], classes: Ints
-    ) -> list[Floats]:
+    def __call__(self, network: Classifier, encoded: Sequence[Ints], classes: Ints) -> list[Floats]:
         """Uniform from 0 to 1."""
         random = np.random.default_rng(self.seed)
         return [random.random(len(word), np.float32) for word in encoded]
@@ -64,9 +61,7 @@ class Occlusion:
     It runs the network once for every symbol of every word.
     """
 
-    def __call__(
-        self, network: Classifier, encoded: Sequence[Ints], classes: Ints
-    ) -> list[Floats]:
+    def __call__(self, network: Classifier, encoded: Sequence[Ints], classes: Ints) -> list[Floats]:
         """log-odds(x) - log-odds(x without x_t)."""
         weights = []
         for word, label in zip(encoded, classes, strict=True):
@@ -88,9 +83,7 @@ class IntegratedGradients:
     steps: int = 32
     batch_size: int = 32
 
-    def __call__(
-        self, network: Classifier, encoded: Sequence[Ints], classes: Ints
-    ) -> list[Floats]:
+    def __call__(self, network: Classifier, encoded: Sequence[Ints], classes: Ints) -> list[Floats]:
         """Forward and backward once for every point of the path."""
         weights: list[Floats] = [np.zeros(0, np.float32)] * len(encoded)
         training = network.training
@@ -106,11 +99,11 @@ class IntegratedGradients:
     def _batch(
         self, network: Classifier, encoded: Sequence[Ints], classes: Ints, order: Ints
     ) -> list[tuple[int, Floats]]:
-        """Every occurrence gets a row of its own in the embedding table, to tell gradients apart."""
+        """Every occurrence gets its own row of the embedding table, to tell gradients apart."""
         chosen = [encoded[i] for i in order]
         rows = np.arange(sum(map(len, chosen))) + len(SPECIALS)
         starts = np.cumsum([0, *map(len, chosen)])
-        own = [rows[a:b] for a, b in zip(starts, starts[1:], strict=False)]
+        own = [rows[a:b] for a, b in pairwise(starts)]
         batch = make_batch(own)
         table = network.embedding.weight.detach()
         ids = torch.from_numpy(np.concatenate(chosen)).to(table.device)
@@ -123,4 +116,4 @@ class IntegratedGradients:
             scores: Tensor = torch.func.functional_call(network, weight, (batch,))
             total += torch.autograd.grad(margins(scores, labels).sum(), point)[0]
         flat = (vectors * total / self.steps).sum(-1).cpu().numpy()
-        return [(int(i), flat[a:b]) for i, a, b in zip(order, starts, starts[1:], strict=False)]
+        return [(int(i), flat[a:b]) for i, (a, b) in zip(order, pairwise(starts), strict=True)]

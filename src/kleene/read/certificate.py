@@ -72,14 +72,23 @@ class Certificate:
         """Whether the proof is about the network as it runs."""
         return abs(self.temperature - self.running_temperature) <= 1e-6 * self.running_temperature
 
+    @property
+    def decisive(self) -> bool:
+        """Whether the most probable centroid always is the one that the region lies around."""
+        return bool((self.margins > 0).all())
+
     def __str__(self) -> str:
         used, states = len(self.centroids), len(set(self.dfa_states))
         where = "" if self.at_running_temperature else f" (it runs at {self.running_temperature:g})"
+        clear = (
+            f"eps at most {self.eps.max():.2g}, score margin at least {self.margins.min():.3g}"
+            if self.decisive
+            else "some of them spread over several centroids"
+        )
         return (
             f"proved for all words at temperature {self.temperature:g}{where}: {used} regions "
             f"follow the {states} states of the automaton, {self.checked_pairs} pairs of region "
-            f"and symbol checked, eps at most {self.eps.max():.2g}, score margin at least "
-            f"{self.margins.min():.3g}, output margin at least {self.output_margins.min():.3g}"
+            f"and symbol checked, {clear}, output margin at least {self.output_margins.min():.3g}"
         )
 
     def to_json(self) -> str:

@@ -30,7 +30,7 @@ def check(study: Study, reading: Reading) -> Extraction:
         dfa=dfa,
         raw=reading.raw,
         pfa=reading.pfa,
-        states_in_use=reading.raw.reachable().num_states,
+        states_in_use=reading.raw.num_states if walks is None else walks.num_states,
         fidelity=agreement,
         ambiguities=ambiguities,
         disagreement=found.word,

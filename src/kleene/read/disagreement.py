@@ -32,7 +32,7 @@ from kleene.read.words import (
     walk_table,
 )
 
-_SHORT = 1_100  # short words that are all tried
+_SHORT = 4_100  # short words that are all tried
 _GUIDED = 1_500  # words of each guided kind
 _MIDDLES = 15  # words between a head and an end
 _STATES, _SYMBOLS = 200, 100  # beyond which the W-method is left out

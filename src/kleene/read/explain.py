@@ -18,7 +18,15 @@ from kleene.data.batch import Encoded, Ints
 from kleene.errors import DataError
 from kleene.machine import Label, Symbol, Word
 from kleene.nn.classifier import Classifier
-from kleene.read.markup import as_text, highlight_ansi, highlight_html, highlight_svg, joint, legend_html
+from kleene.read.markup import (
+    as_json,
+    as_text,
+    highlight_ansi,
+    highlight_html,
+    highlight_svg,
+    joint,
+    legend_html,
+)
 from kleene.read.passes import Floats, Pass, passes, require_states
 from kleene.read.verdicts import state_scores
 from kleene.read.weights import choose_method, predicting_states
@@ -91,8 +99,8 @@ class Explanation:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {
-            "word": [plain(symbol) for symbol in self.word],
-            "prediction": plain(self.prediction),
+            "word": [as_json(symbol) for symbol in self.word],
+            "prediction": as_json(self.prediction),
             "probabilities": {
                 str(label): float(p)
                 for label, p in zip(self.classes, self.probabilities, strict=True)
@@ -103,7 +111,7 @@ class Explanation:
             "start_state": self.start_state,
             "final_state": self.final_state,
             "predicting_state": self.predicting_state,
-            "state_labels": [plain(label) for label in self.state_labels],
+            "state_labels": [as_json(label) for label in self.state_labels],
             "probs": self.probs.astype(float).round(6).tolist(),
         }
 
@@ -123,7 +131,7 @@ class Explanation:
         return f"{as_text(self.prediction)} ({self.probability:.2f}), {basis}"
 
 
-def explain(
+def exas_json(
     network: Classifier,
     alphabet: Alphabet | None,
     classes: Sequence[Label],
@@ -181,10 +189,11 @@ def encode(alphabet: Alphabet | None, words: Sequence[Word]) -> Sequence[Encoded
 
 def symbols_of(word: Word) -> tuple[Symbol, ...]:
     """The symbols of a word; vectors become numbers, or tuples of numbers."""
-    if isinstance(word, np.ndarray) and word.ndim == 2:
-        rows = word.round(4).tolist()
-        return tuple(row[0] if len(row) == 1 else tuple(row) for row in rows)
-    return tuple(word.tolist() if isinstance(word, np.ndarray) else word)
+    given: object = word
+    if not isinstance(given, np.ndarray):
+        return tuple(word)
+    rows = given.round(4).tolist() if given.ndim == 2 else [[symbol] for symbol in given.tolist()]
+    return tuple(row[0] if len(row) == 1 else tuple(row) for row in rows)
 
 
 def _explanation(
@@ -216,12 +225,3 @@ def _explanation(
         weights=weights[:steps],
         between=between,
     )
-
-
-def plain(value: Any) -> Any:
-    """A symbol or label as JSON can hold it."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, tuple):
-        return [plain(part) for part in value]
-    return value if value is None or isinstance(value, str | int | float | bool) else str(value)

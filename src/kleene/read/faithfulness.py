@@ -1,7 +1,7 @@
 """How good an explanation is, as a number: deletion and insertion curves.
 
 Deletion takes the symbols out of a word, the weightiest first, and watches the probability of the
-predicted class fall; the lower the area under that curve, the better the weights know what mattered.
+predicted class fall; the lower the area under that curve, the better the weights know what counts.
 Insertion starts from the empty word and puts them in, each at its place; there high is good.
 """
 
@@ -42,12 +42,14 @@ class Curves:
     @property
     def deletion_areas(self) -> Doubles:
         """Of each word; low is good."""
-        return np.trapezoid(self.deletion, self.fractions, axis=1)
+        areas: Doubles = np.asarray(np.trapezoid(self.deletion, self.fractions, axis=1))
+        return areas
 
     @property
     def insertion_areas(self) -> Doubles:
         """Of each word; high is good."""
-        return np.trapezoid(self.insertion, self.fractions, axis=1)
+        areas: Doubles = np.asarray(np.trapezoid(self.insertion, self.fractions, axis=1))
+        return areas
 
     @property
     def deletion_area(self) -> float:
@@ -98,9 +100,7 @@ class Faithfulness:
                     "deletion_area": found.deletion_area,
                     "insertion_area": found.insertion_area,
                     "beats_chance": dict(
-                        zip(
-                            ("deletion", "insertion"), self.beats_chance(found.method), strict=True
-                        )
+                        zip(("deletion", "insertion"), self.beats_chance(found.method), strict=True)
                     ),
                     "deletion": found.deletion.mean(0).tolist(),
                     "insertion": found.insertion.mean(0).tolist(),
@@ -144,7 +144,7 @@ def faithfulness(
     if not len(encoded) or min(map(len, encoded)) == 0:
         raise DataError("an empty word or none at all came; give words of at least one symbol")
     predicted = scores_of(network, encoded).argmax(-1).numpy()
-    every = {RANDOM: Random(), **methods}
+    every: dict[str, Attribution] = {RANDOM: Random(), **methods}
     curves = []
     for name, method in every.items():
         began = time.perf_counter()

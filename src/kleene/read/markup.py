@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from html import escape
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +25,15 @@ def as_text(symbol: Symbol) -> str:
         return text
     shown = (c if c.isprintable() or c in "\u200c\u200d" else "\ufffd" for c in text)
     return "".join(shown)
+
+
+def as_json(value: Any) -> Any:
+    """A symbol or label as JSON can hold it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, tuple):
+        return [as_json(part) for part in value]
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
 def joint(word: object) -> str:
@@ -61,7 +71,9 @@ def highlight_html(symbols: Sequence[Symbol], weights: ArrayLike, between: str =
         parts.append(f'<span title="{weight:+.3f}"{style}>{escape(as_text(symbol))}</span>')
     text = between.join(parts)
     return (
-        '<p dir="auto" style="line-height:1.9;overflow-wrap:anywhere;margin:.4em 0">' + text + "</p>"
+        '<p dir="auto" style="line-height:1.9;overflow-wrap:anywhere;margin:.4em 0">'
+        + text
+        + "</p>"
     )
 
 
@@ -105,7 +117,8 @@ def highlight_svg(
         f'viewBox="0 0 {width} {height}">'
         "<style>text{font:14px ui-monospace,Menlo,Consolas,monospace;fill:#222}"
         ".t{font-weight:bold}</style>"
-        f'<rect width="100%" height="100%" fill="white"/>{head if title else ""}{"".join(body)}</svg>'
+        f'<rect width="100%" height="100%" fill="white"/>'
+        f"{head if title else ''}{''.join(body)}</svg>"
     )
 
 
@@ -140,8 +153,10 @@ def columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     widths = [max(_columns(line[i]) for line in lines) for i in range(len(header) - 1)]
     return "\n".join(
         "  ".join(
-            [*(cell + " " * (w - _columns(cell)) for cell, w in zip(line, widths, strict=False)),
-             line[-1]]
+            [
+                *(cell + " " * (w - _columns(cell)) for cell, w in zip(line, widths, strict=False)),
+                line[-1],
+            ]
         ).rstrip()
         for line in lines
     )

@@ -69,7 +69,8 @@ class Nearest:
     def read(self, vectors: Floats) -> Ints:
         """The index of the nearest centre; |v|^2 is the same for all and left out."""
         lengths = (self.centres**2).sum(axis=1) / 2
-        return (vectors @ self.centres.T - lengths).argmax(axis=1)
+        nearest: Ints = (vectors @ self.centres.T - lengths).argmax(axis=1)
+        return nearest
 
     def name(self, key: int) -> str:
         """The number of the centre."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 import torch
@@ -46,7 +46,8 @@ class Pass:
     @cached_property
     def predicted(self) -> Ints:
         """The most probable class of each word."""
-        return self.probabilities.argmax(-1)
+        found: Ints = self.probabilities.argmax(-1)
+        return found
 
     @cached_property
     def states(self) -> Ints:
@@ -60,12 +61,13 @@ class Pass:
         return np.arange(self.probs.shape[1] - 1) < self.batch.lengths[:, None]
 
     @cached_property
-    def tokens(self) -> Encoded:
+    def ids(self) -> Ints:
         """The symbols in the order of `mask`: word by word, each in the order of time."""
         sizes = self.batch.batch_sizes
         starts = np.cumsum(sizes) - sizes
         row, time = np.nonzero(self.mask)
-        return self.batch.tokens[starts[time] + row]
+        tokens = cast(Ints, self.batch.tokens)
+        return tokens[starts[time] + row]
 
 
 def passes(

@@ -14,8 +14,7 @@ from kleene.data.batch import Ints
 from kleene.errors import ReadingError, SettingError
 from kleene.machine import Label, Symbol, Word
 from kleene.nn.classifier import Classifier
-from kleene.read.explain import plain
-from kleene.read.markup import as_text, columns, joint, table
+from kleene.read.markup import as_json, as_text, columns, joint, table
 from kleene.read.passes import passes
 from kleene.read.verdicts import state_scores
 from kleene.read.weights import choose_method, predicting_states
@@ -58,7 +57,7 @@ class Phrases:
             "n": self.n,
             "classes": {
                 str(label): [
-                    {"symbols": plain(p.symbols), "weight": p.weight, "count": p.count}
+                    {"symbols": as_json(p.symbols), "weight": p.weight, "count": p.count}
                     for p in found
                 ]
                 for label, found in self.classes.items()
@@ -97,7 +96,7 @@ def phrases(
     grams, of, weights = [np.zeros((0, n), np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
     for done in passes(network, alphabet.encode_many(words)):
         found = weigh(network, done, predicting_states(done, verdicts))[done.mask]
-        ids, row = done.tokens, np.nonzero(done.mask)[0]
+        ids, row = done.ids, np.nonzero(done.mask)[0]
         if len(ids) < n:
             continue
         windows = np.lib.stride_tricks.sliding_window_view(ids, n)

@@ -18,8 +18,7 @@ from kleene.data.batch import Ints
 from kleene.errors import DataError, ReadingError
 from kleene.machine import Label, Symbol, Word
 from kleene.nn.classifier import Classifier
-from kleene.read.explain import plain
-from kleene.read.markup import as_text, columns, table
+from kleene.read.markup import as_json, as_text, columns, table
 from kleene.read.passes import Pass, passes, require_states
 from kleene.read.verdicts import state_scores
 from kleene.read.weights import predicting_states
@@ -75,7 +74,7 @@ class Prototypes:
         """Plain values, for JSON."""
         return {
             "states": [
-                {"state": i, "label": plain(label), "visits": visits, "symbols": _listed(found)}
+                {"state": i, "label": as_json(label), "visits": visits, "symbols": _listed(found)}
                 for i, (label, visits, found) in enumerate(
                     zip(self.state_labels, self.visits, self.states, strict=True)
                 )
@@ -177,7 +176,7 @@ class _Tally:
 
     def add(self, done: Pass, predicting: Ints, of: Ints) -> None:
         row, time = np.nonzero(done.mask)
-        ids = done.tokens
+        ids = done.ids
         probs = done.probs[row, time + 1]  # steps state
         self.counts += np.bincount(ids, minlength=len(self.counts))
         places = (ids[:, None] * probs.shape[1] + np.arange(probs.shape[1])).ravel()
@@ -217,6 +216,6 @@ def _best(
 
 def _listed(found: Sequence[Prototype]) -> list[dict[str, Any]]:
     return [
-        {"symbol": plain(p.symbol), "mean": p.mean, "most": p.most, "count": p.count}
+        {"symbol": as_json(p.symbol), "mean": p.mean, "most": p.most, "count": p.count}
         for p in found
     ]

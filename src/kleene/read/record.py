@@ -43,7 +43,8 @@ class Record:
     @property
     def ends(self) -> Ints:
         """The entry of every word as a whole."""
-        return np.cumsum([len(word) + 1 for word in self.words], dtype=np.int64) - 1
+        sizes: Ints = np.array([len(word) + 1 for word in self.words], dtype=np.int64)
+        return np.cumsum(sizes) - 1
 
     def prefix(self, entry: int) -> Ids:
         """The word of an entry."""
@@ -57,8 +58,9 @@ def make_record(model: Model, words: Sequence[Ids], *, hidden: bool = False) -> 
     examples = Examples(words=words, labels=np.zeros(len(words), dtype=np.int64))
     starts = np.cumsum([0, *(len(word) + 1 for word in words)], dtype=np.int64)
     labels = np.full(starts[-1], UNTOLD, dtype=np.int64)
-    parts, sizes = [], (0,)
-    places = []
+    parts: list[Floats] = []
+    places: list[Ints] = []
+    sizes: tuple[int, ...] = (0,)
     network.eval()
     with torch.inference_mode():
         for batch in examples.in_order(256):

@@ -27,7 +27,6 @@ from kleene.train.history import History
 from kleene.train.progress import Reporter
 from kleene.train.recipe import Settings, states_stage
 
-
 LITTLE = 0.9
 """Accuracy below which a cell is taken to have learned little of a language."""
 

@@ -55,7 +55,7 @@ def sharpen(
         examples,
         stages=[stage],
         seed=seed,
-        hook=lambda *_: _table_accuracy(copy, examples),
+        hook=lambda *_: _table_accuracy(copy, encoded, examples.labels),
     )
     network.rnn.transition = transition
     if evaluate(network, examples).accuracy < evaluate(model.network, examples).accuracy:

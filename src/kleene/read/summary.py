@@ -16,8 +16,7 @@ from kleene.errors import ReadingError, SettingError
 from kleene.files import write_atomically
 from kleene.machine import Label, Symbol, Word
 from kleene.nn.classifier import Classifier
-from kleene.read.explain import plain
-from kleene.read.markup import as_text, columns, table
+from kleene.read.markup import as_json, as_text, columns, table
 from kleene.read.passes import Pass, passes
 from kleene.read.verdicts import state_scores
 
@@ -71,7 +70,7 @@ class Summary:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {
-            "state_labels": [plain(label) for label in self.state_labels],
+            "state_labels": [as_json(label) for label in self.state_labels],
             "visits": list(self.visits),
             "moves": [
                 {
@@ -80,7 +79,11 @@ class Summary:
                     "count": move.count,
                     "share": move.share,
                     "symbols": [
-                        {"symbol": plain(m.symbol), "probability": m.probability, "count": m.count}
+                        {
+                            "symbol": as_json(m.symbol),
+                            "probability": m.probability,
+                            "count": m.count,
+                        }
                         for m in move.symbols
                     ],
                 }
@@ -150,12 +153,14 @@ def summarize(
 ) -> Summary:
     """Follow the most probable states of the network over a corpus and count its moves.
 
-    A symbol x stands out in the move i -> j by sqrt(n(i, x, j)) log(p(j | i, x) / p(j | i)): it must be
-    frequent there, and make the move likelier than it is anyway. Moves with less than `min_share`
-    of their source's steps are left out.
+    A symbol x stands out in the move i -> j by log(1 + n(i, x, j)) log(p(j | i, x) / p(j | i)): it
+    must be frequent there, and make the move likelier than it is anyway. Moves with less than
+    `min_share` of their source's steps are left out.
     """
     if alphabet is None:
-        raise ReadingError("a summary is of symbols, but this network reads vectors; use `features`")
+        raise ReadingError(
+            "a summary is of symbols, but this network reads vectors; use `features`"
+        )
     k = network.config.num_states
     codes, counts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for done in passes(network, alphabet.encode_many(words)):
@@ -179,7 +184,7 @@ def _codes(done: Pass, symbols: int, states: int) -> Ints:
     """Each step as one number that tells source, symbol and target apart."""
     row, time = np.nonzero(done.mask)
     source, target = done.states[row, time], done.states[row, time + 1]
-    return (source * symbols + done.tokens) * states + target
+    return (source * symbols + done.ids) * states + target
 
 
 def _moves(
@@ -200,7 +205,7 @@ def _moves(
     leaving = between.sum(1)
     usual = between[source, target] / np.maximum(leaving[source], 1)
     with np.errstate(divide="ignore"):
-        score = np.where(symbol > UNKNOWN, np.sqrt(count) * np.log(probability / usual), -np.inf)
+        score = np.where(symbol > UNKNOWN, np.log1p(count) * np.log(probability / usual), -np.inf)
     moves = []
     for i, j in np.argwhere(between > 0).tolist():
         share = float(between[i, j] / leaving[i])

@@ -44,7 +44,7 @@ def prefix_scores(network: Classifier, trace: Trace) -> Tensor:
             )
             for i in range(0, len(hidden[0]), CHUNK)
         ]
-        return torch.cat(parts).unflatten(0, trace.hidden.shape[:2])
+        return torch.cat(parts).view(*trace.hidden.shape[:2], -1)
     values = _features(trace)
     if network.config.pooling == "mean":
         steps = torch.arange(1, values.shape[1] + 1, device=values.device)

@@ -67,8 +67,8 @@ def all_words(symbols: int, most: int) -> tuple[list[Ids], int]:
 
 
 def random_words(random: np.random.Generator, symbols: int, n: int, longest: int) -> list[Ids]:
-    """Words of random lengths up to `longest`, every symbol as probable as any other."""
-    lengths = random.integers(0, longest + 1, n)
+    """Words of random lengths from 1 to `longest`, every symbol as probable as any other."""
+    lengths = random.integers(1, longest + 1, n)
     return [random.integers(FIRST, FIRST + symbols, length) for length in lengths]
 
 

@@ -1,0 +1,94 @@
+"""The command line: what `kleene` does when it is called.
+
+Status 0 is success, 1 a negative answer (two automata differ, a proof does not hold), 2 a mistake,
+told in one line on standard error. `--debug`, anywhere, shows where an error came from.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from kleene.cli.console import complain, say
+from kleene.errors import KleeneError
+
+MISTAKE = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; the result is the exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    options = given[: given.index("--")] if "--" in given else given
+    debug = "--debug" in options
+    if debug:
+        given.remove("--debug")
+    warnings.showwarning = _show_warning
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a word may hold what the terminal cannot show
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        status = _run(given or ["--help"])
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read the output has had enough
+        _close_output()
+        return 0
+    except BaseException as error:
+        if debug:
+            traceback.print_exc()
+        complain(_reason(error))
+        _flush_output()
+        return MISTAKE
+    return status
+
+
+def _run(arguments: list[str]) -> int:
+    import typer
+
+    from kleene.cli.app import app
+
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context("kleene", arguments) as context:
+            command.invoke(context)
+    except typer.Exit as end:
+        return int(end.exit_code)
+    return 0
+
+
+def _reason(error: BaseException) -> str:
+    """An error in one line."""
+    if isinstance(error, KleeneError):
+        return str(error)
+    if isinstance(error, KeyboardInterrupt):
+        return str(error) or "stopped"
+    if isinstance(error, MemoryError):
+        return "not enough memory; give shorter words or fewer of them, or a smaller network"
+    if isinstance(error, OSError):
+        name = f" {error.filename}:" if error.filename else ""
+        return f"{name} {error.strerror or error}; check the place, its permissions and its room"
+    if hasattr(error, "format_message"):  # what typer says of options and arguments
+        context: Any = getattr(error, "ctx", None)
+        path = context.command_path if context is not None else "kleene"
+        return f"{error.format_message()} See `{path} --help`."
+    name = type(error).__name__
+    return f"a mistake in kleene itself, {name}: {error}; please report what --debug shows"
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    say(str(message))
+
+
+def _close_output() -> None:
+    """Point standard output nowhere, so that Python's own flush at exit does not fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _flush_output() -> None:
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _close_output()

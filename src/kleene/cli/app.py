@@ -1,0 +1,62 @@
+"""All commands, in the order in which `kleene --help` lists them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kleene.cli.automata import compare, match
+from kleene.cli.demo import demo
+from kleene.cli.explaining import explain, phrases, prototypes
+from kleene.cli.languages import languages
+from kleene.cli.proving import certify, verify
+from kleene.cli.reading import extract
+from kleene.cli.training import train
+from kleene.cli.using import evaluate, predict
+
+app = typer.Typer(
+    name="kleene",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+COMMANDS = (
+    *(demo, train, predict, evaluate),
+    *(extract, certify, verify, compare, match),
+    *(explain, prototypes, phrases),
+)
+for command in COMMANDS:
+    app.command()(command)
+app.add_typer(languages, name="languages")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from kleene import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def kleene(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show where an error came from; works anywhere.")
+    ] = False,
+) -> None:
+    """Recurrent networks you can read as state machines.
+
+    Learn from words, read the automaton in the network, prove it, run it fast.
+
+    \b
+    Example:
+      kleene languages sample tomita4 -n 2000 > data.tsv
+      kleene train data.tsv --out model
+      kleene extract model --out dfa.json --out dfa.svg
+      kleene certify model dfa.json
+    """

@@ -1,0 +1,43 @@
+"""Arguments and options that several commands have, each written once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+DataFile = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="TSV (word<TAB>label), CSV with a header, or JSONL with a sequence and a label a line; "
+        "gz too; - is standard input.",
+    ),
+]
+ModelFolder = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="The folder that `kleene train --out` wrote.")
+]
+TextColumn = Annotated[
+    str | None,
+    typer.Option("--text-column", metavar="NAME", help="CSV column or JSON key of the words."),
+]
+LabelColumn = Annotated[
+    str | None,
+    typer.Option("--label-column", metavar="NAME", help="CSV column or JSON key of the labels."),
+]
+Tokens = Annotated[
+    str | None,
+    typer.Option(
+        metavar="chars|words",
+        help="Split texts into characters or at white space. [default: guessed, and said]",
+    ),
+]
+MAX_LENGTH = 100_000
+MaxLength = Annotated[
+    int,
+    typer.Option(metavar="N", help="Refuse words of more symbols, which take much memory.", min=1),
+]
+Json = Annotated[bool, typer.Option("--json", help="Answer as JSON, for programs.")]
+Seed = Annotated[int, typer.Option(metavar="S", help="The same seed gives the same result.", min=0)]
+Out = Annotated[Path | None, typer.Option(metavar="FILE", help="Write to this file instead.")]

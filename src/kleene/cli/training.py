@@ -1,0 +1,119 @@
+"""`kleene train`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from kleene.cli.console import answer, answer_json, say
+from kleene.cli.options import (
+    MAX_LENGTH,
+    DataFile,
+    Json,
+    LabelColumn,
+    MaxLength,
+    Seed,
+    TextColumn,
+    Tokens,
+)
+
+
+def train(
+    data: DataFile,
+    out: Annotated[Path, typer.Option(metavar="MODEL", help="The folder for the model.")],
+    cell: Annotated[
+        str, typer.Option(metavar="gru|lstm|lstm-p|rnn|rnn-relu", help="The recurrent cell.")
+    ] = "gru",
+    states: Annotated[
+        int | None,
+        typer.Option(metavar="K", help="Centroids; 0 is the vanilla network. [default: chosen]"),
+    ] = None,
+    seed: Seed = 0,
+    tokens: Tokens = None,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    max_length: MaxLength = MAX_LENGTH,
+    hidden_size: Annotated[int, typer.Option(metavar="D")] = 100,
+    embedding_size: Annotated[int, typer.Option(metavar="D")] = 100,
+    layers: Annotated[int, typer.Option(metavar="N")] = 1,
+    transition: Annotated[
+        str, typer.Option(metavar="mixture|soft-argmax|gumbel|gumbel-hard|sample")
+    ] = "mixture",
+    similarity: Annotated[
+        str | None,
+        typer.Option(metavar="dot|euclidean|cosine", help="[default: what fits the cell]"),
+    ] = None,
+    temperature: Annotated[
+        float | None, typer.Option(metavar="TAU", help="[default: what fits the similarity]")
+    ] = None,
+    learn_temperature: Annotated[
+        bool, typer.Option("--learn-temperature", help="Let the temperature learn, too.")
+    ] = False,
+    pooling: Annotated[
+        str, typer.Option(metavar="last|mean|max", help="What is classified.")
+    ] = "last",
+    dropout: Annotated[float, typer.Option(metavar="P")] = 0.0,
+    max_symbols: Annotated[
+        int | None, typer.Option(metavar="N", help="Keep only the most frequent symbols.")
+    ] = None,
+    min_count: Annotated[
+        int, typer.Option(metavar="N", help="Keep only symbols that occur so often.")
+    ] = 1,
+    recipe: Annotated[
+        str | None,
+        typer.Option(metavar="warm|direct|curriculum", help="[default: what fits the cell]"),
+    ] = None,
+    optimizer: Annotated[str, typer.Option(metavar="adam|adadelta|rmsprop")] = "adam",
+    learning_rate: Annotated[float, typer.Option(metavar="RATE")] = 3e-3,
+    batch_size: Annotated[int, typer.Option(metavar="N")] = 32,
+    epochs: Annotated[
+        int | None, typer.Option(metavar="N", help="At most. [default: the recipe's]")
+    ] = None,
+    patience: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Epochs without improvement. [default: the recipe's]"),
+    ] = None,
+    balanced: Annotated[
+        bool, typer.Option("--balanced", help="Let rare classes count as much as frequent ones.")
+    ] = False,
+    validation: Annotated[
+        float, typer.Option(metavar="SHARE", help="Words held back to tell when to stop.")
+    ] = 0.1,
+    consolidate: Annotated[
+        bool, typer.Option(help="Teach memory-less cells the machine found in them.")
+    ] = True,
+    device: Annotated[str | None, typer.Option(metavar="cpu|cuda", help="[default: cpu]")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a run that was interrupted.")
+    ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Drop a run that was interrupted, start anew.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Train a network on words and their labels.
+
+    The model folder is written at the end, as a whole. Ctrl-C (or SIGTERM) keeps the run in it;
+    --resume goes on to the same result, bit by bit, as if nothing had happened.
+
+    \b
+    Example:
+      kleene languages sample tomita4 -n 2000 > data.tsv
+      kleene train data.tsv --out model --seed 1
+      kleene train reviews.csv.gz --text-column review --tokens words --cell lstm-p --out model
+    """
+    from kleene.cli import data as files
+
+    source = files.DataFile(
+        path=data, text_column=text_column, label_column=label_column, max_length=max_length
+    )
+    found, labels = source.training(tokens)
+    _run(
+        Settings=dict(
+            cell=cell,
+        ),
+    )

@@ -1,0 +1,402 @@
+"""The fused path against the plain loop in double precision: outputs and every gradient."""
+
+from __future__ import annotations
+
+import multiprocessing
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.nn.utils.rnn import pack_sequence
+
+from kleene.nn import (
+    GRU,
+    LSTM,
+    SRGRU,
+    SRLSTM,
+    SRRNN,
+    Elman,
+    cosine,
+    dot,
+    euclidean,
+    gumbel,
+    gumbel_hard,
+    mixture,
+    soft_argmax,
+)
+from kleene.nn.fused import use_fused
+from kleene.nn.fused.serve import serve
+from kleene.nn.inputs import Gates, LookedUp, Projected
+from kleene.nn.scan import Component, Recurrence, Scan, scan
+
+CELLS = [Elman(), Elman("relu"), GRU(), LSTM(), LSTM(peephole=True)]
+SYMBOLS = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """Everything a pass depends on."""
+
+    cell: object
+    lengths: tuple[int, ...]
+    hidden: int = 6
+    states: int = 4
+    given: str = "vectors"  # or "tokens", or "gates"
+    transition: object = mixture
+    similarity: object = dot
+    start: bool = False  # from a state of one's own
+    seed: int = 0
+
+    @property
+    def sizes(self) -> list[int]:
+        return [sum(n > t for n in self.lengths) for t in range(max(self.lengths, default=0))]
+
+    def tensors(self) -> dict[str, Tensor]:
+        torch.manual_seed(self.seed)
+        rows, d, batch = self.cell.gates * self.hidden, self.hidden, len(self.lengths)
+        steps = sum(self.lengths)
+        shapes = {
+            "weight": (rows, d),
+            "bias": (rows,),
+            "peephole": (self.cell.peepholes, d),
+            "centroids": (self.states, d),
+            "temperature": (),
+            "W": (rows, 3),
+            "b": (rows,),
+            "x": (steps, 3),
+            "table": (SYMBOLS, rows),
+            "gates": (steps, rows),
+            "h": (batch, d),
+            "c": (batch, d),
+        }
+        tensors = {name: torch.randn(shape).clamp(-2, 2) * 0.4 for name, shape in shapes.items()}
+        tensors["temperature"] = tensors["temperature"].exp()
+        return tensors
+
+    def run(self, leaves: dict[str, Tensor]) -> Scan:
+        steps, batch, dtype = sum(self.lengths), len(self.lengths), leaves["weight"].dtype
+        ids = torch.randint(SYMBOLS, (steps,), generator=torch.Generator().manual_seed(self.seed))
+        inputs: Gates = leaves["gates"]
+        if self.given == "vectors":
+            inputs = Projected(x=leaves["x"], weight=leaves["W"], bias=leaves["b"])
+        elif self.given == "tokens":
+            inputs = LookedUp(ids=ids, table=leaves["table"])
+        component = None
+        if self.states:
+            exact = dtype == torch.float64
+            component = Component(
+                centroids=leaves["centroids"],
+                temperature=leaves["temperature"],
+                similarity=self.similarity,
+                transition=Quiet(self.transition) if exact else self.transition,
+                stochastic=True,
+            )
+        recurrence = Recurrence(
+            cell=self.cell,
+            weight=leaves["weight"],
+            bias=leaves["bias"],
+            peephole=leaves["peephole"] if self.cell.peepholes else None,
+            component=component,
+        )
+        zeros = torch.zeros(batch, self.hidden, dtype=dtype)
+        memory = (leaves["c"] if self.start else zeros) if self.cell.has_memory else None
+        torch.manual_seed(self.seed)
+        hidden = leaves["h"] if self.start else zeros
+        return scan(recurrence, inputs, self.sizes, hidden, memory)
+
+
+@dataclass(frozen=True)
+class Quiet:
+    """A transition whose noise is drawn in single precision, whatever the pass runs in."""
+
+    inner: object
+
+    def draw(self, steps: int, states: int, like: Tensor, stochastic: bool) -> Tensor | None:
+        drawn = self.inner.draw(steps, states, like.float(), stochastic)
+        return None if drawn is None else drawn.to(like.dtype)
+
+    def __call__(self, scores: Tensor, temperature: Tensor, noise: Tensor | None) -> Tensor:
+        return self.inner(scores, temperature, noise)
+
+
+def results(problem: Problem, dtype: torch.dtype, fused: bool) -> dict[str, Tensor]:
+    """Outputs, and gradients of a random combination of them."""
+    leaves = {n: t.to(dtype).requires_grad_() for n, t in problem.tensors().items()}
+    with use_fused(fused):
+        found = problem.run(leaves)
+    outputs = {
+        name: getattr(found, name)
+        for name in ("hidden", "last_hidden", "memory", "last_memory", "scores")
+        if getattr(found, name) is not None
+    }
+    torch.manual_seed(problem.seed + 1)
+    loss = sum((v * torch.randn(v.shape).to(dtype)).sum() for v in outputs.values())
+    if not loss.requires_grad:
+        return outputs
+    grads = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True)
+    outputs |= {f"d{n}": g for n, g in zip(leaves, grads, strict=True) if g is not None}
+    return {name: value.detach() for name, value in outputs.items()}
+
+
+def distance(a: Tensor, b: Tensor) -> float:
+    """The largest difference, relative to the largest entry."""
+    assert a.shape == b.shape
+    if not a.numel():
+        return 0.0
+    return ((a.double() - b.double()).abs().max() / b.abs().max().clamp(min=1e-3)).item()
+
+
+def assert_agrees(problem: Problem) -> None:
+    """As near to the truth as 1e-5, or as single precision in the plain loop is."""
+    truth = results(problem, torch.float64, fused=False)
+    plain = results(problem, torch.float32, fused=False)
+    fused = results(problem, torch.float32, fused=True)
+    for name, true in truth.items():
+        if name not in fused:  # no gradient reaches it
+            assert not true.abs().max() > 0, name
+            continue
+        allowed = max(1e-5, 4 * distance(plain[name], true))
+        assert distance(fused[name], true) <= allowed, (name, problem)
+
+
+lengths = st.one_of(
+    st.lists(st.integers(0, 50), min_size=1, max_size=9),
+    st.tuples(st.integers(0, 50), st.integers(1, 9)).map(lambda tb: [tb[0]] * tb[1]),
+).map(lambda words: tuple(sorted(words, reverse=True)))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    problem=st.builds(
+        Problem,
+        cell=st.sampled_from(CELLS),
+        lengths=lengths,
+        hidden=st.integers(1, 20),
+        states=st.one_of(st.just(0), st.integers(1, 60)),
+        given=st.sampled_from(["vectors", "tokens", "gates"]),
+        transition=st.sampled_from([mixture, gumbel]),
+        similarity=st.sampled_from([dot, euclidean, cosine]),
+        start=st.booleans(),
+        seed=st.integers(0, 1000),
+    )
+)
+def test_equal_to_the_plain_loop_on_any_shape(problem: Problem) -> None:
+    assert_agrees(problem)
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
+@pytest.mark.parametrize("transition", [soft_argmax, gumbel_hard], ids=lambda t: t.name)
+@pytest.mark.parametrize("similarity", [euclidean, cosine], ids=lambda s: s.name)
+def test_hard_transitions_take_the_same_path(cell, transition, similarity) -> None:
+    problem = Problem(
+        cell=cell,
+        lengths=(12, 9, 9, 3, 0),
+        states=5,
+        transition=transition,
+        similarity=similarity,
+    )
+    assert_agrees(problem)
+
+
+def served(problem: Problem) -> bool:
+    """Whether the fused path takes the problem."""
+    taken = []
+
+    def spy(*args: object) -> object:
+        taken.append(result := serve(*args))
+        return result
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kleene.nn.scan.serve", spy)
+        problem.run(problem.tensors())
+    return taken != [None]
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
+@pytest.mark.parametrize("states", [0, 4])
+def test_these_tests_test_the_fused_path(cell, states) -> None:
+    problem = Problem(cell=cell, lengths=(3, 2), states=states)
+    assert served(problem)
+    with use_fused(False):
+        assert not served(problem)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
+@pytest.mark.parametrize("kind", ["vectors", "tokens", "gates"])
+def test_threads_change_nothing(cell, kind, threads, monkeypatch) -> None:
+    monkeypatch.setattr("kleene.nn.fused.blocks.WORTH", 1)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        assert_agrees(Problem(cell=cell, lengths=(30, 21, 9, 9, 2, 0), given=kind, start=True))
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("build", [SRRNN, SRGRU, SRLSTM])
+def test_layers_batches_and_packed_sequences(build) -> None:
+    torch.manual_seed(0)
+    network = build(3, 10, 2, num_states=6, batch_first=True)
+    packed = pack_sequence([torch.randn(n, 3) for n in (4, 9, 1)], enforce_sorted=False)
+    for x in (torch.randn(4, 7, 3), torch.randn(7, 3), packed):
+        out, last = network(x)
+        with use_fused(False):
+            true_out, true_last = network(x)
+        out, true_out = (o.data if x is packed else o for o in (out, true_out))
+        torch.testing.assert_close(out, true_out, rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(last, true_last, rtol=1e-5, atol=1e-6)
+
+
+def test_dropout_between_layers_draws_the_same_numbers() -> None:
+    network = SRGRU(3, 10, 2, num_states=6, dropout=0.5, transition=gumbel)
+    x = torch.randn(7, 4, 3)
+    torch.manual_seed(3)
+    out, _ = network(x)
+    with use_fused(False):
+        torch.manual_seed(3)
+        true, _ = network(x)
+    torch.testing.assert_close(out, true, rtol=1e-5, atol=1e-6)
+
+
+def gradients(network: torch.nn.Module, x: Tensor) -> list[Tensor]:
+    weights = [w for w in network.parameters() if w.requires_grad]
+    return list(torch.autograd.grad(network(x)[0].square().sum(), weights))
+
+
+def test_backward_twice_gives_the_same_gradients() -> None:
+    network = SRLSTM(3, 10, num_states=6, peephole=True)
+    loss = network(torch.randn(7, 4, 3))[0].square().sum()
+    weights = [w for w in network.parameters() if w.requires_grad]
+    first = torch.autograd.grad(loss, weights, retain_graph=True)
+    second = torch.autograd.grad(loss, weights)
+    for a, b in zip(first, second, strict=True):
+        assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("build", [SRRNN, SRGRU, SRLSTM])
+def test_gradients_can_be_differentiated(build) -> None:
+    torch.manual_seed(0)
+    network = build(3, 5, num_states=4)
+    x = torch.randn(4, 2, 3, requires_grad=True)
+
+    def penalty() -> Tensor:
+        (slope,) = torch.autograd.grad(network(x)[0].square().sum(), x, create_graph=True)
+        return torch.autograd.grad(slope.square().sum(), network.weight_hh_l0)[0]
+
+    fused = penalty()
+    with use_fused(False):
+        torch.testing.assert_close(fused, penalty(), rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize("build", [SRRNN, SRGRU, SRLSTM])
+def test_without_gradients(mode, build) -> None:
+    network, x = build(3, 10, num_states=6), torch.randn(7, 4, 3)
+    true, _ = network(x)
+    with mode():
+        found, _ = network(x)
+    assert not found.requires_grad
+    assert torch.equal(found, true.detach())
+
+
+def test_two_threads_at_once() -> None:
+    networks = [SRGRU(3, 10, num_states=6), SRLSTM(3, 12, num_states=5)]
+    x = torch.randn(20, 4, 3)
+    true = [gradients(network, x) for network in networks]
+    barrier = threading.Barrier(2)
+
+    def many(network: torch.nn.Module) -> list[list[Tensor]]:
+        barrier.wait()
+        return [gradients(network, x) for _ in range(20)]
+
+    with ThreadPoolExecutor(2) as pool:
+        for found, expected in zip(pool.map(many, networks), true, strict=True):
+            for run in found:
+                assert all(torch.equal(a, b) for a, b in zip(run, expected, strict=True))
+
+
+def _child(network: torch.nn.Module, x: Tensor, queue: multiprocessing.SimpleQueue) -> None:
+    queue.put([g.tolist() for g in gradients(network, x)])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_forked_worker(monkeypatch) -> None:
+    monkeypatch.setattr("kleene.nn.fused.blocks.WORTH", 1)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        network, x = SRGRU(3, 4, num_states=3), torch.randn(5, 4, 3)
+        true = gradients(network, x)  # threads exist before the fork
+        context = multiprocessing.get_context("fork")
+        queue = context.SimpleQueue()
+        worker = context.Process(target=_child, args=(network, x, queue))
+        worker.start()
+        found = queue.get()
+        worker.join(30)
+        assert worker.exitcode == 0
+        for a, b in zip(found, true, strict=True):
+            assert torch.equal(torch.tensor(a), b)
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_tokens_beyond_the_table_are_refused() -> None:
+    recurrence = SRGRU(3, 4, num_states=3).recurrence(0)
+    inputs = LookedUp(ids=torch.tensor([0, 7]), table=torch.randn(5, 12))
+    with pytest.raises(IndexError):
+        scan(recurrence, inputs, [1, 1], torch.zeros(1, 4))
+
+
+def test_not_a_number_is_not_hidden() -> None:
+    for build in (SRRNN, SRGRU, SRLSTM):
+        x = torch.randn(5, 2, 3)
+        x[2, 1] = float("nan")
+        out, _ = build(3, 4, num_states=3)(x)
+        assert out[2:, 1].isnan().all()
+        assert not out[:, 0].isnan().any()
+
+
+def test_function_transforms_take_the_plain_path() -> None:
+    network, x = SRGRU(3, 4, num_states=3), torch.randn(2, 5, 1, 3)
+    weights = dict(network.named_parameters())
+
+    def run(one: Tensor) -> Tensor:
+        return torch.func.functional_call(network, weights, (one,))[0]
+
+    torch.testing.assert_close(torch.vmap(run)(x), torch.stack([run(one) for one in x]))
+
+
+def test_import_does_not_load_numba_and_the_switch_is_honoured() -> None:
+    code = (
+        "import sys, torch, kleene.nn as nn; assert 'numba' not in sys.modules;"
+        "nn.SRGRU(3, 4, num_states=2)(torch.randn(2, 1, 3)); print('numba' in sys.modules)"
+    )
+    for value, loaded in (("0", "False"), ("1", "True")):
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={"KLEENE_FUSED": value, "PATH": "", "PYTHONPATH": ":".join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.strip() == loaded
+
+
+def test_memory_does_not_grow() -> None:
+    resource = pytest.importorskip("resource")
+    network, x = SRLSTM(4, 8, num_states=5, peephole=True), torch.randn(10, 16, 4)
+    peaks = []
+    for _ in range(4):
+        for _ in range(250):
+            gradients(network, x)
+        peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    assert peaks[-1] - peaks[0] < 2_000  # kilobytes, over the last 750 steps
