@@ -14,12 +14,12 @@ ORDER = (
     *("read", "estimator", "report", "web", "", "cli"),  # "" is the package's own list of names
 )
 FORBIDDEN = {"automata": ("torch", "kleene.nn"), "nn": ("kleene.automata",)}
-SAME_PLACE = {"languages": "data"}
+SAME_PLACE = {"languages": "data", "__main__": "cli"}
 
 
 def place(module: str) -> str:
     """The second part of a module's name, such as `nn` of `kleene.nn.scan`."""
-    return (module.split(".") + [""])[1]
+    return f"{module}.".split(".")[1]
 
 
 def imports(path: Path, root: Path) -> Iterator[str]:

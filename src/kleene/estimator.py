@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,10 +21,11 @@ import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from kleene.data.alphabet import UNKNOWN, Alphabet
-from kleene.data.batch import Ints
+from kleene.automata.matcher import label_array
+from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
-from kleene.errors import DataError, NotFittedError
+from kleene.data.given import UnknownSymbols, as_classes, as_labels, as_words
+from kleene.errors import DataError, NotFittedError, SettingError
 from kleene.evaluate import evaluate
 from kleene.machine import Label, Word
 from kleene.model import Model
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from kleene.read.extraction import Extraction
     from kleene.read.phrases import Phrases
     from kleene.read.prototypes import Prototypes
+
+FITTED = ("model_", "network_", "alphabet_", "history_", "classes_", "words_")
 
 
 class SequenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -129,36 +133,23 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         keys: Sequence[int] | None = None,
         checkpoint: str | Path | None = None,
+        every: float = 30.0,
         reporter: Reporter | None = None,
         hook: Hook | None = None,
     ) -> SequenceClassifier:
         """Learn from words and their labels.
 
         `keys` orders the words for a curriculum other than by length. `checkpoint` names a file in
-        which the run is kept, and from which it goes on where the file exists. `hook` is called
-        after every epoch with the network and the epoch's figures.
+        which the run is kept after at least `every` seconds, and from which it goes on where the
+        file exists. `hook` is called after every epoch with the network and the epoch's figures.
         """
-        words, tokens = as_words(X, self.tokens)
-        labels, classes = as_classes(words, y)
-        alphabet = Alphabet.from_words(words, self.max_symbols, self.min_count)
-        seed = 0 if self.random_state is None else int(self.random_state)
-        if self.random_state is None:
-            seed = int(np.random.SeedSequence().generate_state(1)[0])
+        seed = self._seed()
+        model, words, labels = self._begin(X, y, seed)
+        network = model.network
         numbers = np.asarray(keys, dtype=np.int64) if keys is not None else None
-        everything = Examples(words=alphabet.encode_many(words), labels=labels, keys=numbers)
+        encoded = model.alphabet.encode_many(words)
+        everything = Examples(words=encoded, labels=labels, keys=numbers)
         training, held = self._split(everything, seed)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            network = Classifier(self._config(len(alphabet), len(classes)))
-        network.to(self.device or "cpu")
-        model = Model(
-            network=network,
-            alphabet=alphabet,
-            classes=classes,
-            tokens=tokens,
-            longest=int(everything.lengths.max()),
-            settings={**self.get_params(), "seed": seed},
-        )
         history = fit(
             network,
             training,
@@ -167,33 +158,83 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             seed=seed,
             hook=hook,
             checkpoint=None if checkpoint is None else Path(checkpoint),
+            every=every,
             reporter=reporter,
         )
         model = replace(model, history=history)
         if self.consolidate and self._readable(network):
-            model = self._settle(model, everything, held, words, y, seed, reporter)
+            model = self._settle(model, everything, held, words, as_labels(y), seed, reporter)
         self._adopt(model)
         self.words_ = words
         return self
 
+    def check(self, X: Sequence[Any], y: Sequence[Label]) -> None:
+        """Raise what `fit` would have to say about words, labels and parameters; learn nothing."""
+        model, _, _ = self._begin(X, y, self._seed())
+        self._stages(model.network)
+
+    def _begin(
+        self, X: Sequence[Any], y: Sequence[Label], seed: int
+    ) -> tuple[Model, list[Word], NDArray[np.int64]]:
+        """The untrained model, and words and classes to train it with."""
+        words, tokens = as_words(X, self.tokens)
+        labels, classes = as_classes(words, y)
+        alphabet = Alphabet.from_words(words, self.max_symbols, self.min_count)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            network = Classifier(self._config(len(alphabet), len(classes)))
+        try:
+            network.to(self.device or "cpu")
+        except (RuntimeError, AssertionError) as error:
+            reason = str(error).splitlines()[0]
+            raise SettingError(f"device={self.device!r} came, but {reason}; use 'cpu'") from None
+        model = Model(
+            network=network,
+            alphabet=alphabet,
+            classes=classes,
+            tokens=tokens,
+            longest=max(map(len, words)),
+            settings={**vars(self._plain), "random_state": seed},
+        )
+        return model, words, labels
+
+    def _seed(self) -> int:
+        """The seed of this fit: `random_state`, or a number drawn from it."""
+        if self.random_state is None:
+            return int(np.random.SeedSequence().generate_state(1)[0])
+        if hasattr(self.random_state, "randint"):  # a numpy RandomState, as scikit-learn allows
+            return int(self.random_state.randint(2**31))
+        return int(self.random_state)
+
+    @property
+    def _plain(self) -> SimpleNamespace:
+        """The parameters as plain Python values, which a grid search may give as NumPy's."""
+        given = self.get_params(deep=False)
+        return SimpleNamespace(
+            **{k: v.item() if isinstance(v, np.generic) else v for k, v in given.items()}
+        )
+
     def _config(self, symbols: int, classes: int) -> NetworkConfig:
-        memory = choose("cell", self.cell, CELLS).has_memory
-        similarity = self.similarity or ("dot" if memory else "euclidean")
+        given = self._plain
+        memory = choose("cell", given.cell, CELLS).has_memory
+        similarity = given.similarity or ("dot" if memory else "euclidean")
         by_similarity = {"dot": 1.0, "euclidean": 1.0 if memory else 0.3, "cosine": 0.1}
         return NetworkConfig(
             num_symbols=symbols,
             num_classes=classes,
-            cell=self.cell,
-            input_size=self.embedding_size,
-            hidden_size=self.hidden_size,
-            num_states=20 if self.states is None else self.states,
-            num_layers=self.layers,
-            transition=self.transition,
+            cell=given.cell,
+            input_size=given.embedding_size,
+            hidden_size=given.hidden_size,
+            num_states=20 if given.states is None else given.states,
+            num_layers=given.layers,
+            transition=given.transition,
             similarity=similarity,
-            temperature=self.temperature or by_similarity.get(similarity, 1.0),
-            learn_temperature=self.learn_temperature,
-            pooling=self.pooling,
-            dropout=self.dropout,
+            temperature=by_similarity.get(similarity, 1.0)
+            if given.temperature is None
+            else given.temperature,
+            learn_temperature=given.learn_temperature,
+            pooling=given.pooling,
+            dropout=given.dropout,
         )
 
     def _stages(self, network: Classifier) -> list[Stage]:
@@ -206,14 +247,15 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _settings(self) -> Settings:
-        choose("class_weight", str(self.class_weight), {"None": None, "balanced": None})
+        given = self._plain
+        choose("class_weight", str(given.class_weight), {"None": None, "balanced": None})
         return Settings(
-            optimizer=self.optimizer,
-            learning_rate=self.learning_rate,
-            batch_size=self.batch_size,
-            epochs=self.epochs,
-            patience=self.patience,
-            balanced=self.class_weight == "balanced",
+            optimizer=given.optimizer,
+            learning_rate=given.learning_rate,
+            batch_size=given.batch_size,
+            epochs=given.epochs,
+            patience=given.patience,
+            balanced=given.class_weight == "balanced",
         )
 
     def _readable(self, network: Classifier) -> bool:
@@ -257,8 +299,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.network_ = model.network
         self.alphabet_ = model.alphabet
         self.history_ = model.history
-        self.classes_ = np.array(model.classes)
-        self.n_features_in_ = 1
+        self.classes_ = label_array(model.classes)
 
     # -- using ----------------------------------------------------------------------------------
 
@@ -278,23 +319,25 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise NotFittedError("this SequenceClassifier is not fitted yet; call fit first")
         return self.model_
 
-    def _encode(self, X: Sequence[Any]) -> Examples:
-        words = self.model.words(list(X))
-        encoded = self.model.alphabet.encode_many(words)
-        self._warn_of_unknown(words, encoded)
-        return Examples(words=encoded, labels=np.zeros(len(words), dtype=np.int64))
+    def score(
+        self, X: Sequence[Any], y: Sequence[Label], sample_weight: Sequence[float] | None = None
+    ) -> float:
+        """The share of words whose predicted label is the given one."""
+        classes = self.model.classes
+        predicted = [classes[i] for i in self.predict_proba(X).argmax(-1).tolist()]
+        labels = as_labels(y)
+        if len(labels) != len(predicted):
+            came = f"{len(predicted)} words and {len(labels)} labels"
+            raise DataError(f"{came} came; give one label a word")
+        right = [one == other for one, other in zip(predicted, labels, strict=True)]
+        return float(np.average(right, weights=sample_weight))
 
-    def _warn_of_unknown(self, words: list[Word], encoded: Sequence[Ints]) -> None:
-        strange = [i for i, ids in enumerate(encoded) if (ids == UNKNOWN).any()]
-        if not strange:
-            return
-        count = sum(int((encoded[i] == UNKNOWN).sum()) for i in strange)
-        symbol = self.model.alphabet.unknown(words[strange[0]])[0]
-        warnings.warn(
-            f"{count} symbols in {len(strange)} words are not in the alphabet of the model, such "
-            f"as {symbol!r}; they are read as unknown",
-            stacklevel=4,
-        )
+    def _encode(self, X: Sequence[Any]) -> Examples:
+        words = as_words(X, self.model.tokens)[0]
+        encoded = self.model.alphabet.encode_many(words)
+        if unknown := UnknownSymbols.among(self.model.alphabet, words, encoded):
+            warnings.warn(str(unknown), stacklevel=3)
+        return Examples(words=encoded, labels=np.zeros(len(words), dtype=np.int64))
 
     # -- reading --------------------------------------------------------------------------------
 
@@ -350,6 +393,27 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """An estimator with the model of a folder."""
         return cls.of(Model.load(folder))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: the parameters, and the contents of the model folder."""
+        state = dict(super().__getstate__())
+        if "model_" in state:
+            state["files"] = self.model.to_files()
+        return {name: value for name, value in state.items() if name not in FITTED}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        files = state.pop("files", None)
+        super().__setstate__(state)
+        if files is not None:
+            self._adopt(Model.from_files(files))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.no_validation = True  # words are lists of anything, of any length
+        tags.input_tags.string = True
+        tags.input_tags.one_d_array = True
+        tags.classifier_tags.poor_score = True  # on matrices of numbers that are all different
+        return tags
+
     @classmethod
     def of(cls, model: Model) -> SequenceClassifier:
         """An estimator around a trained model."""
@@ -357,39 +421,3 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         estimator = cls(**{k: v for k, v in model.settings.items() if k in names})
         estimator._adopt(model)
         return estimator
-
-
-def as_words(X: Sequence[Any], tokens: str | None) -> tuple[list[Word], str]:
-    """The given texts or sequences as words, and how they were split."""
-    if isinstance(X, str):
-        raise DataError("one string came, needed is a list of words; give [word]")
-    texts = list(X)
-    if not texts:
-        raise DataError("no words came; give at least one word of each class")
-    strings = all(isinstance(text, str) for text in texts)
-    if tokens is None:
-        spaced = strings and any(len(text.split()) > 1 for text in texts)
-        tokens = "words" if spaced else "chars" if strings else "symbols"
-    choose("tokens", tokens, dict.fromkeys(("chars", "words", "symbols")))
-    split = tokens == "words"
-    return [text.split() if split and isinstance(text, str) else text for text in texts], tokens
-
-
-def as_classes(
-    words: Sequence[Word], y: Sequence[Label]
-) -> tuple[NDArray[np.int64], tuple[Label, ...]]:
-    """Labels as numbers, and what the numbers stand for."""
-    labels = [label.item() if isinstance(label, np.generic) else label for label in y]
-    if len(labels) != len(words):
-        raise DataError(f"{len(words)} words and {len(labels)} labels came; give one label a word")
-    found = set(labels)
-    try:
-        classes = tuple(sorted(found))  # type: ignore[type-var]
-    except TypeError:
-        classes = tuple(sorted(found, key=lambda label: (type(label).__name__, str(label))))
-    if len(classes) < 2:
-        raise DataError(
-            f"all words have the label {classes[0]!r}; a classifier needs words of two classes"
-        )
-    numbers = {label: i for i, label in enumerate(classes)}
-    return np.array([numbers[label] for label in labels], dtype=np.int64), classes

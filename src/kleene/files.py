@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from kleene.errors import DataError
@@ -12,24 +13,38 @@ from kleene.errors import DataError
 def write_atomically(path: str | Path, content: str | bytes) -> Path:
     """Write to a temporary name beside `path`, then rename: all of it is there, or nothing new."""
     path = Path(path)
-    data = content.encode() if isinstance(content, str) else content
-    temporary = None
+    write_together({path: content})
+    return path
+
+
+def write_together(contents: Mapping[Path, str | bytes]) -> None:
+    """Write several files; no name is taken before the contents of all are on the disk."""
+    written: dict[Path, str] = {}
+    path = Path()
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644 & ~_umask())
-        os.replace(temporary, path)
+        for path, content in contents.items():
+            written[path] = _temporary(path)
+            with open(written[path], "wb") as file:
+                file.write(content.encode() if isinstance(content, str) else content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(written[path], 0o666 & ~_umask())
+        for path in contents:
+            os.replace(written[path], path)
     except OSError as error:
         reason = error.strerror or str(error)
-        message = f"cannot write {path}: {reason}; choose a folder that exists, is writable and has room"
-        raise DataError(message) from error
+        cure = "choose a folder that exists, is writable and has room"
+        raise DataError(f"cannot write {path}: {reason}; {cure}") from error
     finally:
-        if temporary is not None and os.path.exists(temporary):
-            os.unlink(temporary)
-    return path
+        for temporary in written.values():
+            if os.path.exists(temporary):
+                os.unlink(temporary)
+
+
+def _temporary(path: Path) -> str:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    os.close(handle)
+    return name
 
 
 def _umask() -> int:

@@ -1,24 +1,24 @@
 """A trained model and its folder: settings, weights, alphabet and history.
 
 The folder holds `config.json`, `model.safetensors`, `alphabet.json` and `history.json`. The first
-names the checksums of the others and is written last, so that a folder that was half written,
-truncated or tampered with is refused. Loading never runs code.
+names the checksums of all and is written last, so that a folder that was half written, truncated
+or tampered with is refused. Loading never runs code.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from kleene.data.alphabet import Alphabet
+from kleene.data.alphabet import Alphabet, from_json_symbol, to_json_symbol
 from kleene.errors import KleeneError, ModelError
-from kleene.files import write_atomically
+from kleene.files import write_together
 from kleene.machine import Label, Word
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
@@ -47,74 +47,118 @@ class Model:
         split = self.tokens == "words"
         return [text.split() if split and isinstance(text, str) else text for text in texts]
 
-    def save(self, folder: str | Path) -> Path:
-        """Write the model folder; each file is there as a whole, or not at all."""
+    def to_files(self) -> dict[str, bytes]:
+        """The contents of the model folder, by file name; `config.json` is the last."""
         from safetensors.torch import save
 
-        folder = Path(folder)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ModelError(
-                f"cannot make the model folder {folder}: {error.strerror}; choose another place"
-            ) from None
         weights = {k: v.detach().cpu().contiguous() for k, v in self.network.state_dict().items()}
-        contents = dict(
-            zip(
-                PARTS,
-                (
-                    save(weights, {"format": FORMAT}),
-                    self.alphabet.to_json().encode(),
-                    json.dumps(self.history.to_dict()).encode(),
-                ),
-                strict=True,
-            )
+        parts = (
+            save(weights, {"format": FORMAT}),
+            self.alphabet.to_json().encode(),
+            json.dumps(self.history.to_dict()).encode(),
         )
-        config = {
+        files = dict(zip(PARTS, parts, strict=True))
+        config: dict[str, Any] = {
             "format": FORMAT,
             "network": self.network.config.to_dict(),
             "classes": [_json_label(label) for label in self.classes],
             "tokens": self.tokens,
             "longest": self.longest,
             "settings": self.settings,
-            "sha256": {name: hashlib.sha256(part).hexdigest() for name, part in contents.items()},
         }
-        for name, part in contents.items():
-            write_atomically(folder / name, part)
-        write_atomically(folder / "config.json", json.dumps(config, indent=2))
+        sums = {name: hashlib.sha256(part).hexdigest() for name, part in files.items()}
+        config["sha256"] = {**sums, "config.json": _config_sum(config)}
+        return {**files, "config.json": json.dumps(config, indent=2).encode()}
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the model folder; an older model in it stays whole until this one is there."""
+        folder, files = Path(folder), self.to_files()
+        made = not folder.exists()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ModelError(
+                f"cannot make the model folder {folder}: {error.strerror}; choose another place"
+            ) from None
+        try:
+            write_together({folder / name: part for name, part in files.items()})
+        except KleeneError:
+            if made:
+                folder.rmdir()
+            raise
         return folder
 
     @classmethod
     def load(cls, folder: str | Path) -> Model:
         """Read a model folder, or say in one line what is wrong with it."""
         folder = Path(folder)
-        config = _read_config(folder)
-        contents = {name: _read_part(folder, name, config) for name in PARTS}
-        try:
-            return cls._build(config, contents)
-        except (KleeneError, KeyError, TypeError, ValueError, RuntimeError) as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise ModelError(f"{folder} does not describe a model: {reason}; train again") from None
+        if not folder.is_dir():
+            what = "is a file" if folder.exists() else "does not exist"
+            raise ModelError(f"{folder} {what}; give the folder that `kleene train --out` wrote")
+        files = {}
+        for name in ("config.json", *PARTS):
+            try:
+                files[name] = (folder / name).read_bytes()
+            except FileNotFoundError:
+                raise ModelError(
+                    f"{folder} has no {name}, so it is no model folder or was not finished; "
+                    "train again, or with --resume"
+                ) from None
+            except OSError as error:
+                reason = error.strerror or error
+                raise ModelError(
+                    f"{folder}/{name} cannot be read ({reason}); train again"
+                ) from None
+        return cls.from_files(files, name=str(folder))
 
     @classmethod
-    def _build(cls, config: dict[str, Any], contents: dict[str, bytes]) -> Model:
+    def from_files(cls, files: Mapping[str, bytes], *, name: str = "the model") -> Model:
+        """The model that `to_files` took apart; `name` is what errors call it."""
+        config = _checked_config(files["config.json"], name)
+        for part in PARTS:
+            if hashlib.sha256(files[part]).hexdigest() != config["sha256"].get(part):
+                raise _changed(name, part)
+        try:
+            return cls._build(config, files)
+        except (KleeneError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+            reason = str(error)
+        except (RuntimeError, RecursionError, MemoryError) as error:
+            reason = f"{type(error).__name__}: {error}"
+        reason = " ".join(reason.split())[:200]
+        raise ModelError(f"{name} does not describe a model: {reason}; train again")
+
+    @classmethod
+    def _build(cls, config: dict[str, Any], files: Mapping[str, bytes]) -> Model:
         from safetensors import SafetensorError
         from safetensors.torch import load
 
-        network = Classifier(NetworkConfig.from_dict(config["network"]))
+        described = NetworkConfig.from_dict(config["network"])
         try:
-            network.load_state_dict(load(contents["model.safetensors"]))
+            weights = load(files["model.safetensors"])
         except SafetensorError as error:
             raise ModelError(f"the weights cannot be read ({error})") from None
+        if not all(bool(torch.isfinite(tensor).all()) for tensor in weights.values()):
+            raise ModelError("some weights are not finite")
+        with torch.device("meta"):  # no memory is taken before the shapes are known to be right
+            network = Classifier(described)
+        network.load_state_dict(weights, assign=True)
         network.eval()
+        alphabet = Alphabet.from_json(files["alphabet.json"].decode())
+        classes = tuple(map(from_json_symbol, config["classes"]))
+        for what, came, needed in (
+            ("symbols", len(alphabet), described.num_symbols or len(alphabet)),
+            ("classes", len(set(classes)), described.num_classes),
+        ):
+            if came != needed:
+                raise ModelError(f"{came} {what} came, the network has {needed}")
         return cls(
             network=network,
-            alphabet=Alphabet.from_json(contents["alphabet.json"].decode()),
-            classes=tuple(config["classes"]),
+            alphabet=alphabet,
+            classes=classes,
             tokens=str(config["tokens"]),
             longest=int(config["longest"]),
             settings=dict(config["settings"]),
-            history=History.from_dict(json.loads(contents["history.json"])),
+            history=History.from_dict(json.loads(files["history.json"])),
         )
 
     def to(self, device: torch.device | str) -> Model:
@@ -124,44 +168,38 @@ class Model:
 
 
 def _json_label(label: Label) -> Any:
-    plain = label.item() if hasattr(label, "item") else label
-    if plain is None or isinstance(plain, str | int | float | bool):
-        return plain
-    raise ModelError(f"label {label!r} cannot be saved; use strings, numbers or booleans as labels")
-
-
-def _read_config(folder: Path) -> dict[str, Any]:
-    if not folder.is_dir():
-        what = "is a file" if folder.exists() else "does not exist"
-        raise ModelError(f"{folder} {what}; give the folder that `kleene train --out` wrote")
     try:
-        config = json.loads((folder / "config.json").read_bytes())
-    except FileNotFoundError:
+        return to_json_symbol(label.item() if hasattr(label, "item") else label)
+    except KleeneError:
         raise ModelError(
-            f"{folder} has no config.json, so it is no model folder or was not finished; "
-            "train again, or with --resume"
+            f"label {label!r:.60} cannot be saved; use strings, numbers or tuples of these"
         ) from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelError(f"{folder}/config.json cannot be read ({error}); train again") from None
+
+
+def _config_sum(config: Mapping[str, Any]) -> str:
+    """Digest of the settings, however they are laid out."""
+    rest = {name: value for name, value in config.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
+def _checked_config(content: bytes, name: str) -> dict[str, Any]:
+    try:
+        config = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"config.json of {name} is no JSON ({error}); train again") from None
     came = config.get("format") if isinstance(config, dict) else None
     if came != FORMAT:
         newer = isinstance(came, str) and came.startswith("kleene.model/")
         cure = "upgrade kleene" if newer else "give a folder that `kleene train --out` wrote"
-        raise ModelError(f"{folder} has format {came!r}, this version reads {FORMAT!r}; {cure}")
+        raise ModelError(f"{name} has format {came!r:.60}, this version reads {FORMAT!r}; {cure}")
+    sums = config.get("sha256")
+    if not isinstance(sums, dict) or sums.get("config.json") != _config_sum(config):
+        raise _changed(name, "config.json")
     return dict(config)
 
 
-def _read_part(folder: Path, name: str, config: dict[str, Any]) -> bytes:
-    try:
-        content = (folder / name).read_bytes()
-    except OSError as error:
-        raise ModelError(
-            f"{folder}/{name} cannot be read ({error.strerror}); train again"
-        ) from None
-    sums = config.get("sha256")
-    if not isinstance(sums, dict) or hashlib.sha256(content).hexdigest() != sums.get(name):
-        raise ModelError(
-            f"{folder}/{name} is not the file that was saved (truncated, half written or changed); "
-            "train again, or with --resume"
-        )
-    return content
+def _changed(name: str, part: str) -> ModelError:
+    return ModelError(
+        f"{part} of {name} is not the file that was saved (truncated, half written or changed); "
+        "train again, or with --resume"
+    )

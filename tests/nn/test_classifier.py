@@ -1,4 +1,4 @@
-"""The classifier, word by word: start token, word, end token without the component, linear layer."""
+"""The classifier, word by word: start token, word, end token, linear layer."""
 
 from __future__ import annotations
 
@@ -84,7 +84,9 @@ def test_a_table_of_symbols_has_the_gradient_of_the_vectors() -> None:
     for copies in (1, 20):
         network.zero_grad()
         (network(pack(WORDS[:1] * copies)).sum() / copies).backward()
-        gradients.append([weight.grad.clone() for weight in network.parameters() if weight.requires_grad])
+        gradients.append(
+            [weight.grad.clone() for weight in network.parameters() if weight.requires_grad]
+        )
     for once, many in zip(*gradients, strict=True):
         torch.testing.assert_close(once, many)
 

@@ -26,10 +26,7 @@ def test_values_and_gradients_are_those_of_the_definition(transition) -> None:
     torch.testing.assert_close(found.sum(-1), torch.ones(6).double())
     rows = [None] * 6 if noise is None else noise
     expected = torch.stack(
-        [
-            textbook_weights(transition.name, s, tau, g)
-            for s, g in zip(scores, rows, strict=True)
-        ]
+        [textbook_weights(transition.name, s, tau, g) for s, g in zip(scores, rows, strict=True)]
     )
     torch.testing.assert_close(found, expected)
     if transition is sample:

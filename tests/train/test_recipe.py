@@ -90,7 +90,9 @@ def test_every_recipe_learns_an_easy_language(name) -> None:
 
 
 def test_settings_reach_the_stages() -> None:
-    for stages in (make(Settings(balanced=True, epochs=3, patience=2)) for make in RECIPES.values()):
+    for stages in (
+        make(Settings(balanced=True, epochs=3, patience=2)) for make in RECIPES.values()
+    ):
         for stage in stages:
             assert (stage.balanced, stage.epochs, stage.patience) == (True, 3, 2)
 

@@ -26,12 +26,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     debug = "--debug" in options
     if debug:
         given.remove("--debug")
-    warnings.showwarning = _show_warning
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # the networks are too small to share out
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a word may hold what the terminal cannot show
             stream.reconfigure(errors="backslashreplace")
     try:
-        status = _run(given or ["--help"])
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            status = _run(given or ["--help"])
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read the output has had enough
         _close_output()

@@ -1,4 +1,4 @@
-"""What the commands print: answers on standard output, all else, line by line, on standard error."""
+"""What the commands print: answers on standard output, all else on standard error."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ def word_text(word: Word) -> str:
 
 def quoted(word: Word) -> str:
     """A word inside a sentence: `"0110"`, or `["the", "end"]`; the empty word shows."""
-    return json.dumps(word if isinstance(word, str) else list(word), ensure_ascii=False, default=str)
+    return json.dumps(
+        word if isinstance(word, str) else list(word), ensure_ascii=False, default=str
+    )
 
 
 def columns(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

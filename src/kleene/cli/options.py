@@ -11,7 +11,7 @@ DataFile = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="TSV (word<TAB>label), CSV with a header, or JSONL with a sequence and a label a line; "
+        help="TSV (word<TAB>label), CSV with a header, or JSONL with sequence and label; "
         "gz too; - is standard input.",
     ),
 ]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +18,7 @@ from kleene.cli.options import (
     TextColumn,
     Tokens,
 )
+from kleene.errors import SettingError
 
 
 def train(
@@ -87,6 +86,12 @@ def train(
         bool, typer.Option(help="Teach memory-less cells the machine found in them.")
     ] = True,
     device: Annotated[str | None, typer.Option(metavar="cpu|cuda", help="[default: cpu]")] = None,
+    threads: Annotated[
+        int, typer.Option(metavar="N", help="More than one pays for long texts only.", min=1)
+    ] = 1,
+    checkpoint_every: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Keep the run on disk so often.", min=0)
+    ] = 30.0,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a run that was interrupted.")
     ] = False,
@@ -106,14 +111,69 @@ def train(
       kleene train data.tsv --out model --seed 1
       kleene train reviews.csv.gz --text-column review --tokens words --cell lstm-p --out model
     """
-    from kleene.cli import data as files
+    from kleene.cli.data import DataFile as Source
+    from kleene.cli.run import Run, digest
 
-    source = files.DataFile(
+    if resume and overwrite:
+        raise SettingError("--resume goes on and --overwrite starts anew; give one of them")
+    source = Source(
         path=data, text_column=text_column, label_column=label_column, max_length=max_length
     )
     found, labels = source.training(tokens)
-    _run(
-        Settings=dict(
-            cell=cell,
-        ),
+    settings: dict[str, Any] = {
+        "cell": cell,
+        "states": states,
+        "hidden_size": hidden_size,
+        "embedding_size": embedding_size,
+        "layers": layers,
+        "transition": transition,
+        "similarity": similarity,
+        "temperature": temperature,
+        "learn_temperature": learn_temperature,
+        "pooling": pooling,
+        "dropout": dropout,
+        "tokens": found.tokens,
+        "max_symbols": max_symbols,
+        "min_count": min_count,
+        "recipe": recipe,
+        "optimizer": optimizer,
+        "learning_rate": learning_rate,
+        "batch_size": batch_size,
+        "epochs": epochs,
+        "patience": patience,
+        "class_weight": "balanced" if balanced else None,
+        "validation": validation,
+        "consolidate": consolidate,
+        "device": device,
+        "random_state": seed,
+    }
+    run = Run(
+        folder=out,
+        settings=settings,
+        data=digest(found.words, labels),
+        threads=threads,
+        every=checkpoint_every,
     )
+    summary = run.train(found.words, labels, resume=resume, overwrite=overwrite)
+    if json:
+        answer_json(summary)
+    else:
+        answer(columns_of(summary))
+        say(f"next: `kleene extract {out} --out dfa.svg` reads the automaton in it")
+
+
+def columns_of(summary: dict[str, Any]) -> str:
+    """The summary of a run, for a person."""
+    steps = "; ".join(summary["steps"]) or "kept the network as trained"
+    rows = [
+        ["model", summary["model"]],
+        [
+            "words",
+            f"{summary['words']} of {summary['classes']} classes, {summary['symbols']} symbols",
+        ],
+        ["accuracy", f"{summary['accuracy']:.2%} of all words given"],
+        ["states", summary["states"]],
+        ["done", steps],
+        ["time", f"{summary['seconds']:.1f} s"],
+    ]
+    return "\n".join(f"{name:<9}{value}" for name, value in rows)

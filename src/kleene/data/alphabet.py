@@ -101,7 +101,7 @@ class Alphabet:
 
     def to_json(self) -> str:
         """A JSON text from which `from_json` builds an equal alphabet; tuples become lists."""
-        listed = [_to_json(symbol) for symbol in self.symbols]
+        listed = [to_json_symbol(symbol) for symbol in self.symbols]
         return json.dumps({"format": FORMAT, "symbols": listed}, allow_nan=False)
 
     @classmethod
@@ -151,9 +151,10 @@ def from_json_symbol(symbol: Any) -> Symbol:
     return symbol  # type: ignore[no-any-return]
 
 
-def _to_json(symbol: Symbol) -> Any:
+def to_json_symbol(symbol: Symbol) -> Any:
+    """A symbol as JSON holds it: tuples become lists; other types have no such form."""
     if isinstance(symbol, tuple):
-        return [_to_json(part) for part in symbol]
+        return [to_json_symbol(part) for part in symbol]
     finite = not isinstance(symbol, float) or abs(symbol) < float("inf")
     if finite and (symbol is None or isinstance(symbol, str | int | float)):
         return symbol

@@ -8,7 +8,7 @@ import unicodedata
 from functools import cache
 
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
-_ASCII = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*|\.{2,}|[^\w\s]|_", re.ASCII)
+_ASCII = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*|\.{2,}|[^\w\s]|_")
 
 
 def tokenize(text: str) -> tuple[str, ...]:

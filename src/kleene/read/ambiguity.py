@@ -41,7 +41,7 @@ class Ambiguity:
     """Shortest prefixes that lead to the state: one that goes on to `next_state` and, where the
     words had it, one that goes on to `rival`."""
     matters: bool
-    """Whether the two are different states of the minimal automaton."""
+    """Whether the two are not equivalent, so that the choice between them can show in a label."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -71,22 +71,21 @@ def find_ambiguities(model: Model, walks: Walks, raw: DFA) -> tuple[Ambiguity, .
     return tuple(sorted(found, key=lambda one: (not one.matters, -one.rival_mass)))
 
 
-def minimal_states(raw: DFA) -> dict[str, int]:
-    """The state of the minimal automaton that each reachable state of `raw` becomes, by name."""
-    small = raw.minimize()
-    kinds, todo = {raw.initial: small.initial}, [raw.initial]
-    columns = [small.columns[symbol] for symbol in raw.alphabet]
-    while todo:
-        state = todo.pop()
-        for column, target in zip(columns, raw.rows[state], strict=True):
-            if target not in kinds:
-                kinds[target] = small.rows[kinds[state]][column]
-                todo.append(target)
-    return {raw.name(state): kind for state, kind in kinds.items()}
+def equivalent_states(raw: DFA) -> dict[str, int]:
+    """The class of every state, by name, so that equivalent states share one (Moore)."""
+    labels = {label: i for i, label in enumerate(dict.fromkeys(raw.outputs))}
+    classes: Ints = np.array([labels[label] for label in raw.outputs], dtype=np.int64)
+    count = len(labels)
+    while True:
+        rows = np.concatenate([classes[:, None], classes[raw.transitions]], axis=1)
+        classes = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
+        if classes.max() + 1 == count:
+            return {raw.name(state): kind for state, kind in enumerate(classes.tolist())}
+        count = int(classes.max()) + 1
 
 
 def _of_steps(model: Model, walks: Walks, raw: DFA) -> list[Ambiguity]:
-    kinds, names = minimal_states(raw), walks.names
+    kinds, names = equivalent_states(raw), walks.names
     shares, pairs = tally_means(walks).shares, tally_counts(walks).pairs
     ahead = _kept(walks, raw)
     ways = _first_steps(walks)

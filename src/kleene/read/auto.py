@@ -10,15 +10,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from kleene.machine import Label
 from kleene.read.check import check
 from kleene.read.counts import tally_counts
 from kleene.read.extraction import Extraction
+from kleene.read.fidelity import draw_checks, run_ids
 from kleene.read.methods import METHODS, from_tally
 from kleene.read.oracle import Oracle
 from kleene.read.sharpen import sharpen
 from kleene.read.split import split_states
 from kleene.read.study import MOST_SYMBOLS, Reading, Study
+
+_WRONG = 20  # words that a reading got wrong, to look at when splitting its states
 
 
 def read_auto(
@@ -33,7 +38,8 @@ def read_auto(
             steps.append(f"{extraction.method} is faithful")
             break
         steps.append(f"{extraction.method} is not faithful: {extraction.doubt()}")
-    best = max(tried, key=lambda one: (one.faithful, one.fidelity.overall))
+    own = [one for one in tried if one.faithful or one.model is study.model]
+    best = max(own, key=lambda one: (one.faithful, one.fidelity.overall))
     if not best.faithful:
         steps.append(f"nothing was faithful; kept {best.method}, the most faithful")
     return replace(best, steps=tuple(steps))
@@ -44,7 +50,7 @@ def _attempts(
 ) -> Iterator[Extraction]:
     first = METHODS[_cheapest(study)](study)
     yield check(study, first)
-    if first.walks is not None and (split := _split(study, first)) is not None:
+    if (split := _split(study, first)) is not None:
         yield check(study, split)
     if labels is not None and words is not None and study.has_centroids:
         sharper = sharpen(study.model, words, labels, seed=study.seed)
@@ -72,6 +78,14 @@ def _cheapest(study: Study) -> str:
 
 
 def _split(study: Study, reading: Reading) -> Reading | None:
-    assert reading.walks is not None
-    walks, notes = split_states(study.model, reading.walks)
-    return from_tally("split", study, tally_counts(walks), tuple(notes)) if notes else None
+    """The reading with its ambiguous states split, given the words that went wrong."""
+    if reading.walks is None:
+        return None
+    model, dfa = study.model, reading.raw.minimize()
+    drawn = draw_checks(model, dfa, study.words, study.seed)
+    wrong = np.flatnonzero(study.oracle(drawn) != run_ids(model, dfa, drawn))
+    wrong_words = sorted((drawn[i] for i in wrong.tolist()), key=len)[:_WRONG]
+    walks, told = split_states(model, reading.walks, wrong_words)
+    if walks.num_states == reading.walks.num_states:
+        return None
+    return from_tally("split", study, tally_counts(walks), (told,))

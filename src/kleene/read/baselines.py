@@ -6,13 +6,13 @@ import numpy as np
 
 from kleene.errors import SettingError
 from kleene.read.counts import tally_counts, to_dfa, to_pfa
-from kleene.read.fidelity import class_ids
+from kleene.read.fidelity import prefix_agreement
 from kleene.read.partition import Nearest, walk
-from kleene.read.record import UNTOLD, Record, make_record
+from kleene.read.record import Record, make_record
 from kleene.read.study import Reading, Study
-from kleene.read.words import Floats, table_of, walk_table
+from kleene.read.words import Floats
 
-_VECTORS = 20_000
+_VECTORS = 6_000
 _MOST = 64
 
 
@@ -31,7 +31,7 @@ def read_kmeans(study: Study) -> Reading:
     k = min(study.centres or 2, most)
     while k not in tried:
         reading = _with_centres(study, record, vectors, k)
-        tried[k] = (_agreement(study, record, reading), reading)
+        tried[k] = (prefix_agreement(study.model, reading.raw, record), reading)
         if study.centres is None and tried[k][0] < 1:
             k = min(2 * k, most)
     best, reading = max(tried.values(), key=lambda pair: pair[0])
@@ -58,21 +58,12 @@ def read_lstar(study: Study) -> Reading:
 def _with_centres(study: Study, record: Record, vectors: Floats, k: int) -> Reading:
     from sklearn.cluster import KMeans
 
-    clusters = KMeans(k, n_init=3, random_state=study.seed).fit(vectors)
+    clusters = KMeans(k, n_init=1, random_state=study.seed).fit(vectors)
     walks = walk(record, Nearest(clusters.cluster_centers_.astype(np.float32)))
     tally = tally_counts(walks)
     raw, unseen = to_dfa(study.model, tally)
     pfa = to_pfa(study.model, tally)
     return Reading(method="kmeans", raw=raw, pfa=pfa, walks=walks, unseen=unseen)
-
-
-def _agreement(study: Study, record: Record, reading: Reading) -> float:
-    """The share of prefixes whose class the automaton gets right."""
-    raw = reading.raw
-    states = walk_table(table_of(raw, study.model.alphabet.symbols), raw.initial, record.words)
-    labels = class_ids(study.model, raw)[states[record.word, record.time]]
-    told = record.labels != UNTOLD
-    return float((labels == record.labels)[told].mean())
 
 
 def _some(vectors: Floats, seed: int) -> Floats:

@@ -141,9 +141,10 @@ class Bounds:
         return -(self.S**2).sum(1) / 2 if self.similarity == "euclidean" else np.zeros(len(self.S))
 
     @cached_property
-    def ascending(self) -> NDArray[np.intp]:
-        """The order of the centroids in each column of `table`."""
-        return self.table.argsort(0)
+    def sorted_table(self) -> tuple[NDArray[np.intp], Array]:
+        """The order of the centroids in each column of `table`, and their entries in that order."""
+        order = self.table.argsort(0)
+        return order, np.take_along_axis(self.table, order, 0)
 
     # -- from regions to hidden vectors ----------------------------------------------------------
 
@@ -152,13 +153,13 @@ class Bounds:
 
         The least value: alpha = lo, and the mass that is left goes to the smallest entries first.
         """
+        order, values = self.sorted_table
         left = 1 - lo.sum(1)[:, None, None]
-        bounds = []
-        for order in (self.ascending, self.ascending[::-1]):
-            values = np.take_along_axis(self.table, order, 0)
-            room = (hi - lo)[:, order]  # box state column
-            taken = np.clip(left - (room.cumsum(1) - room), 0, room)
-            bounds.append(lo @ self.table + (taken * values).sum(1))
+        room, base, bounds = (hi - lo)[:, order], lo @ self.table, []  # box state column
+        for way in (slice(None), slice(None, None, -1)):
+            space = room[:, way]
+            taken = np.clip(left - (space.cumsum(1) - space), 0, space)
+            bounds.append(base + (taken * values[way]).sum(1))
         return bounds[0] - self.rounding, bounds[1] + self.rounding
 
     def apply(self, tokens: slice, mixed: Interval) -> Interval:

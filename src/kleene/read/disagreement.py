@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ from kleene.data.alphabet import Ids
 from kleene.machine import Word
 from kleene.model import Model
 from kleene.read.ambiguity import Ambiguity
-from kleene.read.fidelity import class_ids, draw_checks, run_ids
+from kleene.read.fidelity import draw_checks, prefix_labels, run_ids
 from kleene.read.oracle import Oracle
 from kleene.read.record import UNTOLD, Record
 from kleene.read.words import (
@@ -29,7 +29,6 @@ from kleene.read.words import (
     encode_words,
     spell_ids,
     table_of,
-    walk_table,
 )
 
 _SHORT = 4_100  # short words that are all tried
@@ -74,8 +73,12 @@ def search(
     *,
     record: Record | None = None,
     ambiguities: Sequence[Ambiguity] = (),
+    spent: Callable[[], bool] = lambda: False,
 ) -> Search:
-    """The same with an oracle, words worth a look, and what a pass of the network showed."""
+    """The same with an oracle, words worth a look, and what a pass of the network showed.
+
+    `spent` says when to stop looking.
+    """
     small, symbols = dfa.minimize(), model.alphabet.symbols
     short, exhaustive = all_words(len(symbols), _SHORT)
     found = _differing(model, small, oracle, short)
@@ -91,7 +94,7 @@ def search(
             () if record is None else _prefixes(model, small, record),
         ]
         for words in kinds:
-            if not oracle.spent:
+            if not spent():
                 found += _differing(model, small, oracle, words)
     if not found:
         return Search(word=None, exhaustive=exhaustive)
@@ -117,8 +120,7 @@ def _combined(*parts: Sequence[Ids]) -> list[Ids]:
 
 def _prefixes(model: Model, dfa: DFA, record: Record) -> list[Ids]:
     """The shortest prefixes of recorded words on which the two differ."""
-    states = walk_table(table_of(dfa, model.alphabet.symbols), dfa.initial, record.words)
-    labels = class_ids(model, dfa)[states[record.word, record.time]]
+    labels = prefix_labels(model, dfa, record)
     differ = np.flatnonzero((labels != record.labels) & (record.labels != UNTOLD))
     shortest = differ[np.argsort(record.time[differ], kind="stable")][:100]
     return [record.prefix(entry) for entry in shortest.tolist()]
@@ -180,7 +182,7 @@ def _shortened(model: Model, dfa: DFA, oracle: Oracle, word: Ids) -> Ids:
             for size in sizes.tolist()
             for start in range(0, len(word) - size + 1, max(1, len(word) // 40))
         ]
-        found = _differing(model, dfa, oracle, shorter) if not oracle.spent else []
+        found = _differing(model, dfa, oracle, shorter)
         if not found:
             break
         word = min(found, key=len)

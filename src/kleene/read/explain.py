@@ -131,7 +131,7 @@ class Explanation:
         return f"{as_text(self.prediction)} ({self.probability:.2f}), {basis}"
 
 
-def exas_json(
+def explain(
     network: Classifier,
     alphabet: Alphabet | None,
     classes: Sequence[Label],
@@ -184,7 +184,7 @@ def encode(alphabet: Alphabet | None, words: Sequence[Word]) -> Sequence[Encoded
     """Words as a network takes them; vectors, for which there is no alphabet, as they are."""
     if alphabet is not None:
         return alphabet.encode_many(words)
-    return [np.asarray(word, dtype=np.float32) for word in words]
+    return [np.asarray(word, dtype=np.float32).reshape(len(word), -1) for word in words]
 
 
 def symbols_of(word: Word) -> tuple[Symbol, ...]:

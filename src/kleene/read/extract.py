@@ -16,8 +16,6 @@ from kleene.read.extraction import Extraction
 from kleene.read.methods import METHODS
 from kleene.read.study import open_study
 
-SECONDS, QUERIES = 30.0, 200_000
-
 
 def extract(
     model: Model,
@@ -27,8 +25,8 @@ def extract(
     labels: Iterable[Label] | None = None,
     seed: int = 0,
     centres: int | None = None,
-    seconds: float = SECONDS,
-    max_queries: int = QUERIES,
+    seconds: float = 10.0,
+    max_queries: int = 200_000,
 ) -> Extraction:
     """Read the automaton in a network, and say how far the two agree.
 

@@ -108,7 +108,7 @@ class Extraction:
         """What a person wants to know first, as text."""
         matter = [one for one in self.ambiguities if one.matters]
         facts = {
-            "automaton": f"{self.dfa.num_states} states, from {self.states_in_use} in use",
+            "automaton": f"{_states(self.dfa.num_states)}, from {self.states_in_use} in use",
             "method": self.method,
             "fidelity": str(self.fidelity),
             "disagreement": self._disagreement_text(),
@@ -141,3 +141,7 @@ class Extraction:
         )
         drawing = self.dfa._repr_svg_() if self.dfa.num_states <= _DRAWN else ""
         return f"<div>{drawing[max(drawing.find('<svg'), 0) :]}<table>{rows}</table></div>"
+
+
+def _states(n: int) -> str:
+    return f"{n} state" if n == 1 else f"{n} states"

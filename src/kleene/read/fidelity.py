@@ -12,6 +12,7 @@ from kleene.automata import DFA
 from kleene.data.alphabet import Ids
 from kleene.model import Model
 from kleene.read.oracle import Oracle
+from kleene.read.record import UNTOLD, Record
 from kleene.read.words import (
     Ints,
     draw_from,
@@ -117,6 +118,18 @@ def run_ids(model: Model, dfa: DFA, words: Sequence[Ids]) -> Ints:
     """The class of every word by the automaton; -1 for a label that the model does not have."""
     states = walk_table(table_of(dfa, model.alphabet.symbols), dfa.initial, words)
     return class_ids(model, dfa)[states[:, -1]]
+
+
+def prefix_labels(model: Model, dfa: DFA, record: Record) -> Ints:
+    """The class of every recorded prefix by the automaton."""
+    states = walk_table(table_of(dfa, model.alphabet.symbols), dfa.initial, record.words)
+    return class_ids(model, dfa)[states[record.word, record.time]]
+
+
+def prefix_agreement(model: Model, dfa: DFA, record: Record) -> float:
+    """The share of recorded prefixes on which automaton and network agree."""
+    told = record.labels != UNTOLD
+    return float((prefix_labels(model, dfa, record) == record.labels)[told].mean())
 
 
 def class_ids(model: Model, dfa: DFA) -> Ints:

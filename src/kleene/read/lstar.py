@@ -8,6 +8,7 @@ a bound is reached, the last automaton that was complete is the answer, and the 
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,8 @@ class _Network(SUL):  # type: ignore[misc]
     def __init__(self, study: Study) -> None:
         super().__init__()
         self._study = study
+        self._most = study.oracle.queries + study.max_queries
+        self._deadline = time.monotonic() + study.seconds
         self._ahead = all_words(len(study.model.alphabet.symbols), _AHEAD)[0]
         self._asked: set[tuple[Symbol, ...]] = set()
 
@@ -77,12 +80,16 @@ class _Network(SUL):  # type: ignore[misc]
         ids = encode_words(study.model, [word])[0]
         prefixes = [ids[: t + 1] for t in range(len(ids))] or [ids]
         if word not in self._asked:
-            if study.oracle.spent:
+            if self.spent():
                 raise _Spent
             study.oracle([*prefixes, *(np.concatenate([ids, more]) for more in self._ahead)])
             self._asked.add(word)
             self.num_queries += 1
         return [study.model.classes[i] for i in study.oracle(prefixes)]
+
+    def spent(self) -> bool:
+        """Whether a bound is reached."""
+        return self._study.oracle.queries >= self._most or time.monotonic() > self._deadline
 
     def pre(self) -> None:
         """Nothing to prepare: `query` answers for whole words."""
@@ -116,13 +123,21 @@ class _Equivalence(AalpyOracle):  # type: ignore[misc]
         study = self._study
         self.last = DFA.from_aalpy(hypothesis)
         self.rounds += 1
-        if study.oracle.spent:
+        if self.sul.spent():
             self.stopped = True
             return None
         found = search(
-            study.model, self.last, study.oracle, self._candidates(), record=study.record
+            study.model,
+            self.last,
+            study.oracle,
+            self._candidates(),
+            record=study.record,
+            spent=self.sul.spent,
         )
-        return None if found.word is None else tuple(found.word)
+        if found.word is None:
+            self.stopped = self.sul.spent()
+            return None
+        return tuple(found.word)
 
     def _candidates(self) -> list[Ids]:
         """The given words, and words drawn from the proposed automaton."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,22 +14,12 @@ from kleene.read.words import Ints
 
 
 class Oracle:
-    """Answers with the network's class of each word, counts the words it had to run.
+    """Answers with the network's class of each word, and counts the words it had to run."""
 
-    `most` bounds their number and `seconds` the time; who asks looks at `spent` and stops.
-    """
-
-    def __init__(self, model: Model, *, most: int = 1_000_000, seconds: float = 1e9) -> None:
+    def __init__(self, model: Model) -> None:
         self.model = model
         self.queries = 0
-        self._most = most
-        self._deadline = time.monotonic() + seconds
         self._known: dict[bytes, int] = {}
-
-    @property
-    def spent(self) -> bool:
-        """Whether a bound is reached."""
-        return self.queries >= self._most or time.monotonic() > self._deadline
 
     def __call__(self, words: Sequence[Ids]) -> Ints:
         """The class of every word."""

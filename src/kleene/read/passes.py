@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kleene.data.batch import Batch, Encoded, Ints, make_batch
-from kleene.errors import ReadingError
+from kleene.errors import DataError, ReadingError
 from kleene.nn.classifier import Classifier
 from kleene.nn.trace import Trace
 from kleene.read.verdicts import final_scores
@@ -67,7 +67,8 @@ class Pass:
         starts = np.cumsum(sizes) - sizes
         row, time = np.nonzero(self.mask)
         tokens = cast(Ints, self.batch.tokens)
-        return tokens[starts[time] + row]
+        ids: Ints = tokens[starts[time] + row]
+        return ids
 
 
 def passes(
@@ -79,6 +80,7 @@ def passes(
 ) -> Iterator[Pass]:
     """Run a network, in eval mode, over all words, a batch at a time, the longest words first."""
     require_states(network)
+    require_fit(network, encoded)
     training = network.training
     network.eval()
     try:
@@ -113,10 +115,22 @@ def require_states(network: Classifier) -> None:
         )
 
 
+def require_fit(network: Classifier, encoded: Sequence[Encoded]) -> None:
+    """Refuse words of another kind than the network reads."""
+    size = network.config.input_size
+    needed = ("time",) if network.config.num_symbols else ("time", size)
+    for i, word in enumerate(encoded):
+        if word.ndim != len(needed) or word.shape[1:] != needed[1:]:
+            came = f"word {i} has the shape {word.shape}"
+            shape = "(time,), ids" if network.config.num_symbols else f"(time, {size}), vectors"
+            raise DataError(f"{came}, the network reads {shape}; encode the words that way")
+
+
 def scores_of(
     network: Classifier, encoded: Sequence[Encoded], *, batch_size: int = 2 * BATCH_SIZE
 ) -> Tensor:
     """Scores of the classes for all words, in their order and in eval mode, (word, class)."""
+    require_fit(network, encoded)
     training = network.training
     network.eval()
     scores = torch.zeros(len(encoded), network.config.num_classes)

@@ -44,7 +44,8 @@ class Record:
     def ends(self) -> Ints:
         """The entry of every word as a whole."""
         sizes: Ints = np.array([len(word) + 1 for word in self.words], dtype=np.int64)
-        return np.cumsum(sizes) - 1
+        ends: Ints = np.cumsum(sizes) - 1
+        return ends
 
     def prefix(self, entry: int) -> Ids:
         """The word of an entry."""

@@ -7,56 +7,70 @@ so on until no state is ambiguous.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from kleene.data.alphabet import Ids
 from kleene.model import Model
-from kleene.read.counts import step_pairs, tally_counts
-from kleene.read.partition import Nearest, Split, Walks, walk
+from kleene.read.counts import step_pairs, tally_counts, to_dfa
+from kleene.read.fidelity import prefix_agreement
+from kleene.read.partition import Nearest, Partition, Split, Walks, walk
 from kleene.read.record import UNTOLD, make_record
 from kleene.read.words import FIRST, Floats, Ints
 
-_ROUNDS, _STATES = 30, 200
+_ROUNDS, _STATES, _SHOWN = 20, 40, 8
 _RARE = 0.005  # share of a state's steps below which another way is taken for noise
 _LLOYD = 5
-_COVER = 8
+_PAIRS = 2_000  # states x symbols up to which all pairs are looked at
 
 
-def split_states(model: Model, walks: Walks) -> tuple[Walks, list[str]]:
-    """Walks through split states, and what was split; words that show new pairs are added."""
-    notes: list[str] = []
-    walks = walk(walks.record, Split(walks.partition))
-    for _ in range(_COVER):
-        walks, told = _split(walks)
-        notes += told
-        more = _uncovered(model, walks)
-        if not more:
-            break
-        record = make_record(model, [*walks.record.words, *more], hidden=walks.record.hidden)
-        walks = walk(record, walks.partition)
-    return walks, notes
+def split_states(model: Model, walks: Walks, words: Sequence[Ids] = ()) -> tuple[Walks, str]:
+    """Walks through split states, and what was split; `words` are those that went wrong.
 
-
-def _split(walks: Walks) -> tuple[Walks, list[str]]:
-    notes: list[str] = []
+    It goes on until the automaton agrees with the network on every prefix that was looked at, and
+    adds words for states and symbols that none has shown together.
+    """
+    names: list[str] = []
+    most = max(_STATES, 4 * walks.num_states)
+    walks = _again(model, walks, words, Split(walks.partition))
+    best, best_walks = -1.0, walks
     for _ in range(_ROUNDS):
-        assert isinstance(walks.partition, Split)
-        centres = dict(walks.partition.centres)
-        before = walks.num_states
-        for state, side in _undecided(walks).items():
-            key, part = divmod(int(walks.keys[state]), Split.MOST)
-            members = walks.record.vectors[walks.states == state]
-            two = _two_means(members, side)
-            if two is None:
-                continue
-            name = walks.names[state]
-            notes.append(f"split state {name} by the mixtures of {len(members):,} prefixes")
-            old = centres.get(key)
-            centres[key] = two if old is None else np.concatenate([np.delete(old, part, 0), two])
-        walks = walk(walks.record, Split(walks.partition.base, centres))
-        if walks.num_states <= before or walks.num_states > _STATES:
+        agreement = prefix_agreement(model, to_dfa(model, tally_counts(walks))[0], walks.record)
+        if agreement > best:
+            best, best_walks = agreement, walks
+        more = _uncovered(model, walks)
+        partition, split = _split(walks)
+        if (agreement == 1 and not more) or walks.num_states > most or not (more or split):
             break
-    return walks, notes
+        names += split if agreement < 1 else []
+        walks = _again(model, walks, more, partition if agreement < 1 else walks.partition)
+    shown = ", ".join(dict.fromkeys(names[:_SHOWN])) + (", ..." if len(names) > _SHOWN else "")
+    times = "once" if len(names) == 1 else f"{len(names)} times"
+    return best_walks, f"split states by their mixtures, {times}: {shown}"
+
+
+def _again(model: Model, walks: Walks, more: Sequence[Ids], partition: Partition) -> Walks:
+    """The same words and some more, seen through another partition."""
+    record = walks.record
+    if more:
+        record = make_record(model, [*record.words, *more], hidden=record.hidden)
+    return walk(record, partition)
+
+
+def _split(walks: Walks) -> tuple[Split, list[str]]:
+    """Every undecided state in two, where its vectors allow it, and the names of those."""
+    assert isinstance(walks.partition, Split)
+    centres, names = dict(walks.partition.centres), []
+    for state, side in _undecided(walks).items():
+        key, part = divmod(int(walks.keys[state]), Split.MOST)
+        two = _two_means(walks.record.vectors[walks.states == state], side)
+        if two is None:
+            continue
+        names.append(walks.names[state])
+        old = centres.get(key, two[:0])
+        centres[key] = np.concatenate([np.delete(old, [part] if len(old) else [], 0), two])
+    return Split(walks.partition.base, centres), names
 
 
 def _undecided(walks: Walks) -> dict[int, Ints]:
@@ -108,7 +122,7 @@ def _two_means(vectors: Floats, side: Ints) -> Floats | None:
 def _uncovered(model: Model, walks: Walks) -> list[Ids]:
     """A shortest prefix of every state with each symbol that no word showed after it."""
     symbols = len(model.alphabet.symbols)
-    if walks.num_states * symbols > 10 * _STATES:
+    if walks.num_states * symbols > _PAIRS:
         return []
     seen = {tuple(pair) for pair in tally_counts(walks).pairs.tolist()}
     order = np.argsort(walks.record.time, kind="stable")

@@ -15,7 +15,7 @@ from kleene.machine import Symbol
 from kleene.model import Model
 from kleene.read.oracle import Oracle
 from kleene.read.partition import Argmax, Walks, walk
-from kleene.read.record import UNTOLD, Record, make_record
+from kleene.read.record import Record, make_record
 from kleene.read.words import all_words, encode_words, random_words, usual_length
 
 MOST_SYMBOLS = 256
@@ -37,6 +37,10 @@ class Study:
     oracle: Oracle
     centres: int | None = None
     """How many centres k-means may use; None finds a number."""
+    seconds: float = 10.0
+    """How long active learning may take."""
+    max_queries: int = 200_000
+    """How many words active learning may ask about."""
 
     @property
     def has_centroids(self) -> bool:
@@ -54,11 +58,6 @@ class Study:
     def walks(self) -> Walks:
         """The most probable states along the words."""
         return walk(self.record, Argmax(self.record.sizes))
-
-    @property
-    def closed(self) -> bool:
-        """Whether the class of every prefix is known, not only of whole words."""
-        return not (self.record.labels == UNTOLD).any()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -100,8 +99,10 @@ def open_study(
         words=[empty, *(word for word in chosen if len(word))],
         note=note,
         seed=seed,
-        oracle=Oracle(model, most=max_queries, seconds=seconds),
+        oracle=Oracle(model),
         centres=centres,
+        seconds=seconds,
+        max_queries=max_queries,
     )
 
 

@@ -1,10 +1,12 @@
 """A training run on disk: one file, written whole or not at all, with no code in it.
 
-Tensors are kept by safetensors; where the run stands is JSON in the same file's header.
+Tensors are kept by safetensors; where the run stands is JSON in the same file's header, and so is a
+checksum of both.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,9 +25,18 @@ def save_checkpoint(path: Path, tensors: Mapping[str, Tensor], progress: Mapping
     """Write tensors and progress to a file, replacing an older one at once."""
     from safetensors.torch import save
 
-    metadata = {"format": FORMAT, "progress": json.dumps(progress)}
     whole = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
+    text = json.dumps(progress)
+    metadata = {"format": FORMAT, "progress": text, "sha256": _checksum(whole, text)}
     write_atomically(path, save(whole, metadata))
+
+
+def _checksum(tensors: Mapping[str, Tensor], progress: str) -> str:
+    digest = hashlib.sha256(progress.encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).cpu().numpy().tobytes())
+    return digest.hexdigest()
 
 
 def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -39,6 +50,8 @@ def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         if metadata.get("format") != FORMAT:
             came = metadata.get("format")
             raise ModelError(f"{path} has format {came!r}, needed is {FORMAT!r}; train anew")
+        if metadata["sha256"] != _checksum(tensors, metadata["progress"]):
+            raise ValueError("its content was changed")
         progress = json.loads(metadata["progress"])
     except (OSError, SafetensorError, KeyError, ValueError) as error:
         raise ModelError(

@@ -334,19 +334,36 @@ class _Loop:
             return
         best = {f"best.{name}": tensor for name, tensor in self.good.best.items()}
         history = History(self.history.epochs[: self.good.epochs])
-        progress = {"progress": self.good.progress, "history": history.to_dict()}
+        progress = {
+            "run": self._identity,
+            "progress": self.good.progress,
+            "history": history.to_dict(),
+        }
         save_checkpoint(self.checkpoint, {**self.good.tensors, **best}, progress)
         self.saved_at = time.monotonic()
+
+    @property
+    def _identity(self) -> dict[str, Any]:
+        """What must be the same for a checkpoint to be of this run."""
+        stages = [[stage.name, stage.optimizer, stage.batch_size] for stage in self.stages]
+        return {
+            "network": self.network.config.to_dict(),
+            "seed": self.seed,
+            "words": len(self.examples),
+            "stages": stages,
+        }
 
     def _restore(self) -> dict[str, Tensor]:
         tensors, progress = load_checkpoint(cast(Path, self.checkpoint))
         try:
+            if differ := [k for k, v in self._identity.items() if progress["run"][k] != v]:
+                raise ValueError(f"not the same: {', '.join(differ)}")
             self.network.load_state_dict(self._weights(tensors))
             self.progress = Progress(**progress["progress"])
             self.history = History.from_dict(progress["history"])
-        except (KeyError, TypeError, RuntimeError) as error:
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
             raise TrainingError(
-                f"{self.checkpoint} belongs to another network or version ({error}); "
+                f"{self.checkpoint} belongs to another run ({error}); "
                 "train without --resume, or with the settings of that run"
             ) from None
         self.best = {n[5:]: t for n, t in tensors.items() if n.startswith("best.")}

@@ -37,7 +37,7 @@ class Curriculum:
 
     def next(self, limit: float, keys: Ints) -> float:
         """The limit after this one."""
-        return limit + max(self.step, (keys.max() - self.start) / self.levels)
+        return limit + max(self.step, (float(keys.max()) - self.start) / self.levels)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,37 @@
+# `make demo` and `make test` need nothing but Python 3.11+ with venv and pip; packages come on first use.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: demo test test-all lint bench tables format
+
+demo: $(READY)
+	$(BIN)/kleene demo
+
+test: lint
+	$(BIN)/pytest -q -n 2 -m "not slow and not data"
+
+test-all: lint
+	$(BIN)/pytest -q -n 2
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(READY)
+	set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
+
+tables: $(READY)
+	$(BIN)/python experiments/tables.py
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "kleene needs Python 3.11 or newer; name one with make PYTHON=python3.12"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	@touch $@

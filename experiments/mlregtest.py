@@ -1,0 +1,140 @@
+"""Ten languages of MLRegTest, defaults only, beside plain networks and state merging.
+
+Train and Dev are the training words (length 20-29). Columns: accuracy on the four tests, whether
+the machine is exactly the true language, CPU seconds.
+
+Run: KLEENE_DATA=... python experiments/mlregtest.py [--data DIR] [--seed 0] [--noise 0]
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from ledger import Ledger
+from merging import merge_states
+
+import kleene as kl
+from kleene.automata import DFA
+
+TESTS = ("TestSR", "TestSA", "TestLR", "TestLA")
+Words = tuple[list[str], list[bool]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", default=os.environ.get("KLEENE_DATA", "data"))
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--noise", type=float, default=0.0, help="share of labels to flip")
+    parser.add_argument("--methods", default=",".join(METHODS))
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    ledger = Ledger("mlregtest" if not options.noise else "mlregtest_noise")
+    archive = Archive(Path(options.data) / "mlregtest" / "mlregtest_dev10.tar.gz")
+    for name in archive.languages:
+        for method in options.methods.split(","):
+            key = {"language": name, "method": method, "seed": options.seed}
+            if options.noise:
+                key["noise"] = options.noise
+            row = ledger.run(lambda n=name, m=method: run(archive, n, m, options), **key)
+            print(row["key"], row["result"], row["cpu_seconds"], flush=True)
+
+
+class Archive:
+    """The languages in the archive, read without unpacking."""
+
+    def __init__(self, path: Path) -> None:
+        self.files: dict[str, bytes] = {}
+        with tarfile.open(path) as tar:
+            for member in tar:
+                content = tar.extractfile(member)
+                if content is not None:
+                    self.files[member.name.split("/")[-1]] = content.read()
+
+    @property
+    def languages(self) -> list[str]:
+        """The names of all languages."""
+        return sorted(name[:-10] for name in self.files if name.endswith("_Train.txt"))
+
+    def words(self, language: str, part: str) -> Words:
+        """Words and labels of one part."""
+        lines = io.StringIO(self.files[f"{language}_{part}.txt"].decode()).read().splitlines()
+        pairs = [line.split("\t") for line in lines]
+        return [word for word, _ in pairs], [label == "TRUE" for _, label in pairs]
+
+    def truth(self, language: str) -> DFA:
+        """The true automaton; coSL is the complement of SL."""
+        complement = "coSL" in language
+        text = self.files[language.replace("coSL", "SL") + ".att"].decode()
+        dfa = DFA.from_att(text, alphabet=tuple("abcd"))
+        return dfa.complement() if complement else dfa
+
+
+def run(
+    archive: Archive, language: str, method: str, options: argparse.Namespace
+) -> dict[str, Any]:
+    """Learn one language by one method and test it on all four tests."""
+    train, dev = archive.words(language, "Train"), archive.words(language, "Dev")
+    words, labels = train[0] + dev[0], train[1] + dev[1]
+    if options.noise:
+        random = np.random.default_rng(options.seed)
+        flipped = random.random(len(labels)) < options.noise
+        labels = [label != bool(flip) for label, flip in zip(labels, flipped, strict=True)]
+    predict, dfa, notes = METHODS[method](words, labels, options.seed)
+    tests = {test: archive.words(language, test) for test in TESTS}
+    accuracy = {
+        test: float((np.asarray(predict(given)) == np.array(truth)).mean())
+        for test, (given, truth) in tests.items()
+    }
+    exact = None if dfa is None else bool(dfa == archive.truth(language))
+    states = None if dfa is None else dfa.minimize().num_states
+    return {**accuracy, "exact": exact, "states": states, **notes}
+
+
+Learned = tuple[Callable[[list[str]], Any], DFA | None, dict[str, Any]]
+
+
+def by_kleene(words: list[str], labels: list[bool], seed: int) -> Learned:
+    classifier = kl.SequenceClassifier(random_state=seed).fit(words, labels)
+    reading = classifier.extract(words)
+    notes = {"settled": list(classifier.reading_), "fidelity": reading.fidelity.overall}
+    notes["certified"] = reading.certificate is not None
+    return reading.dfa.run_many, reading.dfa, notes
+
+
+def by_network(cell: str) -> Callable[[list[str], list[bool], int], Learned]:
+    def learn(words: list[str], labels: list[bool], seed: int) -> Learned:
+        classifier = kl.SequenceClassifier(
+            cell=cell, states=0, recipe="curriculum", random_state=seed
+        )
+        classifier.fit(words, labels)
+        return classifier.predict, None, {"epochs": len(classifier.history_)}
+
+    return learn
+
+
+def by_merging(algorithm: str) -> Callable[[list[str], list[bool], int], Learned]:
+    def learn(words: list[str], labels: list[bool], seed: int) -> Learned:
+        dfa = merge_states(words, labels, algorithm, alphabet="abcd")
+        return dfa.run_many, dfa, {}
+
+    return learn
+
+
+METHODS: dict[str, Callable[[list[str], list[bool], int], Learned]] = {
+    "kleene": by_kleene,
+    "gru": by_network("gru"),
+    "lstm": by_network("lstm"),
+    "rpni": by_merging("rpni"),
+    "edsm": by_merging("edsm"),
+}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""One-counter machines as JSON and as drawings with push and pop on the edges.
+
+The JSON document:
+
+    {"format": "kleene.counter/1",
+     "alphabet": ["(", ")"],                 symbols, one per column
+     "start": 0,                             the initial state
+     "outputs": [[false, true, false]],      by state: with the counter below, at and above 0
+     "transitions": [[[0, 0], [0, 0], ...]], the next state, by state, sign and symbol
+     "increments": [[[1, -1], [1, -1], ...]],  what is added to the counter
+     "names": ["good"]}                      optional
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kleene.automata.counter import SIGNS, CounterMachine
+from kleene.automata.counter_signs import Place, reachable
+from kleene.automata.json_format import _array, _fields, _integer, _list, _to_plain, _to_value
+from kleene.automata.symbol_sets import describe
+from kleene.errors import AutomatonError, SettingError
+from kleene.files import write_atomically
+from kleene.machine import Symbol
+
+FORMAT = "kleene.counter/1"
+FORMATS = ("svg", "png", "pdf")
+MOVES = {1: "push", -1: "pop", 0: ""}
+
+
+def to_json(machine: CounterMachine, *, indent: int | None = None) -> str:
+    """See `CounterMachine.to_json`."""
+    document = {
+        "format": FORMAT,
+        "alphabet": [_to_plain(symbol) for symbol in machine.alphabet],
+        "start": machine.initial,
+        "outputs": [[_to_plain(label) for label in row] for row in machine.outputs],
+        "transitions": machine.transitions.tolist(),
+        "increments": machine.increments.tolist(),
+    }
+    if machine.names is not None:
+        document["names"] = list(machine.names)
+    return json.dumps(document, indent=indent, ensure_ascii=False)
+
+
+def from_json(document: str | Mapping[str, Any]) -> CounterMachine:
+    """See `CounterMachine.from_json`."""
+    keys = ("alphabet", "start", "outputs", "transitions", "increments")
+    fields = _fields(document, FORMAT, keys)
+    rows = _list(fields, "outputs")
+    if not all(isinstance(row, list | tuple) and len(row) == len(SIGNS) for row in rows):
+        raise AutomatonError(f"'outputs' is {rows!r:.60}, but three labels a state are needed")
+    names = fields.get("names")
+    return CounterMachine(
+        alphabet=tuple(_to_value(symbol) for symbol in _list(fields, "alphabet")),
+        transitions=_array(fields, "transitions", int, "int64"),
+        increments=_array(fields, "increments", int, "int64"),
+        outputs=tuple((_to_value(a), _to_value(b), _to_value(c)) for a, b, c in rows),
+        initial=_integer(fields, "start"),
+        names=None if names is None else tuple(str(name) for name in _list(fields, "names")),
+    )
+
+
+def edges(machine: CounterMachine) -> dict[tuple[int, int], list[str]]:
+    """What stands on each edge, such as `( push` or `) when >0 pop`; reachable moves only."""
+    met: dict[int, list[int]] = defaultdict(list)
+    for state, sign in sorted(reachable(machine)):
+        met[state].append(sign)
+    lines: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for state, signs in met.items():
+        moves: dict[tuple[int, int], dict[Symbol, list[int]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
+        for sign in signs:
+            for symbol, move in zip(machine.alphabet, machine.rows[state][sign + 1], strict=True):
+                moves[move][symbol].append(sign)
+        for (target, increment), by_symbol in moves.items():
+            grouped: dict[tuple[int, ...], list[Symbol]] = defaultdict(list)
+            for symbol, when in by_symbol.items():
+                grouped[tuple(when)].append(symbol)
+            for when, symbols in grouped.items():
+                text = describe(symbols, machine.alphabet)
+                if len(when) < len(signs):
+                    text += f" when {' or '.join(SIGNS[sign + 1] for sign in when)}"
+                lines[state, target].append(f"{text}  {MOVES[increment]}".rstrip())
+    return dict(lines)
+
+
+def to_dot(machine: CounterMachine) -> str:
+    """See `CounterMachine.to_dot`: states say at which signs of the counter they accept."""
+    met = reachable(machine)
+    lines = [
+        "digraph counter {",
+        '  graph [rankdir=LR, nodesep=0.4, ranksep=0.6, bgcolor="transparent"];',
+        '  node [shape=box, style="filled,rounded", fontname="Helvetica", fontsize=13,'
+        ' color="#333333"];',
+        '  edge [fontname="Helvetica", fontsize=12, arrowsize=0.7, color="#555555"];',
+        '  start [shape=none, width=0, height=0, label=""];',
+    ]
+    for state in dict.fromkeys(state for state, _ in met):
+        told, borders = _told(machine, state, met)
+        fill = "#cfe3f2" if borders == 2 else "#ffffff"
+        text = _quoted(f"{machine.name(state)}\n{told}")
+        lines.append(f'  {state} [label={text}, peripheries={borders}, fillcolor="{fill}"];')
+    lines.append(f"  start -> {machine.initial};")
+    for (source, target), texts in edges(machine).items():
+        lines.append(f"  {source} -> {target} [label={_quoted(chr(10).join(texts))}];")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def draw(machine: CounterMachine, path: str | Path) -> Path:
+    """See `CounterMachine.draw`."""
+    return write_atomically(path, render(machine, Path(path).suffix.lstrip(".").lower()))
+
+
+def render(machine: CounterMachine, format: str) -> bytes:
+    """The drawing as the bytes of an SVG, PNG or PDF file."""
+    if format not in FORMATS:
+        raise SettingError(f"cannot draw as {format!r}; choose one of {', '.join(FORMATS)}")
+    import pygraphviz
+
+    graph = pygraphviz.AGraph(string=to_dot(machine))
+    if format == "png":
+        graph.graph_attr["dpi"] = "144"
+        graph.graph_attr["bgcolor"] = "white"
+    drawing: bytes = graph.draw(None, format=format, prog="dot")
+    return drawing
+
+
+def _told(machine: CounterMachine, state: int, met: list[Place]) -> tuple[str, int]:
+    """The outputs of a state in words, and how many borders it has."""
+    signs = sorted(sign for s, sign in met if s == state)
+    labels = {sign: machine.outputs[state][sign + 1] for sign in signs}
+    if not all(isinstance(label, bool) for label in labels.values()):
+        return ", ".join(f"{label} when {SIGNS[s + 1]}" for s, label in labels.items()), 1
+    accepting = [SIGNS[sign + 1] for sign, label in labels.items() if label]
+    if not accepting:
+        return "rejects", 1
+    if len(accepting) == len(signs):
+        return "accepts", 2
+    return f"accepts when {' or '.join(accepting)}", 2
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

@@ -1,0 +1,127 @@
+"""`kleene compare` and `kleene match`: automata without any network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kleene.cli.console import answer, answer_json, answer_lines, columns, label_text, quoted
+from kleene.cli.options import Json, TextColumn
+from kleene.errors import AlphabetError
+
+if TYPE_CHECKING:
+    from kleene.automata import DFA
+    from kleene.data.files import Example
+
+FIRST_CHUNK, CHUNK = 1_000, 100_000  # words matched at a time, at first and in the long run
+
+DfaFile = Annotated[
+    Path, typer.Argument(metavar="DFA.json", help="An automaton that `kleene extract` wrote.")
+]
+
+
+def compare(
+    one: Annotated[Path, typer.Argument(metavar="A.json", help="An automaton.")],
+    other: Annotated[Path, typer.Argument(metavar="B.json", help="Another.")],
+    json: Json = False,
+) -> None:
+    """Say "equal", or give a shortest word that tells two automata apart (status 1).
+
+    \b
+    Example:
+      kleene languages dfa tomita4 --out truth.json
+      kleene compare dfa.json truth.json
+    """
+    from kleene.automata import DFA
+
+    a, b = DFA.load(one), DFA.load(other)
+    word = a.difference(b)
+    if word is None:
+        answer_json({"equal": True}) if json else answer("equal")
+        return
+    labels = a.run(word), b.run(word)
+    if json:
+        listed = word if isinstance(word, str) else list(word)
+        answer_json({"equal": False, "word": listed, "labels": list(labels)})
+    else:
+        answer(
+            f"differ on {quoted(word)}: {one} says {label_text(labels[0])}, "
+            f"{other} says {label_text(labels[1])}"
+        )
+    raise typer.Exit(1)
+
+
+def match(
+    dfa: DfaFile,
+    words: Annotated[
+        str,
+        typer.Argument(metavar="WORDS", help="One word a line, or any DATA file; - is stdin."),
+    ],
+    text_column: TextColumn = None,
+    tokens: Annotated[
+        str | None,
+        typer.Option(
+            metavar="chars|words",
+            help="Split texts into characters or at white space. [default: by the alphabet]",
+        ),
+    ] = None,
+    count: Annotated[
+        bool, typer.Option("--count", help="Print only how many words have each label.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Run an automaton over words, fast, and print the label of each, one a line.
+
+    Words are read and answered as they come, so that the file may be of any size. With --json the
+    lines are JSON values.
+
+    \b
+    Example:
+      kleene match dfa.json words.txt
+      zcat log.gz | kleene match dfa.json - --count
+    """
+    import json as json_format
+    from collections import Counter
+    from itertools import islice
+
+    from kleene.automata import DFA
+    from kleene.automata.words import spelled_by_characters
+    from kleene.data.files import read_examples
+
+    machine = DFA.load(dfa)
+    tokens = tokens or ("chars" if spelled_by_characters(machine.alphabet) else "words")
+    texts = [
+        json_format.dumps(label, default=str) if json else label_text(label)
+        for label in machine.outputs
+    ]
+    totals: Counter[str] = Counter(dict.fromkeys(texts, 0))
+    size = FIRST_CHUNK
+    found = read_examples(words, text_column=text_column, tokens=tokens, labelled=False)
+    while chunk := list(islice(found, size)):
+        labels = [texts[state] for state in _states(machine, chunk).tolist()]
+        if count:
+            totals.update(labels)
+        else:
+            answer_lines(labels)
+        size = min(2 * size, CHUNK)
+    if count and json:
+        answer_json(dict(totals))
+    elif count:
+        answer(columns(["label", "words"], totals.items()))
+
+
+def _states(machine: DFA, chunk: list[Example]) -> Any:
+    try:
+        return machine.matcher.states([example.word for example in chunk])
+    except AlphabetError:
+        known = machine.columns
+        for example in chunk:
+            for symbol in example.word:
+                if symbol not in known:
+                    raise AlphabetError(
+                        f"line {example.line}: the symbol {symbol!r} is not in the automaton's "
+                        f"alphabet of {len(known)} symbols; take the word out, or see --tokens"
+                    ) from None
+        raise

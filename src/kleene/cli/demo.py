@@ -1,0 +1,106 @@
+"""`kleene demo`: the whole path once, in about a minute."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kleene.cli.console import answer, columns, label_text, quoted
+from kleene.cli.options import Seed
+
+if TYPE_CHECKING:
+    from kleene.automata import DFA
+
+SHOWN = ("", "10010", "1000", "00", "110100100010", "0" * 12)
+
+
+def demo(
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the files go.")] = Path("demo"),
+    seed: Seed = 0,
+) -> None:
+    """Learn a language, read the automaton in the network, prove it, draw it.
+
+    The language is Tomita 4: words of 0 and 1 without three 0 in a row.
+
+    \b
+    Example:
+      kleene demo --out demo
+    """
+    from kleene import SequenceClassifier, languages
+    from kleene.files import write_atomically
+    from kleene.read.certificate import Certificate
+    from kleene.read.certify import certify
+    from kleene.read.extract import extract
+    from kleene.read.verify import verify
+    from kleene.train.progress import Bar, Quiet
+
+    started = time.monotonic()
+    language = languages.tomita(4)
+    words, labels = language.sample(2000, seed=seed)
+    out.mkdir(parents=True, exist_ok=True)
+    lines = [f"{w}\t{int(label)}\n" for w, label in zip(words, labels, strict=True)]
+    write_atomically(out / "tomita4.tsv", "".join(lines))
+    _title("1. Learn", "2000 words of Tomita 4: 0 and 1, without three 0 in a row")
+    estimator = SequenceClassifier(random_state=seed).fit(
+        words, labels, reporter=Bar() if sys.stderr.isatty() else Quiet()
+    )
+    estimator.save(out / "model")
+    for step in estimator.reading_:
+        answer(step)
+
+    _title("2. Predict", "words of the language and others, most of them new")
+    fresh, truth = language.sample(2000, lengths=range(41), seed=seed + 1)
+    answer(f"accuracy on 2000 fresh words up to length 40: {estimator.score(fresh, truth):.2%}")
+    rows = zip(map(quoted, SHOWN), map(label_text, estimator.predict(SHOWN).tolist()), strict=True)
+    answer(columns(["word", "in the language?"], rows))
+
+    _title("3. Read", "the automaton in the network")
+    reading = extract(estimator.model, words)
+    dfa = reading.dfa
+    answer(machine_table(dfa))
+    answer(f"agrees with the network on {float(reading.fidelity):.2%} of the words tried")
+    word = dfa.difference(language)
+    answer("the same language as the truth" if word is None else f"wrong on {quoted(word)}")
+
+    _title("4. Prove", "for all words, of every length")
+    outcome = certify(estimator.model, dfa)
+    answer(str(outcome))
+    dfa.save(out / "dfa.json")
+    if isinstance(outcome, Certificate):
+        outcome.save(out / "certificate.json")
+        checked = verify(out / "model", out / "dfa.json", out / "certificate.json")
+        answer(f"checked again from the files: {checked}")
+
+    _title("5. Draw", f"{out / 'dfa.svg'} and {out / 'dfa.png'}")
+    dfa.draw(out / "dfa.svg")
+    dfa.draw(out / "dfa.png")
+    answer(f"done in {time.monotonic() - started:.0f} s; go on with")
+    answer(f"  kleene match {out}/dfa.json {out}/tomita4.tsv --count")
+    answer(f"  kleene explain {out}/model 0100011")
+    answer(f"  kleene train {out}/tomita4.tsv --out mine --cell lstm")
+    if word is not None or not outcome.holds:
+        raise typer.Exit(1)
+
+
+def machine_table(dfa: DFA) -> str:
+    """An automaton as text, a state a row; the start has an arrow."""
+    header = ["", "state", *map(str, dfa.alphabet), "label"]
+    rows = [
+        [
+            "->" if state == dfa.start() else "",
+            dfa.name(state),
+            *(dfa.name(dfa.step(state, symbol)) for symbol in dfa.alphabet),
+            label_text(dfa.output(state)),
+        ]
+        for state in range(dfa.num_states)
+    ]
+    return columns(header, rows)
+
+
+def _title(name: str, what: str) -> None:
+    answer(f"\n{name}: {what}")
+    sys.stdout.flush()

@@ -1,0 +1,109 @@
+"""`kleene extract`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kleene.cli.console import answer, answer_json, say
+from kleene.cli.options import (
+    MAX_LENGTH,
+    Json,
+    LabelColumn,
+    MaxLength,
+    ModelFolder,
+    Seed,
+    TextColumn,
+)
+from kleene.errors import SettingError
+
+if TYPE_CHECKING:
+    from kleene.automata import DFA
+
+DRAWINGS = (".svg", ".png", ".pdf")
+TEXTS: dict[str, Callable[[DFA], str]] = {
+    ".json": lambda dfa: dfa.to_json(),
+    ".dot": lambda dfa: dfa.to_dot(),
+    ".mmd": lambda dfa: dfa.to_mermaid(),
+    ".regex": lambda dfa: dfa.to_regex(),
+}
+
+
+def extract(
+    model: ModelFolder,
+    method: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|table|counts|mean|kmeans|lstar",
+            help="How to read; auto takes the cheapest that is faithful.",
+        ),
+    ] = "auto",
+    data: Annotated[
+        str | None, typer.Option(metavar="DATA", help="Words to read along. [default: drawn]")
+    ] = None,
+    out: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the automaton, as .json, .dot, .svg, .png, .pdf, .mmd or .regex; may be "
+            "given more than once.",
+        ),
+    ] = None,
+    seed: Seed = 0,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    max_length: MaxLength = MAX_LENGTH,
+    json: Json = False,
+) -> None:
+    """Read the automaton in a network, and say how faithful it is.
+
+    \b
+    Example:
+      kleene extract model --out dfa.json --out dfa.svg
+      kleene extract model --method counts --data data.tsv --json
+    """
+    for path in out or []:
+        check_ending(path)
+    from kleene.cli.data import DataFile
+    from kleene.model import Model
+    from kleene.read.extract import extract as read
+
+    trained = Model.load(model)
+    words, labels = None, None
+    if data is not None:
+        source = DataFile(
+            path=data, text_column=text_column, label_column=label_column, max_length=max_length
+        )
+        words, labels = source.words(trained)
+    reading = read(trained, words, method=method, labels=labels or None, seed=seed)
+    for path in out or []:
+        write_dfa(reading.dfa, path)
+        say(f"wrote {path}")
+    if json:
+        answer_json(reading.to_dict())
+    else:
+        answer(str(reading))
+
+
+def check_ending(path: Path) -> None:
+    """Refuse a file name that says nothing about the format, before any work is done."""
+    known = (*TEXTS, *DRAWINGS)
+    if path.suffix.lower() not in known:
+        raise SettingError(
+            f"{path} has no ending that names a format; use one of {', '.join(known)}"
+        )
+
+
+def write_dfa(dfa: DFA, path: Path) -> None:
+    """Write an automaton in the format that the ending of the file names."""
+    from kleene.files import write_atomically
+
+    check_ending(path)
+    ending = path.suffix.lower()
+    if ending in DRAWINGS:
+        dfa.draw(path)
+    else:
+        write_atomically(path, TEXTS[ending](dfa) + "\n")

@@ -1,0 +1,109 @@
+"""Words and labels as a user hands them in, made uniform."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kleene.data.alphabet import UNKNOWN, Alphabet
+from kleene.errors import DataError, SettingError
+from kleene.machine import Label, Symbol, Word
+
+TOKENS = ("chars", "words", "symbols")
+
+
+def as_words(X: Sequence[Any], tokens: str | None = None) -> tuple[list[Word], str]:
+    """The given texts or sequences as words, and how they were split."""
+    if isinstance(X, str):
+        raise DataError("one string came, needed is a list of words; give [word]")
+    if not hasattr(X, "__iter__") or getattr(X, "ndim", 1) == 0 or hasattr(X, "tocsr"):
+        kind = type(X).__name__
+        raise DataError(f"X of type {kind} came, needed is a list of strings or of sequences")
+    texts = list(X)
+    if not texts:
+        raise DataError("no words came; give at least one word of each class")
+    strings = all(isinstance(text, str) for text in texts)
+    if tokens is None:
+        spaced = strings and any(len(text.split(maxsplit=1)) > 1 for text in texts)
+        tokens = "words" if spaced else "chars" if strings else "symbols"
+    if tokens not in TOKENS:
+        raise SettingError(f"tokens={tokens!r} came, choose one of {', '.join(TOKENS)}")
+    split = tokens == "words"
+    return [text.split() if split and isinstance(text, str) else text for text in texts], tokens
+
+
+def as_classes(
+    words: Sequence[Word], y: Sequence[Label]
+) -> tuple[NDArray[np.int64], tuple[Label, ...]]:
+    """Labels as numbers, and what the numbers stand for."""
+    labels = as_labels(y)
+    if len(labels) != len(words):
+        raise DataError(f"{len(words)} words and {len(labels)} labels came; give one label a word")
+    found = set(labels)
+    try:
+        classes = tuple(sorted(found))  # type: ignore[type-var]
+    except TypeError:
+        classes = tuple(sorted(found, key=lambda label: (type(label).__name__, str(label))))
+    if len(classes) < 2:
+        raise DataError(
+            f"all words are of one class, {classes[0]!r:.60}; a classifier needs words of two"
+        )
+    numbers = {label: i for i, label in enumerate(classes)}
+    return np.array([numbers[label] for label in labels], dtype=np.int64), classes
+
+
+def as_labels(y: Sequence[Label]) -> list[Label]:
+    """Labels as plain Python values."""
+    if y is None or not hasattr(y, "__iter__"):
+        raise DataError(f"y={y!r:.40} came, needed is a list with one label for each word")
+    labels = [label.item() if isinstance(label, np.generic) else label for label in y]
+    for label in labels:
+        try:
+            hash(label)
+        except TypeError:
+            kind = type(label).__name__
+            raise DataError(
+                f"the label {label!r:.40} of type {kind} came; give one string, number, boolean or "
+                "tuple a word"
+            ) from None
+        if label != label:
+            raise DataError("a label is NaN; leave out words without a label")
+    return labels
+
+
+@dataclass(frozen=True)
+class UnknownSymbols:
+    """How many symbols of some words an alphabet does not have."""
+
+    symbols: int = 0
+    words: int = 0
+    example: Symbol = None
+
+    @classmethod
+    def among(
+        cls, alphabet: Alphabet, words: Sequence[Word], encoded: Sequence[NDArray[np.int64]]
+    ) -> UnknownSymbols:
+        """Count them in words and their encodings."""
+        counts = np.array([(ids == UNKNOWN).sum() for ids in encoded], dtype=np.int64)
+        where = np.flatnonzero(counts)
+        if not len(where):
+            return cls()
+        example = alphabet.unknown(words[where[0]])[0]
+        return cls(int(counts.sum()), len(where), example)
+
+    def __bool__(self) -> bool:
+        return self.symbols > 0
+
+    def __add__(self, other: UnknownSymbols) -> UnknownSymbols:
+        example = self.example if self else other.example
+        return UnknownSymbols(self.symbols + other.symbols, self.words + other.words, example)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.symbols} symbols in {self.words} words are not in the alphabet of the model, "
+            f"such as {self.example!r}; they are read as unknown"
+        )

@@ -1,0 +1,136 @@
+"""What the memory of an LSTM did on some words, and which of its units count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from kleene.data.alphabet import Ids
+from kleene.data.examples import Examples
+from kleene.errors import ReadingError
+from kleene.model import Model
+from kleene.read.words import FIRST, Floats, Ints
+
+RARE = 0.01  # a unit that moves up, or down, in a smaller share of the steps does not count
+NOISY = 1.0  # nor does one that strays this many steps for each step it makes
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MemoryRecord:
+    """Every step of every word, padded: a row a word, time 0 is after the start token."""
+
+    words: Sequence[Ids]
+    columns: Ints  # (word, time) the symbol read at each step, -1 in the padding
+    states: Ints  # (word, time + 1) the centroid of highest weight, -1 in the padding
+    memory: Floats  # (word, time + 1, unit)
+    labels: Ints  # (word, time + 1) the network's class of each prefix, -1 in the padding
+
+    @property
+    def steps(self) -> NDArray[np.bool_]:
+        """Where there is a symbol, (word, time)."""
+        return self.columns >= 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountingUnit:
+    """A unit of the memory whose changes are -step, 0 and +step."""
+
+    unit: int
+    step: float
+    """What one push adds; its sign is the unit's, the counter itself starts at 0 and goes up."""
+    noise: float
+    """How far its changes are from the nearest of -step, 0 and +step, in steps per step made."""
+
+
+def require_memory(model: Model) -> None:
+    """Counting needs states to be in, a memory to count with, and a decision at the last step."""
+    rnn, config = model.network.rnn, model.network.config
+    if not rnn.cell.has_memory or not rnn.num_states or rnn.num_layers != 1:
+        raise ReadingError(
+            f"a network with cell {rnn.cell.name}, {rnn.num_states} states and {rnn.num_layers} "
+            "layer(s) came; a counter is read from one layer of lstm or lstm-p with states"
+        )
+    if config.pooling != "last" or not config.num_symbols:
+        raise ReadingError(
+            "a counter is read from a network that reads symbols and classifies its last step; "
+            "train with pooling='last'"
+        )
+
+
+def record_memory(model: Model, words: Sequence[Ids], *, hard: bool = False) -> MemoryRecord:
+    """Run the network over the words, in hard mode if wanted, and keep every step."""
+    network = model.network
+    longest = max((len(word) for word in words), default=0)
+    shape = (len(words), longest + 1)
+    states, labels = np.full(shape, -1), np.full(shape, -1)
+    memory = np.zeros((*shape, network.config.hidden_size), dtype=np.float32)
+    examples = Examples(words=words, labels=np.zeros(len(words), dtype=np.int64))
+    network.eval()
+    with torch.inference_mode(), network.hard() if hard else nullcontext():
+        for batch in examples.in_order(256):
+            trace = network.trace(batch)
+            assert trace.states is not None
+            assert trace.memory is not None
+            mask = trace.mask
+            scores = network.classify([trace.hidden[mask]], [trace.memory[mask]])
+            found = np.full(mask.shape, -1)
+            found[mask.cpu().numpy()] = scores.argmax(-1).cpu().numpy()
+            time = mask.shape[1]
+            states[batch.order, :time] = trace.states.cpu().numpy()
+            labels[batch.order, :time] = found
+            memory[batch.order, :time] = trace.memory.cpu().numpy()
+    columns = np.full((len(words), longest), -1)
+    for row, word in enumerate(words):
+        columns[row, : len(word)] = word - FIRST
+    return MemoryRecord(words=words, columns=columns, states=states, memory=memory, labels=labels)
+
+
+def counting_units(record: MemoryRecord) -> list[CountingUnit]:
+    """The units that count, the cleanest first.
+
+    The step of a unit is the largest typical (median) change over all pairs of state and symbol.
+    """
+    steps = record.steps
+    changes = np.diff(record.memory, axis=1)[steps]  # (step, unit)
+    if not len(changes):
+        return []
+    pairs = record.states[:, :-1][steps] * (record.columns.max() + 1) + record.columns[steps]
+    kinds, kind, sizes = np.unique(pairs, return_inverse=True, return_counts=True)
+    common = [k for k in range(len(kinds)) if sizes[k] >= RARE / 5 * len(changes)]
+    typical = np.stack([np.median(changes[kind == k], axis=0) for k in common])
+    largest = np.abs(typical).max(0)
+    rounded = rounded_changes(changes, largest)
+    strayed = np.minimum(np.abs(changes / np.maximum(largest, 1e-9) - rounded), 1).sum(0)
+    up, down = (rounded == 1).mean(0), (rounded == -1).mean(0)
+    noise = strayed / np.maximum((rounded != 0).sum(0), 1)
+    counts = (noise < NOISY) & (np.minimum(up, down) >= RARE) & (largest > 1e-3)
+    units = [
+        CountingUnit(unit=unit, step=_oriented(record, unit, largest[unit]), noise=float(noise[unit]))
+        for unit in np.flatnonzero(counts).tolist()
+    ]
+    return sorted(units, key=lambda unit: unit.noise)
+
+
+def counters(record: MemoryRecord, unit: CountingUnit) -> Ints:
+    """The whole number that a unit stands for, (word, time + 1): its rounded changes added up."""
+    changes = np.diff(record.memory[:, :, unit.unit], axis=1)
+    moves = np.where(record.steps, rounded_changes(changes, unit.step), 0).astype(np.int64)
+    return np.concatenate([np.zeros((len(moves), 1), np.int64), moves.cumsum(1)], axis=1)
+
+
+def rounded_changes(changes: Floats, step: Floats | float) -> Floats:
+    """-1, 0 or +1: which of -step, 0 and +step each change is nearest to."""
+    size = np.where(np.abs(step) < 1e-9, 1e-9, step)
+    return np.clip(np.rint(changes / size), -1, 1)
+
+
+def _oriented(record: MemoryRecord, unit: int, size: float) -> float:
+    """The step with the sign by which the counter is mostly above 0."""
+    unit_up = CountingUnit(unit=unit, step=float(size), noise=0.0)
+    values = counters(record, unit_up)[record.states >= 0]
+    return float(size) if (values > 0).sum() >= (values < 0).sum() else -float(size)

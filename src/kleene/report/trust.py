@@ -1,0 +1,119 @@
+"""How far to trust an automaton read off a network, in sentences that anybody can follow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kleene.machine import Word
+from kleene.model import Model
+from kleene.read.ambiguity import Ambiguity
+from kleene.read.certify import certify
+from kleene.read.extraction import Extraction
+from kleene.read.markup import as_json, as_text, joint
+from kleene.errors import KleeneError
+
+MOST = 8  # ambiguities that are told
+
+
+def trust(model: Model, reading: Extraction) -> dict[str, Any]:
+    """Fidelity, ambiguities, a shortest disagreement and the proof, where there is one."""
+    proof = reading.certificate
+    if proof is None and reading.faithful:
+        proof = _proof(model, reading)
+    same = reading.fidelity
+    return {
+        "states": reading.dfa.num_states,
+        "in_use": reading.states_in_use,
+        "method": reading.method,
+        "faithful": reading.faithful,
+        "fidelity": same.to_dict(),
+        "agreement": _agreement(reading),
+        "disagreement": _disagreement(reading),
+        "compared": _compared(reading),
+        "ambiguities": [_ambiguity(one) for one in reading.ambiguities if one.matters][:MOST],
+        "ambiguous": sum(one.matters for one in reading.ambiguities),
+        "unseen": len(reading.unseen),
+        "proved": bool(getattr(proof, "holds", False)),
+        "proof": _proof_text(proof, reading),
+        "detail": None if proof is None else str(proof),
+        "steps": list(reading.steps),
+    }
+
+
+def _proof(model: Model, reading: Extraction) -> Any:
+    try:
+        return certify(model, reading.dfa)
+    except KleeneError:
+        return None  # a kind of network that no proof is known for
+
+
+def _proof_text(proof: Any, reading: Extraction) -> str:
+    if proof is None:
+        if not reading.faithful:
+            return "There is no proof, since the two do differ."
+        return "There is no proof: none is known for this kind of network."
+    if not proof.holds:
+        return "A proof for all words was tried and does not close; see the details."
+    if proof.at_running_temperature:
+        return (
+            "Proved: network and automaton give the same answer to every word of every length, "
+            "not only to those that were tried."
+        )
+    return (
+        f"Proved for the network at temperature {proof.temperature:g}; it runs at "
+        f"{proof.running_temperature:g}, for which only the words that were tried speak."
+    )
+
+
+def _agreement(reading: Extraction) -> str:
+    same = reading.fidelity
+    text = (
+        f"The automaton gives the network's answer on {same.given_same:,} of {same.given_total:,} "
+        f"of your words"
+    )
+    if same.drawn_total:
+        text += (
+            f", and on {same.drawn_same:,} of {same.drawn_total:,} words made up for the purpose, "
+            f"with up to {same.longest:,} symbols"
+        )
+    return text + "."
+
+
+def _compared(reading: Extraction) -> str:
+    if reading.disagreement is not None:
+        return "They differ on this word, the shortest " + (
+            "there is:" if reading.shortest else "that was found:"
+        )
+    if reading.exhaustive > 0:
+        return (
+            f"No word was found on which the two differ; all words of up to {reading.exhaustive} "
+            "symbols were tried."
+        )
+    return "No word was found on which the two differ."
+
+
+def _disagreement(reading: Extraction) -> dict[str, Any] | None:
+    if reading.disagreement is None or reading.answers is None:
+        return None
+    network, automaton = reading.answers
+    return {
+        "word": [as_json(symbol) for symbol in reading.disagreement],
+        "text": _quoted(reading.disagreement),
+        "network": as_text(network),
+        "automaton": as_text(automaton),
+    }
+
+
+def _ambiguity(one: Ambiguity) -> str:
+    examples = " and ".join(_quoted(word) for word in one.examples)
+    where = "at the end of a word" if one.symbol is None else f"on “{as_text(one.symbol)}”"
+    return (
+        f"In state {one.state}, {where}, the network mostly goes for {as_text(one.next_state)} "
+        f"({one.mass:.0%}) but sometimes for {as_text(one.rival)} ({one.rival_mass:.0%}); "
+        f"see {examples}."
+    )
+
+
+def _quoted(word: Word) -> str:
+    text = joint(word).join(map(as_text, word[:200]))
+    return f"“{text}{'…' if len(word) > 200 else ''}”" if len(word) else "the empty word"

@@ -1,0 +1,154 @@
+"""What a page shows of one model: its states, a drawing of them, and a table to step words on.
+
+A memory-less network is shown as its automaton, and the page steps words on the very table. Where
+the automaton would be a thicket, or where a memory decides beside the state, the drawing is of the
+moves between states over some words; the table is then that of the network's own states, or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kleene.automata import DFA
+from kleene.machine import Label, Word
+from kleene.model import Model
+from kleene.read.extraction import Extraction
+from kleene.read.markup import as_json, as_text
+from kleene.read.summary import summarize
+from kleene.report.drawing import draw_dfa, draw_summary
+
+CROWD = 40  # arrows beyond which an automaton is drawn as a map of its commonest moves
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """The states of a page."""
+
+    kind: str
+    """`automaton`, or `map`: the moves over some words."""
+    names: tuple[str, ...]
+    labels: tuple[Label, ...]
+    drawing: dict[str, Any]
+    dfa: DFA | None
+    """The automaton whose states these are, for the page to step on."""
+    exact: bool
+    """Whether the network in hard mode takes the same steps as `dfa`."""
+    of_centroid: dict[int, int]
+    """The state shown for each centroid of the network."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for the page."""
+        return {
+            "kind": self.kind,
+            "exact": self.exact,
+            "states": [
+                {"name": name, "label": as_text(label)}
+                for name, label in zip(self.names, self.labels, strict=True)
+            ],
+            "drawing": self.drawing,
+            "machine": None if self.dfa is None else page_table(self.dfa),
+            "centroids": {str(centroid): state for centroid, state in self.of_centroid.items()},
+        }
+
+
+def view(model: Model, reading: Extraction, words: Sequence[Word]) -> View:
+    """The view that suits a model; `words` are what a map is drawn from."""
+    exact = reading.method == "table"
+    if model.network.config.num_states and words and not (exact and _drawable(reading.dfa)):
+        return _map(model, reading if exact else None, words)
+    return automaton_view(reading.dfa, centroids=_centroids(reading), exact=exact)
+
+
+def automaton_view(
+    dfa: DFA, *, centroids: dict[int, int] | None = None, exact: bool = True
+) -> View:
+    """An automaton; where each state is one centroid, it has the centroid's number."""
+    of_centroid = centroids or {}
+    names = [dfa.name(state) if dfa.names else f"q{state}" for state in range(dfa.num_states)]
+    if len(of_centroid) == dfa.num_states == len(set(of_centroid.values())):
+        for centroid, state in of_centroid.items():
+            names[state] = str(centroid)
+    return View(
+        kind="automaton",
+        names=tuple(names),
+        labels=dfa.outputs,
+        drawing=draw_dfa(dfa, names),
+        dfa=dfa,
+        exact=exact,
+        of_centroid=of_centroid,
+    )
+
+
+def page_table(dfa: DFA) -> dict[str, Any]:
+    """An automaton as the page steps on it: symbols that act alike share a column."""
+    columns: dict[tuple[int, ...], int] = {}
+    column = [columns.setdefault(tuple(moves), len(columns)) for moves in dfa.transitions.T.tolist()]
+    return {
+        "alphabet": [as_json(symbol) for symbol in dfa.alphabet],
+        "column": column,
+        "moves": [list(row) for row in zip(*columns, strict=True)],
+        "outputs": [as_text(label) for label in dfa.outputs],
+        "start": dfa.initial,
+    }
+
+
+def _map(model: Model, table: Extraction | None, words: Sequence[Word]) -> View:
+    """The states of the network itself, and the commonest moves between them."""
+    summary = summarize(model.network, model.alphabet, model.classes, words)
+    states = range(len(summary.state_labels))
+    dfa = None if table is None else _by_centroid(table.raw, model)
+    return View(
+        kind="map",
+        names=tuple(map(str, states)),
+        labels=summary.state_labels,
+        drawing=draw_summary(summary, None if dfa is None else dfa.initial),
+        dfa=dfa,
+        exact=dfa is not None,
+        of_centroid={state: state for state in states},
+    )
+
+
+def _drawable(dfa: DFA) -> bool:
+    pairs = {(s, target) for s, row in enumerate(dfa.rows) for target in row}
+    return len(pairs) <= CROWD
+
+
+def _centroids(reading: Extraction) -> dict[int, int]:
+    """The state of the automaton that each centroid stands for, where the reading tells."""
+    raw, dfa = reading.raw, reading.dfa
+    if reading.method != "table":
+        return {}
+    partner, todo = {raw.initial: dfa.initial}, [raw.initial]
+    columns = [dfa.columns[symbol] for symbol in raw.alphabet]
+    while todo:
+        state = todo.pop()
+        for column, target in zip(columns, raw.rows[state], strict=True):
+            if target not in partner:
+                partner[target] = dfa.rows[partner[state]][column]
+                todo.append(target)
+    if any("/" in raw.name(state) for state in partner):
+        return {}  # several layers: a state is more than one centroid
+    return {int(raw.name(state)): shown for state, shown in sorted(partner.items())}
+
+
+def _by_centroid(raw: DFA, model: Model) -> DFA | None:
+    """The table with a row for every centroid; rows that no word reaches stay where they are."""
+    names = [raw.name(state) for state in range(raw.num_states)]
+    if any("/" in name for name in names):
+        return None
+    import numpy as np
+
+    number = np.array([int(name) for name in names])
+    table = np.repeat(np.arange(model.network.config.num_states)[:, None], len(raw.alphabet), 1)
+    table[number] = number[raw.transitions]
+    outputs: list[Label] = [model.classes[0]] * len(table)
+    for state, centroid in enumerate(number.tolist()):
+        outputs[centroid] = raw.outputs[state]
+    return DFA(
+        alphabet=raw.alphabet,
+        transitions=table,
+        outputs=tuple(outputs),
+        initial=int(number[raw.initial]),
+    )

@@ -1,0 +1,91 @@
+"""Pictures are drawn of the right things, and written whole."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from kleene.data.alphabet import Alphabet
+from kleene.data.batch import make_batch
+from kleene.errors import DataError, SettingError
+from kleene.nn.classifier import Classifier
+from kleene.nn.config import NetworkConfig
+from kleene.read.attributions import ByStates
+from kleene.read.explain import explain, explain_many
+from kleene.read.faithfulness import faithfulness
+from kleene.read.features import transition_maps
+from kleene.report import plots
+
+WORD = ("the", "film", "$5", "映画")
+ALPHABET = Alphabet(WORD)
+
+
+def network(**settings: object) -> Classifier:
+    torch.manual_seed(0)
+    chosen = {"cell": "lstm-p", "hidden_size": 5, "num_states": 3, "num_classes": 2, **settings}
+    return Classifier(NetworkConfig(**{"num_symbols": len(ALPHABET), **chosen})).eval()
+
+
+def test_every_state_and_symbol_is_in_the_map_of_a_word(tmp_path: Path) -> None:
+    found = explain(network(), ALPHABET, "ab", WORD)
+    figure = plots.state_map(found)
+    axes = figure.axes[0]
+    assert np.array_equal(axes.images[0].get_array(), found.probs.T)
+    assert len(axes.get_xticklabels()) == 4
+    for ending in ("png", "svg", "pdf"):
+        path = plots.save(figure, tmp_path / f"map.{ending}")
+        assert path.stat().st_size > 1000
+    assert plots.save(figure, tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(SettingError, match="choose one of png, svg, pdf"):
+        plots.save(figure, tmp_path / "map.gif")
+
+
+def test_trajectories_have_a_line_a_unit() -> None:
+    model = network()
+    with torch.inference_mode():
+        trace = model.trace(make_batch([ALPHABET.encode(WORD)]))
+    hidden, memory = plots.trajectories(trace, WORD).axes
+    assert len(hidden.lines) == len(memory.lines) == 5
+    assert np.allclose(memory.lines[2].get_ydata(), trace.memory[0, :, 2])
+    with pytest.raises(DataError, match="2 symbols for a trace of 5 steps"):
+        plots.trajectories(trace, WORD[:2])
+    with torch.inference_mode():
+        trace = network(cell="gru").trace(make_batch([ALPHABET.encode(WORD)]))
+    assert len(plots.trajectories(trace, WORD).axes) == 1
+
+
+def test_maps_of_images() -> None:
+    model = network(num_symbols=0, input_size=1)
+    images = np.random.default_rng(0).random((4, 3, 5)).astype(np.float32)
+    words = [image.reshape(-1, 1) for image in images]
+    maps = transition_maps(model, words, np.array([0, 1, 0, 1])).reshape(2, 3, 3, 5)
+    figure = plots.transition_maps(maps, "ab")
+    assert len(figure.axes) == 6
+    assert np.array_equal(figure.axes[4].images[0].get_array(), maps[1, 1])
+    figure = plots.image_explanations(images, explain_many(model, None, "ab", words), [0, 2])
+    assert len(figure.axes) == 3 * 4
+    with pytest.raises(DataError, match="needed is"):
+        plots.transition_maps(maps[0], "ab")
+    with pytest.raises(DataError, match="give one each"):
+        plots.image_explanations(images[:1], [], [0])
+
+
+def test_points_are_coloured_by_label() -> None:
+    random = np.random.default_rng(0)
+    features = np.concatenate([random.normal(0, 0.1, (20, 4)), random.normal(3, 0.1, (20, 4))])
+    figure = plots.tsne(features, ["a"] * 20 + ["b"] * 20)
+    first, second = (c.get_offsets() for c in figure.axes[0].collections)
+    assert len(first) == len(second) == 20
+    gap = np.linalg.norm(first.mean(0) - second.mean(0))
+    assert gap > first.std()  # two clusters stay two
+    with pytest.raises(DataError, match="at least 4 rows"):
+        plots.tsne(features[:2], ["a", "b"])
+    many = [str(i) for i in range(20)] * 2
+    assert len(plots.scatter(features[:, :2], many).axes[0].collections) == 20
+
+
+def test_curves_of_every_method() -> None:
+    encoded = ALPHABET.encode_many([WORD, WORD[:3], WORD[1:]])
+    figure = plots.faithfulness_curves(faithfulness(network(), encoded, {"level": ByStates()}))
+    assert [len(axes.lines) for axes in figure.axes] == [2, 2]
