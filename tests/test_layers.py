@@ -32,6 +32,8 @@ def imports(path: Path, root: Path) -> Iterator[str]:
             above = package[: len(package) - node.level + 1] if node.level else ()
             base = ".".join([*above, *([node.module] if node.module else [])])
             for alias in node.names:
+                if alias.name == "__version__":  # a plain value, at home in the package itself
+                    continue
                 inner = root.joinpath(*base.split("."), alias.name)
                 is_module = inner.is_dir() or inner.with_suffix(".py").exists()
                 yield f"{base}.{alias.name}" if is_module else base
@@ -95,6 +97,7 @@ def test_a_wrong_import_is_found(tmp_path: Path, path: str, text: str) -> None:
         ("data/batch.py", "from kleene.errors import DataError\nimport torch"),
         ("data/batch.py", "from .alphabet import Alphabet\nfrom kleene import languages"),
         ("nn/scan.py", "from kleene.data.alphabet import END"),
+        ("report/html.py", "from kleene import __version__"),
         ("cli.py", "import kleene\nfrom kleene import SequenceClassifier"),
         ("__init__.py", "from kleene.estimator import SequenceClassifier"),
     ],

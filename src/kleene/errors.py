@@ -11,11 +11,11 @@ class KleeneError(Exception):
     """
 
 
-class DataError(KleeneError):
+class DataError(KleeneError, ValueError):
     """A data file, word or label could not be read: mend the line that the message names."""
 
 
-class AlphabetError(KleeneError):
+class AlphabetError(KleeneError, ValueError):
     """A symbol is not in the alphabet, or two alphabets do not fit: use the symbols listed."""
 
 
@@ -27,7 +27,7 @@ class ModelError(KleeneError):
     """A model folder is missing, truncated, of another version or tampered with: train again."""
 
 
-class SettingError(KleeneError):
+class SettingError(KleeneError, ValueError):
     """A parameter has a value that makes no sense: choose one of those the message lists."""
 
 

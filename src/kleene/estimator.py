@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 
 from kleene.automata.matcher import label_array
 from kleene.data.alphabet import Alphabet
@@ -42,10 +42,11 @@ if TYPE_CHECKING:
     from kleene.read.phrases import Phrases
     from kleene.read.prototypes import Prototypes
 
+OPTIMIZERS = dict.fromkeys(("adam", "adadelta", "rmsprop"))
 FITTED = ("model_", "network_", "alphabet_", "history_", "classes_", "words_")
 
 
-class SequenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier of sequences whose states can be read.
 
     Parameters
@@ -179,6 +180,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The untrained model, and words and classes to train it with."""
         words, tokens = as_words(X, self.tokens)
         labels, classes = as_classes(words, y)
+        _ = self._settings  # which complains of wrong ones
         alphabet = Alphabet.from_words(words, self.max_symbols, self.min_count)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -248,6 +250,15 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def _settings(self) -> Settings:
         given = self._plain
+        choose("optimizer", given.optimizer, OPTIMIZERS)
+        for name in ("epochs", "patience", "batch_size", "min_count", "max_symbols"):
+            value = getattr(given, name)
+            if value is not None and not (isinstance(value, int) and value >= 1):
+                raise SettingError(f"{name}={value!r} came, needed is a whole number from 1")
+        if not given.learning_rate > 0:
+            raise SettingError(f"learning_rate={given.learning_rate!r} came, needed is one above 0")
+        if not 0 <= given.validation < 1:
+            raise SettingError(f"validation={given.validation!r} came, needed is a share below 1")
         choose("class_weight", str(given.class_weight), {"None": None, "balanced": None})
         return Settings(
             optimizer=given.optimizer,
@@ -305,11 +316,12 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Sequence[Any]) -> NDArray[np.float32]:
         """Probabilities of the classes, in the order of `classes_`."""
-        return evaluate(self.model.network, self._encode(X)).probabilities
+        return self._probabilities(X)
 
     def predict(self, X: Sequence[Any]) -> NDArray[Any]:
         """The most probable label of each word."""
-        found: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(-1)]
+        best = self._probabilities(X).argmax(-1)
+        found: NDArray[Any] = self.classes_[best]
         return found
 
     @property
@@ -324,7 +336,7 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> float:
         """The share of words whose predicted label is the given one."""
         classes = self.model.classes
-        predicted = [classes[i] for i in self.predict_proba(X).argmax(-1).tolist()]
+        predicted = [classes[i] for i in self._probabilities(X).argmax(-1).tolist()]
         labels = as_labels(y)
         if len(labels) != len(predicted):
             came = f"{len(predicted)} words and {len(labels)} labels"
@@ -332,11 +344,14 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         right = [one == other for one, other in zip(predicted, labels, strict=True)]
         return float(np.average(right, weights=sample_weight))
 
-    def _encode(self, X: Sequence[Any]) -> Examples:
+    def _probabilities(self, X: Sequence[Any]) -> NDArray[np.float32]:
+        return evaluate(self.model.network, self._encode(X, stacklevel=4)).probabilities
+
+    def _encode(self, X: Sequence[Any], stacklevel: int = 3) -> Examples:
         words = as_words(X, self.model.tokens)[0]
         encoded = self.model.alphabet.encode_many(words)
         if unknown := UnknownSymbols.among(self.model.alphabet, words, encoded):
-            warnings.warn(str(unknown), stacklevel=3)
+            warnings.warn(str(unknown), stacklevel=stacklevel)
         return Examples(words=encoded, labels=np.zeros(len(words), dtype=np.int64))
 
     # -- reading --------------------------------------------------------------------------------
@@ -410,7 +425,6 @@ class SequenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.no_validation = True  # words are lists of anything, of any length
         tags.input_tags.string = True
-        tags.input_tags.one_d_array = True
         tags.classifier_tags.poor_score = True  # on matrices of numbers that are all different
         return tags
 

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from kleene.data.alphabet import Alphabet, from_json_symbol, to_json_symbol
+from kleene.data.given import TOKENS
 from kleene.errors import KleeneError, ModelError
 from kleene.files import write_together
 from kleene.machine import Label, Word
@@ -151,11 +152,13 @@ class Model:
         ):
             if came != needed:
                 raise ModelError(f"{came} {what} came, the network has {needed}")
+        if config["tokens"] not in TOKENS:
+            raise ModelError(f"tokens={config['tokens']!r:.40} came, known are {', '.join(TOKENS)}")
         return cls(
             network=network,
             alphabet=alphabet,
             classes=classes,
-            tokens=str(config["tokens"]),
+            tokens=config["tokens"],
             longest=int(config["longest"]),
             settings=dict(config["settings"]),
             history=History.from_dict(json.loads(files["history.json"])),

@@ -1,30 +1,15 @@
-"""The command line as a user meets it, and a small model to use it with."""
+"""A way to run commands in this process, and a small model to run them on."""
 
 from __future__ import annotations
 
 import io
-import os
-import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from shell import SMALL, Kleene, Outcome
 
 from kleene.cli import main
-
-SMALL = ("--hidden-size", "16", "--embedding-size", "8")
-
-
-@dataclass(frozen=True)
-class Outcome:
-    status: int
-    out: str
-    err: str
-
-
-Kleene = Callable[..., Outcome]
 
 
 @pytest.fixture
@@ -40,28 +25,6 @@ def kleene(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
         return Outcome(status, *capfd.readouterr())
 
     return run
-
-
-def start(*arguments: object, **options: object) -> subprocess.Popen[str]:
-    """Run a command in a process of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "kleene", *map(str, arguments)],
-        stdout=options.pop("stdout", subprocess.PIPE),
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": ""},
-        **options,  # type: ignore[call-overload]
-    )
-
-
-def assert_one_clear_line(outcome: Outcome) -> None:
-    """What every mistake of a user must look like."""
-    assert outcome.status == 2
-    errors = [line for line in outcome.err.splitlines() if line.startswith("kleene: error: ")]
-    assert len(errors) == 1
-    assert all(line.startswith("kleene: ") for line in outcome.err.splitlines())
-    assert "Traceback" not in outcome.err
-    assert outcome.out == ""
 
 
 @pytest.fixture(scope="session")

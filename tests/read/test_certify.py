@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from random_models import KINDS, at_the_edge, random_model
+from random_models import KINDS, at_the_edge, built_model, permutations, random_model
 
 from kleene.automata import DFA
 from kleene.data.alphabet import SPECIALS
@@ -134,6 +134,22 @@ def test_the_boxes_follow_the_automaton():
         assert (found.eps >= 0).all()
         assert found.decisive
         assert found.at_running_temperature
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_network_built_from_an_automaton_is_proved_to_be_it(seed):
+    dfa = permutations(6, "abc", seed)
+    model = built_model(dfa, groups=3, temperature=0.2)
+    assert certify(model, dfa).holds
+    assert certify(model).dfa == dfa
+
+
+def test_many_symbols():
+    symbols = tuple(f"word{i}" for i in range(2000))
+    dfa = permutations(12, symbols, seed=0, groups=3)
+    certificate = certify(built_model(dfa, groups=3, temperature=0.1), dfa)
+    assert certificate.holds
+    assert certificate.checked_pairs == 12 * 2000
 
 
 def test_symbols_may_come_in_another_order():

@@ -56,10 +56,10 @@ def test_the_predicting_state_agrees_with_the_prediction_where_one_can() -> None
 def test_change_and_evidence_add_up(settings: dict) -> None:
     network = toy_network(**settings)
     words = [*toy_words(), toy_words()[0] * 5]
+    with torch.inference_mode():
+        start = network.trace(make_batch([ALPHABET.encode(())])).probs[0, 0].tolist()
     for found in explain_many(network, ALPHABET, CLASSES, words, method="change"):
         if found.word:
-            with torch.inference_mode():
-                start = network.trace(make_batch([ALPHABET.encode(())])).probs[0, 0]
             j = found.predicting_state
             assert found.weights.sum() == pytest.approx(found.probs[-1, j] - start[j], abs=1e-4)
     for found in explain_many(network, ALPHABET, CLASSES, words, method="evidence"):

@@ -46,11 +46,14 @@ def test_occlusion_leaves_out_one_symbol_at_a_time() -> None:
 @pytest.mark.parametrize("pooling", ["last", "mean"])
 def test_integrated_gradients_are_complete(pooling: str) -> None:
     network = toy_network(pooling=pooling)
-    labels = np.arange(len(ENCODED)) % 2
-    found = IntegratedGradients(steps=400, batch_size=7)(network, ENCODED, labels)
+    with torch.no_grad():
+        network.embedding.weight /= 3  # a gentle path, which few points follow well
+    few = ENCODED[:8]
+    labels = np.arange(len(few)) % 2
+    found = IntegratedGradients(steps=50, batch_size=5)(network, few, labels)
     zeros = {"embedding.weight": network.embedding.weight.detach().clone()}
     zeros["embedding.weight"][1] = 0  # the unknown symbol stands for nothing
-    for word, label, weights in zip(ENCODED, labels, found, strict=True):
+    for word, label, weights in zip(few, labels, found, strict=True):
         assert weights.shape == word.shape
         with torch.inference_mode():
             nothing = torch.func.functional_call(
@@ -58,7 +61,7 @@ def test_integrated_gradients_are_complete(pooling: str) -> None:
             )
         baseline = float(margins(nothing, torch.tensor([label])))
         expected = log_odds(network, word, label) - baseline
-        assert weights.sum() == pytest.approx(expected, abs=0.05 + 0.02 * abs(expected))
+        assert weights.sum() == pytest.approx(expected, abs=0.01 + 0.01 * abs(expected))
 
 
 def test_curves_are_probabilities_of_words_cut_by_hand() -> None:

@@ -34,7 +34,7 @@ def test_the_scores_of_prefixes_are_those_of_shorter_words(settings: dict) -> No
 
 
 def test_the_class_of_a_state_is_that_of_a_word_that_ends_there() -> None:
-    network = toy_network(cell="gru", transition="soft_argmax")
+    network = toy_network(cell="gru", transition="soft-argmax")
     encoded = ALPHABET.encode_many(toy_words(60))
     own = state_scores(network)
     for done in passes(network, encoded):

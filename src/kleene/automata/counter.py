@@ -15,31 +15,24 @@ from kleene.automata.words import check_alphabet, encode, show, unknown_symbol
 from kleene.errors import AutomatonError
 from kleene.machine import Label, Symbol, Word
 
-SIGNS = ("<0", "=0", ">0")
-"""What a machine sees of its counter; the index is the sign plus one."""
-
 Configuration = tuple[int, int]
 """A state and the value of the counter."""
 
 Rule = Callable[[Any, int, Symbol], tuple[Hashable, int]]
 
 
-def sign(counter: int) -> int:
-    """-1, 0 or 1."""
-    return (counter > 0) - (counter < 0)
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CounterMachine:
-    """A deterministic machine that adds -1, 0 or +1 to a counter and sees the counter's sign.
+    """A deterministic machine that adds -1, 0 or +1 to a counter and sees where it is near 0.
 
-    What it does next follows from state, sign of the counter and symbol; the output of a word from
-    the state and sign at its end. `==` is equality of languages for all words, proved; it is a
-    `kleene.machine.Machine`, whose states are configurations (state, counter).
+    It sees the counter clipped to [-reach, reach]: with a reach of 1, its sign. What it does next
+    follows from state, view and symbol; the output of a word from the state and view at its end.
+    `==` is equality of languages for all words, proved. It is a `kleene.machine.Machine`, whose
+    states are configurations (state, counter).
 
     >>> nested = CounterMachine.from_rule(
-    ...     lambda state, sign, symbol: (
-    ...         ("bad", 0) if state == "bad" or (symbol == ")" and sign == 0)
+    ...     lambda state, view, symbol: (
+    ...         ("bad", 0) if state == "bad" or (symbol == ")" and view == 0)
     ...         else ("good", 1 if symbol == "(" else -1)
     ...     ),
     ...     start="good", alphabet="()", accept={("good", 0)},
@@ -49,9 +42,9 @@ class CounterMachine:
     """
 
     alphabet: tuple[Symbol, ...]
-    transitions: npt.NDArray[np.int32]  # (state, sign + 1, symbol) -> state
-    increments: npt.NDArray[np.int8]  # (state, sign + 1, symbol) -> -1, 0 or +1
-    outputs: tuple[tuple[Label, Label, Label], ...]  # of each state, by sign + 1
+    transitions: npt.NDArray[np.int32]  # (state, view + reach, symbol) -> state
+    increments: npt.NDArray[np.int8]  # (state, view + reach, symbol) -> -1, 0 or +1
+    outputs: tuple[tuple[Label, ...], ...]  # of each state, by view + reach
     initial: int = 0
     names: tuple[str, ...] | None = None
 
@@ -60,10 +53,11 @@ class CounterMachine:
         set_field(self, "alphabet", tuple(self.alphabet))
         set_field(self, "outputs", tuple(tuple(row) for row in self.outputs))
         check_alphabet(self.alphabet)
-        if not self.outputs or any(len(row) != len(SIGNS) for row in self.outputs):
+        widths = {len(row) for row in self.outputs}
+        if len(widths) != 1 or min(widths) < 3 or not min(widths) % 2:
             raise AutomatonError(
-                f"outputs are {self.outputs!r:.60}; give three labels for each state: "
-                "with the counter below, at and above 0"
+                f"outputs are {self.outputs!r:.60}; give each state a label for every view of the "
+                "counter: three where it is seen as below, at and above 0"
             )
         last = self.num_states - 1
         for name, least, most, kind in (
@@ -82,11 +76,11 @@ class CounterMachine:
 
     def _table(self, name: str, least: int, most: int, kind: Any) -> Any:
         table = np.asarray(getattr(self, name))
-        needed = (self.num_states, len(SIGNS), len(self.alphabet))
+        needed = (self.num_states, 2 * self.reach + 1, len(self.alphabet))
         if table.shape != needed or not np.issubdtype(table.dtype, np.integer):
             raise AutomatonError(
                 f"{name} are {table.dtype} of shape {table.shape}; needed are whole numbers "
-                f"of shape {needed}: an entry per state, sign of the counter and symbol"
+                f"of shape {needed}: an entry per state, view of the counter and symbol"
             )
         if table.size and not (least <= table.min() and table.max() <= most):
             raise AutomatonError(
@@ -107,17 +101,19 @@ class CounterMachine:
         start: Hashable,
         alphabet: Iterable[Symbol],
         accept: Iterable[tuple[Hashable, int]],
+        reach: int = 1,
     ) -> CounterMachine:
-        """A machine from its rule, `(state, sign, symbol) -> (next state, increment)`.
+        """A machine from its rule, `(state, view, symbol) -> (next state, increment)`.
 
-        States are found by following the rule from `start`; `accept` lists the pairs (state, sign
+        States are found by following the rule from `start`; `accept` lists the pairs (state, view
         of the counter) whose words belong to the language.
         """
         symbols, accepted = tuple(alphabet), set(accept)
+        views = range(-reach, reach + 1)
         numbers: dict[Hashable, int] = {start: 0}
         rows = []
         for state in (states := [start]):
-            row = [[rule(state, sign, symbol) for symbol in symbols] for sign in (-1, 0, 1)]
+            row = [[rule(state, view, symbol) for symbol in symbols] for view in views]
             for target, _ in (move for moves in row for move in moves):
                 if target not in numbers:
                     numbers[target] = len(states)
@@ -128,10 +124,7 @@ class CounterMachine:
             alphabet=symbols,
             transitions=moves[..., 0],
             increments=moves[..., 1],
-            outputs=tuple(
-                ((state, -1) in accepted, (state, 0) in accepted, (state, 1) in accepted)
-                for state in states
-            ),
+            outputs=tuple(tuple((state, view) in accepted for view in views) for state in states),
             names=tuple(str(state) for state in states),
         )
 
@@ -149,6 +142,15 @@ class CounterMachine:
         """How many states it has, reachable or not."""
         return len(self.outputs)
 
+    @property
+    def reach(self) -> int:
+        """How far from 0 the counter is seen exactly."""
+        return len(self.outputs[0]) // 2
+
+    def view(self, counter: int) -> int:
+        """What the machine sees of its counter."""
+        return max(-self.reach, min(self.reach, counter))
+
     @cached_property
     def columns(self) -> dict[Symbol, int]:
         """The column of every symbol in the tables."""
@@ -156,9 +158,9 @@ class CounterMachine:
 
     @cached_property
     def rows(self) -> list[list[list[tuple[int, int]]]]:
-        """(next state, increment) by state, sign + 1 and column, as plain lists."""
+        """(next state, increment) by state, view + reach and column, as plain lists."""
         moves = np.stack([self.transitions, self.increments], axis=-1).tolist()
-        return [[[(s, i) for s, i in row] for row in signs] for signs in moves]
+        return [[[(s, i) for s, i in row] for row in views] for views in moves]
 
     def start(self) -> Configuration:
         """The initial state with the counter at 0."""
@@ -173,13 +175,13 @@ class CounterMachine:
     def move(self, configuration: Configuration, column: int) -> Configuration:
         """The same, for the column of a symbol."""
         state, counter = configuration
-        target, increment = self.rows[state][sign(counter) + 1][column]
+        target, increment = self.rows[state][self.view(counter) + self.reach][column]
         return target, counter + increment
 
     def output(self, state: Configuration) -> Label:
         """The label of all words that end in this configuration."""
         number, counter = state
-        return self.outputs[number][sign(counter) + 1]
+        return self.outputs[number][self.view(counter) + self.reach]
 
     def name(self, state: int) -> str:
         """What drawings call a state: its name, or its number."""
@@ -210,7 +212,7 @@ class CounterMachine:
         """A smaller machine of the same language.
 
         States that no word reaches leave; where nothing changes the output any more, the counter
-        rests; states with the same outputs and moves at every sign of the counter are merged.
+        rests; states that do the same wherever both can be are merged; and the reach shrinks.
         Machines that count differently can be equal and stay different in size.
         """
         from kleene.automata.counter_reduce import reduce
@@ -223,7 +225,7 @@ class CounterMachine:
             alphabet=self.alphabet,
             transitions=self.transitions[:, ::-1],
             increments=-self.increments[:, ::-1],
-            outputs=tuple((above, at, below) for below, at, above in self.outputs),
+            outputs=tuple(row[::-1] for row in self.outputs),
             initial=self.initial,
             names=self.names,
         )

@@ -6,15 +6,15 @@ states, the counter m of the first machine, and by how much the second counter i
 d stays within `APART`, this is a machine with one counter and finitely many controls (p, q, d), and
 two finite graphs decide:
 
-1. *The abstraction*: m is known exactly up to a little beyond `APART`, and as "more" above, from
-   where a pop may lead down or not. It holds everything that can happen and more, so when no pair
+1. *The abstraction*: m is known exactly near 0 and as "far" beyond, from where it may come back
+   after any number of moves. It holds everything that can happen and more, so when no pair
    in it disagrees, the machines agree on every word.
 2. *The search*: breadth-first over exact pairs, so that the first disagreement is a shortest word.
    It may stop at |m| of about N + N^2 for N controls: take a shortest path to a disagreement, and
-   at each height beyond `APART` the control when it was last there on the way up and first there
-   on the way down; were the path higher, two heights would have the same controls, and what lies
-   between could be cut out. (`APART` more for each time the height jumps from one counter to the
-   other, which happens once.)
+   at each height that both machines see as far the control when it was last there on the way up
+   and first there on the way down; were the path higher, two heights would have the same controls,
+   and what lies between could be cut out. (And a little more, since the height jumps once: where
+   the first counter no longer matters and the second takes its place.)
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kleene.automata.counter import CounterMachine, sign
-from kleene.automata.counter_signs import settled
+from kleene.automata.counter import CounterMachine
+from kleene.automata.counter_places import settled
 from kleene.automata.words import check_same_alphabet, spell
 from kleene.errors import AutomatonError
 from kleene.machine import Label, Word
@@ -58,7 +58,7 @@ def difference(a: CounterMachine, b: CounterMachine) -> Word | None:
             return None
         if kept is None or not apart:
             kept = product
-            height = None if apart else 3 * (APART + 1) + controls + controls**2
+            height = None if apart else 3 * product.top + controls + controls**2
         if not apart:
             break
     assert kept is not None
@@ -76,16 +76,17 @@ class _Product:
             key = b"".join(part.tobytes() for part in (*parts, b.increments[..., j]))
             alike.setdefault(key, (i, j))
         self.columns = list(alike.values())
+        self.top = APART + 1 + max(a.reach, b.reach)  # from here on both see only "far from 0"
 
     def pair(self, p: int | None, m: int, q: int | None, n: int, old: Pair | None) -> Pair:
         """The two configurations as a pair, without what no longer matters."""
         one, other = (None, None) if old is None else old.labels
         if p is not None:
             one = self.a.output((p, m))
-            p = None if (p, sign(m)) in self.settled_a else p
+            p = None if (p, self.a.view(m)) in self.settled_a else p
         if q is not None:
             other = self.b.output((q, n))
-            q = None if (q, sign(n)) in self.settled_b else q
+            q = None if (q, self.b.view(n)) in self.settled_b else q
         ahead = n - m if p is not None and q is not None else 0
         counter = m if p is not None else n if q is not None else 0
         return Pair(p, q, ahead, counter, (one, other))
@@ -105,7 +106,7 @@ class _Product:
 
     def abstraction(self) -> tuple[int, bool, bool]:
         """How many controls there are, whether all pairs agree, whether the counters run apart."""
-        top = APART + 2
+        top = self.top
         seen = {self.start()}
         agrees, apart = all(pair.agrees for pair in seen), False
         for pair in (todo := list(seen)):

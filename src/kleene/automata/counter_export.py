@@ -5,8 +5,8 @@ The JSON document:
     {"format": "kleene.counter/1",
      "alphabet": ["(", ")"],                 symbols, one per column
      "start": 0,                             the initial state
-     "outputs": [[false, true, false]],      by state: with the counter below, at and above 0
-     "transitions": [[[0, 0], [0, 0], ...]], the next state, by state, sign and symbol
+     "outputs": [[false, true, false]],      by state and view: the counter below, at, above 0
+     "transitions": [[[0, 0], [0, 0], ...]], the next state, by state, view and symbol
      "increments": [[[1, -1], [1, -1], ...]],  what is added to the counter
      "names": ["good"]}                      optional
 """
@@ -15,17 +15,17 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kleene.automata.counter import SIGNS, CounterMachine
-from kleene.automata.counter_signs import Place, reachable
+from kleene.automata.counter import CounterMachine
+from kleene.automata.counter_places import Place, reachable
 from kleene.automata.json_format import _array, _fields, _integer, _list, _to_plain, _to_value
 from kleene.automata.symbol_sets import describe
 from kleene.errors import AutomatonError, SettingError
 from kleene.files import write_atomically
-from kleene.machine import Symbol
+from kleene.machine import Label, Symbol
 
 FORMAT = "kleene.counter/1"
 FORMATS = ("svg", "png", "pdf")
@@ -52,14 +52,14 @@ def from_json(document: str | Mapping[str, Any]) -> CounterMachine:
     keys = ("alphabet", "start", "outputs", "transitions", "increments")
     fields = _fields(document, FORMAT, keys)
     rows = _list(fields, "outputs")
-    if not all(isinstance(row, list | tuple) and len(row) == len(SIGNS) for row in rows):
-        raise AutomatonError(f"'outputs' is {rows!r:.60}, but three labels a state are needed")
+    if not all(isinstance(row, list | tuple) for row in rows):
+        raise AutomatonError(f"'outputs' is {rows!r:.60}, but a list of labels a state is needed")
     names = fields.get("names")
     return CounterMachine(
         alphabet=tuple(_to_value(symbol) for symbol in _list(fields, "alphabet")),
         transitions=_array(fields, "transitions", int, "int64"),
         increments=_array(fields, "increments", int, "int64"),
-        outputs=tuple((_to_value(a), _to_value(b), _to_value(c)) for a, b, c in rows),
+        outputs=tuple(tuple(_to_value(label) for label in row) for row in rows),
         initial=_integer(fields, "start"),
         names=None if names is None else tuple(str(name) for name in _list(fields, "names")),
     )
@@ -68,30 +68,51 @@ def from_json(document: str | Mapping[str, Any]) -> CounterMachine:
 def edges(machine: CounterMachine) -> dict[tuple[int, int], list[str]]:
     """What stands on each edge, such as `( push` or `) when >0 pop`; reachable moves only."""
     met: dict[int, list[int]] = defaultdict(list)
-    for state, sign in sorted(reachable(machine)):
-        met[state].append(sign)
+    for state, view in sorted(reachable(machine)):
+        met[state].append(view)
     lines: dict[tuple[int, int], list[str]] = defaultdict(list)
-    for state, signs in met.items():
-        moves: dict[tuple[int, int], dict[Symbol, list[int]]] = defaultdict(
-            lambda: defaultdict(list)
-        )
-        for sign in signs:
-            for symbol, move in zip(machine.alphabet, machine.rows[state][sign + 1], strict=True):
-                moves[move][symbol].append(sign)
-        for (target, increment), by_symbol in moves.items():
-            grouped: dict[tuple[int, ...], list[Symbol]] = defaultdict(list)
-            for symbol, when in by_symbol.items():
-                grouped[tuple(when)].append(symbol)
-            for when, symbols in grouped.items():
-                text = describe(symbols, machine.alphabet)
-                if len(when) < len(signs):
-                    text += f" when {' or '.join(SIGNS[sign + 1] for sign in when)}"
-                lines[state, target].append(f"{text}  {MOVES[increment]}".rstrip())
+    for state, views in met.items():
+        when: dict[tuple[int, int, int], list[int]] = defaultdict(list)
+        for view in views:
+            for column, move in enumerate(machine.rows[state][view + machine.reach]):
+                when[(column, *move)].append(view)
+        alike: dict[tuple[int, int, tuple[int, ...]], list[Symbol]] = defaultdict(list)
+        for (column, target, increment), seen in when.items():
+            alike[target, increment, tuple(seen)].append(machine.alphabet[column])
+        for (target, increment, seen), symbols in alike.items():
+            text = describe(symbols, machine.alphabet)
+            if len(seen) < len(views):
+                text += f" when {describe_views(seen, machine.reach)}"
+            lines[state, target].append(f"{text}  {MOVES[increment]}".rstrip())
     return dict(lines)
 
 
+def describe_views(views: Sequence[int], reach: int) -> str:
+    """Views of the counter in words.
+
+    >>> describe_views([0], 1), describe_views([1], 1), describe_views([-1, 0, 1, 2], 2)
+    ('=0', '>0', '>-2')
+    """
+    chosen = sorted(views)
+    runs: list[list[int]] = []
+    for view in chosen:
+        if runs and runs[-1][-1] == view - 1:
+            runs[-1].append(view)
+        else:
+            runs.append([view])
+    return " or ".join(_describe_run(run[0], run[-1], reach) for run in runs)
+
+
+def _describe_run(first: int, last: int, reach: int) -> str:
+    if last == reach:
+        return f">{first - 1}"
+    if first == -reach:
+        return f"<{last + 1}"
+    return f"={first}" if first == last else f"{first} to {last}"
+
+
 def to_dot(machine: CounterMachine) -> str:
-    """See `CounterMachine.to_dot`: states say at which signs of the counter they accept."""
+    """See `CounterMachine.to_dot`: states say at which views of the counter they accept."""
     met = reachable(machine)
     lines = [
         "digraph counter {",
@@ -133,16 +154,18 @@ def render(machine: CounterMachine, format: str) -> bytes:
 
 def _told(machine: CounterMachine, state: int, met: list[Place]) -> tuple[str, int]:
     """The outputs of a state in words, and how many borders it has."""
-    signs = sorted(sign for s, sign in met if s == state)
-    labels = {sign: machine.outputs[state][sign + 1] for sign in signs}
-    if not all(isinstance(label, bool) for label in labels.values()):
-        return ", ".join(f"{label} when {SIGNS[s + 1]}" for s, label in labels.items()), 1
-    accepting = [SIGNS[sign + 1] for sign, label in labels.items() if label]
-    if not accepting:
+    views = sorted(view for s, view in met if s == state)
+    by_label: dict[Label, list[int]] = defaultdict(list)
+    for view in views:
+        by_label[machine.outputs[state][view + machine.reach]].append(view)
+    if not all(isinstance(label, bool) for label in by_label):
+        told = (f"{x} when {describe_views(v, machine.reach)}" for x, v in by_label.items())
+        return ", ".join(told), 1
+    if True not in by_label:
         return "rejects", 1
-    if len(accepting) == len(signs):
+    if False not in by_label:
         return "accepts", 2
-    return f"accepts when {' or '.join(accepting)}", 2
+    return f"accepts when {describe_views(by_label[True], machine.reach)}", 2
 
 
 def _quoted(text: str) -> str:

@@ -76,8 +76,9 @@ def check_alphabet(alphabet: Sequence[Symbol]) -> None:
 
 def check_same_alphabet(one: Sequence[Symbol], other: Sequence[Symbol]) -> None:
     """Raise unless both have the same symbols, in whatever order."""
-    only_one = [symbol for symbol in one if symbol not in set(other)]
-    only_other = [symbol for symbol in other if symbol not in set(one)]
+    ones, others = set(one), set(other)
+    only_one = [symbol for symbol in one if symbol not in others]
+    only_other = [symbol for symbol in other if symbol not in ones]
     if only_one or only_other:
         parts = []
         if only_one:

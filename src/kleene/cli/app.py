@@ -12,6 +12,7 @@ from kleene.cli.explaining import explain, phrases, prototypes
 from kleene.cli.languages import languages
 from kleene.cli.proving import certify, verify
 from kleene.cli.reading import extract
+from kleene.cli.seeing import report, serve
 from kleene.cli.training import train
 from kleene.cli.using import evaluate, predict
 
@@ -26,6 +27,7 @@ COMMANDS = (
     *(demo, train, predict, evaluate),
     *(extract, certify, verify, compare, match),
     *(explain, prototypes, phrases),
+    *(report, serve),
 )
 for command in COMMANDS:
     app.command()(command)

@@ -91,9 +91,9 @@ class Certificate:
             f"and symbol checked, {clear}, output margin at least {self.output_margins.min():.3g}"
         )
 
-    def to_json(self) -> str:
-        """A document that `from_json` and the verifier read."""
-        document = {
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
             "format": FORMAT,
             "temperature": self.temperature,
             "running_temperature": self.running_temperature,
@@ -109,7 +109,10 @@ class Certificate:
             "dfa": json.loads(self.dfa.to_json()),
             "rounding": self.rounding,
         }
-        return json.dumps(document, ensure_ascii=False, allow_nan=False)
+
+    def to_json(self) -> str:
+        """A document that `from_json` and the verifier read."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
 
     @classmethod
     def from_json(cls, document: str | Mapping[str, Any]) -> Certificate:
@@ -178,10 +181,14 @@ class Refusal:
     def __str__(self) -> str:
         return self.reason
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        word = self.word if self.word is None or isinstance(self.word, str) else list(self.word)
+        return {"holds": False, **vars(self), "word": word}
+
     def to_json(self) -> str:
         """The same as a JSON object."""
-        word = self.word if self.word is None or isinstance(self.word, str) else list(self.word)
-        return json.dumps({"holds": False, **vars(self), "word": word}, default=str)
+        return json.dumps(self.to_dict(), default=str)
 
 
 def _finite(margin: float) -> float | None:

@@ -32,7 +32,7 @@ from kleene.read.words import (
 )
 
 _SHORT = 4_100  # short words that are all tried
-_GUIDED = 1_500  # words of each guided kind
+_GUIDED = 2_500  # words of each guided kind
 _MIDDLES = 15  # words between a head and an end
 _STATES, _SYMBOLS = 200, 100  # beyond which the W-method is left out
 _ROUNDS = 30  # of making a word shorter
@@ -85,11 +85,12 @@ def search(
     if not found:  # any other word is longer than these
         undecided = encode_words(model, [word for one in ambiguities[:20] for word in one.examples])
         middles = all_words(len(symbols), _MIDDLES)[0]
-        ends = _distinguishing(small, symbols)
+        access, ends = _access(small, symbols), _distinguishing(small, symbols)
         kinds = [
             _combined(undecided, middles, ends),
             _combined(undecided, middles, undecided),
-            _combined(_access(small, symbols), middles, ends),
+            _combined(access, [word for word in middles if len(word) < 2], ends),
+            _combined(access, middles, ends),
             candidates,
             () if record is None else _prefixes(model, small, record),
         ]

@@ -7,14 +7,18 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from kleene.errors import DataError, SettingError
+from kleene.errors import DataError, ReadingError, SettingError
 from kleene.machine import Label
 from kleene.model import Model
 from kleene.read.auto import read_auto
+from kleene.read.certificate import Refusal
+from kleene.read.certify import certify
 from kleene.read.check import check
 from kleene.read.extraction import Extraction
 from kleene.read.methods import METHODS
 from kleene.read.study import open_study
+
+MOST_PAIRS = 2_000  # of states and symbols; larger machines are proved by `certify` only
 
 
 def extract(
@@ -44,7 +48,7 @@ def extract(
         choices = ", ".join(("auto", *METHODS))
         raise SettingError(f"method={method!r} came, choose one of {choices}")
     started = time.perf_counter()
-    words = None if words is None else list(words)
+    words = words if words is None or isinstance(words, str) else list(words)
     labels = None if labels is None else list(labels)
     if labels is not None and (words is None or len(labels) != len(words)):
         came = 0 if words is None else len(words)
@@ -57,4 +61,18 @@ def extract(
     else:
         result = check(study, METHODS[method](study))
         result = replace(result, steps=(study.note, *result.steps))
-    return replace(result, seconds=time.perf_counter() - started)
+    return replace(_proved(result), seconds=time.perf_counter() - started)
+
+
+def _proved(reading: Extraction) -> Extraction:
+    """The reading with its proof for all words, where it has one and the machine is small."""
+    pairs = reading.dfa.num_states * len(reading.dfa.alphabet)
+    if not reading.faithful or pairs > MOST_PAIRS:
+        return reading
+    try:
+        proof = certify(reading.model, reading.dfa)
+    except ReadingError as error:
+        return replace(reading, steps=(*reading.steps, f"not proved for all words: {error}"))
+    if isinstance(proof, Refusal):
+        return replace(reading, steps=(*reading.steps, f"not proved for all words: {proof}"))
+    return replace(reading, certificate=proof, steps=(*reading.steps, str(proof)))

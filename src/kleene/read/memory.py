@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ from kleene.errors import ReadingError
 from kleene.model import Model
 from kleene.read.words import FIRST, Floats, Ints
 
+MOVING = 0.95  # at this quantile, changes of a unit that counts are pushes or pops
 RARE = 0.01  # a unit that moves up, or down, in a smaller share of the steps does not count
 NOISY = 1.0  # nor does one that strays this many steps for each step it makes
 
@@ -34,6 +36,37 @@ class MemoryRecord:
     def steps(self) -> NDArray[np.bool_]:
         """Where there is a symbol, (word, time)."""
         return self.columns >= 0
+
+    def first(self, words: int) -> MemoryRecord:
+        """The record of the first words."""
+        return MemoryRecord(
+            words=self.words[:words],
+            columns=self.columns[:words],
+            states=self.states[:words],
+            memory=self.memory[:words],
+            labels=self.labels[:words],
+        )
+
+    def join(self, other: MemoryRecord) -> MemoryRecord:
+        """The record of the words of both."""
+        longest = max(self.columns.shape[1], other.columns.shape[1])
+
+        def joined(name: str, fill: int, time: int) -> Any:
+            parts = [getattr(self, name), getattr(other, name)]
+            widths = [(0, 0), (0, 0), (0, 0)]
+            padded = []
+            for part in parts:
+                widths[1] = (0, time - part.shape[1])
+                padded.append(np.pad(part, widths[: part.ndim], constant_values=fill))
+            return np.concatenate(padded)
+
+        return MemoryRecord(
+            words=[*self.words, *other.words],
+            columns=joined("columns", -1, longest),
+            states=joined("states", -1, longest + 1),
+            memory=joined("memory", 0, longest + 1),
+            labels=joined("labels", -1, longest + 1),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,26 +124,25 @@ def record_memory(model: Model, words: Sequence[Ids], *, hard: bool = False) -> 
 
 
 def counting_units(record: MemoryRecord) -> list[CountingUnit]:
-    """The units that count, the cleanest first.
+    """The units that may count, the cleanest first.
 
-    The step of a unit is the largest typical (median) change over all pairs of state and symbol.
+    The step of a unit is the median size of its larger changes.
     """
-    steps = record.steps
-    changes = np.diff(record.memory, axis=1)[steps]  # (step, unit)
+    changes = np.diff(record.memory, axis=1)[record.steps]  # (step, unit)
     if not len(changes):
         return []
-    pairs = record.states[:, :-1][steps] * (record.columns.max() + 1) + record.columns[steps]
-    kinds, kind, sizes = np.unique(pairs, return_inverse=True, return_counts=True)
-    common = [k for k in range(len(kinds)) if sizes[k] >= RARE / 5 * len(changes)]
-    typical = np.stack([np.median(changes[kind == k], axis=0) for k in common])
-    largest = np.abs(typical).max(0)
+    sizes = np.abs(changes)
+    large = np.where(sizes >= np.quantile(sizes, MOVING, axis=0) / 2, sizes, np.nan)
+    largest = np.nanmedian(large, axis=0)
     rounded = rounded_changes(changes, largest)
     strayed = np.minimum(np.abs(changes / np.maximum(largest, 1e-9) - rounded), 1).sum(0)
     up, down = (rounded == 1).mean(0), (rounded == -1).mean(0)
     noise = strayed / np.maximum((rounded != 0).sum(0), 1)
     counts = (noise < NOISY) & (np.minimum(up, down) >= RARE) & (largest > 1e-3)
     units = [
-        CountingUnit(unit=unit, step=_oriented(record, unit, largest[unit]), noise=float(noise[unit]))
+        CountingUnit(
+            unit=unit, step=_oriented(record, unit, largest[unit]), noise=float(noise[unit])
+        )
         for unit in np.flatnonzero(counts).tolist()
     ]
     return sorted(units, key=lambda unit: unit.noise)

@@ -49,7 +49,8 @@ class Record:
 
     def prefix(self, entry: int) -> Ids:
         """The word of an entry."""
-        return self.words[self.word[entry]][: self.time[entry]]
+        prefix: Ids = self.words[self.word[entry]][: self.time[entry]]
+        return prefix
 
 
 def make_record(model: Model, words: Sequence[Ids], *, hidden: bool = False) -> Record:

@@ -101,7 +101,7 @@ def _check(network: _Network, dfa: dict[str, Any], certificate: dict[str, Any]) 
     image, _ = network.next_box(network.begin(), leads[0], temperature)
     _inside(image, (lo[0], hi[0]), "the start token misses box 0")
     margin = output_margin = np.inf
-    chunk = max(1, CHUNK // (k * k + network.W.shape[0]))
+    chunk = max(1, CHUNK // (k + network.W.shape[0]))
     for i in range(count):
         mixed = network.mixed(lo[i], hi[i])
         for begin in range(0, following.shape[1], chunk):
@@ -186,44 +186,42 @@ class _Network:
             for name, content in parts.items():
                 if hashlib.sha256(content).hexdigest() != config["sha256"][name]:
                     raise ModelError(f"{folder}/{name} is not the file that was saved; train again")
-            weights = load(parts["model.safetensors"])
-            net, symbols = config["network"], json.loads(parts["alphabet.json"])["symbols"]
-            classes = [_hashable(label) for label in config["classes"]]
+            symbols = json.loads(parts["alphabet.json"])["symbols"]
+            _require_provable(config["network"])
+            return cls._build(config, load(parts["model.safetensors"]), symbols)
         except OSError as error:
             message = f"cannot read {error.filename}: {error.strerror}; give a model folder"
             raise ModelError(message) from None
         except (SafetensorError, KeyError, TypeError, ValueError) as error:
             raise ModelError(f"{folder} is no model folder ({error!r}); train again") from None
-        kinds = {
-            "cell": ("gru", "rnn", "rnn-relu"),
-            "similarity": ("dot", "euclidean", "cosine"),
-            "transition": ("mixture", "gumbel", "soft-argmax", "gumbel-hard"),
-            "pooling": ("last",),
-            "num_layers": (1,),
-        }
-        for setting, allowed in kinds.items():
-            if net[setting] not in allowed or not (net["num_states"] and net["num_symbols"]):
-                raise ReadingError(
-                    f"{setting}={net[setting]!r} came; proofs are about networks of one layer over "
-                    f"symbols, with centroids and {setting} in {allowed}"
-                )
-        W = {name: array.astype(float) for name, array in weights.items()}
+
+    @classmethod
+    def _build(
+        cls, config: dict[str, Any], weights: Mapping[str, NDArray[Any]], symbols: list[Any]
+    ) -> _Network:
+        net, classes = config["network"], config["classes"]
+        w = {name: array.astype(float) for name, array in weights.items()}
+        if (len(w["embedding.weight"]), len(w["head.bias"])) != (
+            FIRST + len(symbols),
+            len(classes),
+        ):
+            raise ValueError("the weights are for another number of symbols or classes")
         return cls(
-            E=W["embedding.weight"],
-            W=W["rnn.weight_ih_l0"],
-            R=W["rnn.weight_hh_l0"],
-            b=W["rnn.bias_ih_l0"],
-            c=W["rnn.bias_hh_l0"],
-            S=W["rnn.centroids_l0"],
-            H=W["head.weight"],
-            d=W["head.bias"],
-            temperature=float(np.exp(W["rnn.log_temperature_l0"])),
+            E=w["embedding.weight"],
+            W=w["rnn.weight_ih_l0"],
+            R=w["rnn.weight_hh_l0"],
+            b=w["rnn.bias_ih_l0"],
+            c=w["rnn.bias_hh_l0"],
+            S=w["rnn.centroids_l0"],
+            H=w["head.weight"],
+            d=w["head.bias"],
+            temperature=float(np.exp(w["rnn.log_temperature_l0"])),
             cell=net["cell"],
             similarity=net["similarity"],
             hard=net["transition"] in ("soft-argmax", "gumbel-hard"),
             end_token=bool(net["end_token"]),
             symbols=[_hashable(symbol) for symbol in symbols],
-            classes=classes,
+            classes=[_hashable(label) for label in classes],
             digest=_digest(weights),
         )
 
@@ -299,13 +297,12 @@ class _Network:
         if self.hard:
             may = (high >= 0).any(0)
             return (np.where(may, float(may.sum() == 1), 0.0), may.astype(float)), margin
-        # alpha_j = 1 / (1 + sum over i != j of exp((score_i - score_j) / tau))
+        # alpha_j = 1 / (1 + exp(-gap_j / tau) sum over i != j of exp(gap_i / tau))
         low, high = low / temperature, high / temperature
         factor = U * (len(self.S) + 64)
-        others = ~np.eye(len(self.S), dtype=bool)
-        with np.errstate(over="ignore"):
-            most = 1 / (1 + np.exp(low[:, None] - high[:, :, None]).sum(2, where=others))
-            least = 1 / (1 + np.exp(high[:, None] - low[:, :, None]).sum(2, where=others))
+        with np.errstate(over="ignore", invalid="ignore"):  # nan is inside no box
+            most = 1 / (1 + np.exp(-high) * _sum_of_others(np.exp(np.minimum(low, 300))))
+            least = 1 / (1 + np.exp(-low) * _sum_of_others(np.exp(high)))
         most, least = most * (1 + factor) + 1e-37, least * (1 - factor) - 1e-37
         return (np.maximum(least, 0).min(0), np.minimum(most, 1).max(0)), margin
 
@@ -321,10 +318,35 @@ class _Network:
         return -float(np.delete(worst, winner, 1).max(initial=-np.inf))
 
 
+def _require_provable(net: Mapping[str, Any]) -> None:
+    """Proofs are about networks of these kinds."""
+    kinds = {
+        "cell": ("gru", "rnn", "rnn-relu"),
+        "similarity": ("dot", "euclidean", "cosine"),
+        "transition": ("mixture", "gumbel", "soft-argmax", "gumbel-hard"),
+        "pooling": ("last",),
+        "num_layers": (1,),
+    }
+    for setting, allowed in kinds.items():
+        if net[setting] not in allowed or not (net["num_states"] and net["num_symbols"]):
+            raise ReadingError(
+                f"{setting}={net[setting]!r} came; proofs are about networks of one layer over "
+                f"symbols, with centroids and {setting} in {allowed}"
+            )
+
+
 def _linear(u: Pair, D: Array, offset: Array) -> Pair:
     """The range of D u + offset."""
     up, down = np.maximum(D, 0).T, np.minimum(D, 0).T
     return u[0] @ up + u[1] @ down + offset, u[1] @ up + u[0] @ down + offset
+
+
+def _sum_of_others(e: Array) -> Array:
+    """For each column, the sum of all other columns; nothing is subtracted, so nothing cancels."""
+    zero = np.zeros((len(e), 1))
+    before = np.hstack([zero, e.cumsum(1)[:, :-1]])
+    after = np.hstack([zero, e[:, ::-1].cumsum(1)[:, :-1]])[:, ::-1]
+    return np.asarray(before + after)
 
 
 def _sigmoid(x: Array) -> Array:

@@ -33,6 +33,7 @@ READ, MAPPED, EXAMPLES, TRACED = 3_000, 800, 8, 24  # words looked at, mapped, e
 LONGEST = 400  # symbols of a word that is shown
 UNITS = 16  # hidden units whose course is shown
 METHODS = ("level", "evidence")
+VOCABULARY = 100  # symbols, beyond which an alphabet is one of words
 
 
 def content(
@@ -42,7 +43,7 @@ def content(
     chosen = np.random.default_rng(seed).permutation(len(words))[:READ].tolist()
     read = [words[i] for i in sorted(chosen)]
     result = _evaluated(model, words, labels)
-    reading = extract(model, [_known(model, word) for word in read])
+    reading = extract(model, [_known(model, word) for word in read], method=_method(model))
     shown = view(model, reading, read)
     explained = _explained(model, words, labels, result)
     return {
@@ -84,6 +85,13 @@ def describe(model: Model) -> dict[str, Any]:
 
 def _of(model: Model) -> tuple[Any, Any, Any]:
     return model.network, model.alphabet, model.classes
+
+
+def _method(model: Model) -> str:
+    """Beside a memory, and over a vocabulary, no automaton is faithful: the plainest will do."""
+    config, symbols = model.network.config, len(model.alphabet.symbols)
+    beside = model.network.rnn.cell.has_memory or config.pooling != "last"
+    return "counts" if beside and config.num_states and symbols > VOCABULARY else "auto"
 
 
 def _known(model: Model, word: Word) -> Word:

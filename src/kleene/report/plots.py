@@ -62,9 +62,10 @@ def transition_maps(maps: ArrayLike, classes: Sequence[Label]) -> Figure:
         raise DataError(f"{came} came, needed is (class, state, row, column)")
     rows, columns = grid.shape[:2]
     figure, axes = _grid(rows, columns)
+    low, high = grid.min((0, 2, 3)), grid.max((0, 2, 3))  # each state has its own scale
     for r in range(rows):
         for c in range(columns):
-            axes[r, c].imshow(grid[r, c], cmap="magma", vmin=0, vmax=max(grid[:, c].max(), 1e-9))
+            axes[r, c].imshow(grid[r, c], cmap="magma", vmin=low[c], vmax=high[c])
             if r == 0:
                 axes[r, c].set_title(f"{c}", fontsize=8, pad=2)
         axes[r, 0].set_ylabel(as_text(classes[r]), rotation=0, ha="right", va="center", fontsize=9)

@@ -17,7 +17,8 @@ from kleene.model import Model
 from kleene.read.extraction import Extraction
 from kleene.read.markup import as_json, as_text
 from kleene.read.summary import summarize
-from kleene.report.drawing import draw_dfa, draw_summary
+from kleene.read.verdicts import state_scores
+from kleene.report.drawing import Node, draw_dfa, draw_summary, lay_out
 
 CROWD = 40  # arrows beyond which an automaton is drawn as a map of its commonest moves
 
@@ -27,7 +28,7 @@ class View:
     """The states of a page."""
 
     kind: str
-    """`automaton`, or `map`: the moves over some words."""
+    """`automaton`; `map`, the moves over some words; or `states` alone."""
     names: tuple[str, ...]
     labels: tuple[Label, ...]
     drawing: dict[str, Any]
@@ -78,6 +79,22 @@ def automaton_view(
         dfa=dfa,
         exact=exact,
         of_centroid=of_centroid,
+    )
+
+
+def states_view(model: Model) -> View:
+    """The states of a network without their moves, for want of words to see them on."""
+    verdicts = state_scores(model.network).argmax(-1).tolist()
+    labels = tuple(model.classes[i] for i in verdicts)
+    nodes = [Node(id=i, lines=(str(i), as_text(label))) for i, label in enumerate(labels)]
+    return View(
+        kind="states",
+        names=tuple(map(str, range(len(labels)))),
+        labels=labels,
+        drawing=lay_out(nodes, [], start=None),
+        dfa=None,
+        exact=False,
+        of_centroid={state: state for state in range(len(labels))},
     )
 
 

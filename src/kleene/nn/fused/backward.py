@@ -15,6 +15,7 @@ from kleene.nn.fused.compile import kernel
 from kleene.nn.fused.job import Incoming, Job, Outgoing, Record
 from kleene.nn.fused.lanes import get, load_one, load_whole, put, store_one
 from kleene.nn.fused.rows import add, add_up, copy
+from kleene.nn.fused.small import times, times_transposed
 from kleene.nn.fused.states import normalise_back, weigh_back
 
 CHUNK = 512  # rows whose gradients are gathered before they are multiplied
@@ -113,7 +114,7 @@ def choose_back(
     to_inverse = weigh_back(
         D, alpha, rec.scores, job.noise, given.scores, p, n, k, inverse, DS, learn
     )
-    gemm(job.sgemm, False, False, n, d, k, DS, 0, k, job.keys, 0, d, ZERO, DU, 0, d)
+    times(job.sgemm, n, d, k, DS, 0, job.keys, DU, 0)
     if job.unit:
         normalise_back(DU, rec.Q, p, n, d, rec.norms)
     return to_inverse
@@ -227,10 +228,9 @@ def backward(
             before = load_whole(job.starts, t - 1) + first if t > 0 else 0
             local -= n
             if above > 0:
-                gemm(
-                    job.sgemm, False, True, above, carried, columns,
-                    DH, above_at * width, width, job.M, 0, columns, ZERO, D, 0, carried,
-                )  # fmt: skip
+                times_transposed(
+                    job.sgemm, above, carried, columns, DH, above_at * width, width, job.M, D, 0
+                )
                 if columns < width:
                     for b in range(above):
                         add(D, b * d, DH, (above_at + b) * width + columns, d)

@@ -11,6 +11,7 @@ from kleene.nn.fused.compile import kernel
 from kleene.nn.fused.job import Job, Record
 from kleene.nn.fused.lanes import load_one, load_whole, put
 from kleene.nn.fused.rows import copy
+from kleene.nn.fused.small import times, times_transposed
 from kleene.nn.fused.states import harden, normalise, weigh, weigh_few
 
 CHUNK = 512  # rows of input projected at once: enough for the product, few enough for the cache
@@ -88,10 +89,8 @@ def recur(job: Job, rec: Record, H: int, first: int, before: int, n: int) -> Non
         for b in range(n):
             copy(H, b * width, job.H0, 0 if job.one_start else (first + b) * width, width)
     elif job.states:
-        gemm(
-            job.sgemm, False, False, n, width, job.states,
-            rec.weights, before * job.states, job.states, job.M, 0, width, ZERO, H, 0, width,
-        )  # fmt: skip
+        k = job.states
+        times(job.sgemm, n, width, k, rec.weights, before * k, job.M, H, 0)
     else:
         for b in range(n):
             if job.h_bias:
@@ -124,9 +123,7 @@ def choose(job: Job, rec: Record, U: int, p: int, n: int) -> None:
         normalise(U, 0, n, d, rec.norms, p)
         if rec.Q:
             copy(rec.Q, p * d, U, 0, n * d)
-    gemm(
-        job.sgemm, False, True, n, k, d, U, 0, d, job.keys, 0, d, ZERO, rec.scores, p * k, k
-    )  # fmt: skip
+    times_transposed(job.sgemm, n, k, d, U, 0, d, job.keys, rec.scores, p * k)
     inverse = load_one(job.inverse, 0)
     if k <= 8:
         weigh_few(rec.scores, rec.weights, p, n, k, job.offsets, job.noise, inverse)
@@ -137,16 +134,18 @@ def choose(job: Job, rec: Record, U: int, p: int, n: int) -> None:
 
 
 @kernel
-def forward(job: Job, rec: Record, scratch: int, first: int, end: int) -> None:
-    """Run sequences `first` to `end`."""
+def forward(job: Job, rec: Record, scratch: int, first: int, end: int, begin: int) -> None:
+    """Run sequences `first` to `end` from step `begin` on."""
     d, carried = job.hidden, job.states or job.hidden
     whole = first == 0 and end == job.batch
     H = scratch
     U = H + 4 * (end - first) * job.width
     chunk = U + 4 * (end - first) * d
-    chunk_end, chunk_start, before = 0, 0, -1
+    chunk_end, chunk_start, before = begin, 0, -1
+    if begin:
+        before = load_whole(job.starts, begin - 1) + first
 
-    for t in range(job.time):
+    for t in range(begin, job.time):
         n = min(load_whole(job.sizes, t), end) - first
         if n <= 0:
             break

@@ -52,11 +52,11 @@ OUTPUTS = 5  # weights, scores, memory, last weights, last memory: the first fie
 Tensors = Sequence[Tensor | None]
 
 
-def _address(tensor: Tensor | None) -> int:
+def address(tensor: Tensor | None) -> int:
     return 0 if tensor is None else tensor.data_ptr()
 
 
-def _job(settings: Settings, tensors: Tensors) -> Job:
+def make_job(settings: Settings, tensors: Tensors) -> Job:
     x, H0 = tensors[TENSORS.index("x")], tensors[TENSORS.index("H0")]
     assert H0 is not None
     return Job(
@@ -75,11 +75,11 @@ def _job(settings: Settings, tensors: Tensors) -> Job:
         int(H0.shape[0] == 1),
         settings.sizes.ctypes.data,
         settings.starts.ctypes.data,
-        *map(_address, tensors),
+        *map(address, tensors),
     )
 
 
-def _record(settings: Settings, keep: bool) -> list[Tensor | None]:
+def make_record(settings: Settings, keep: bool) -> list[Tensor | None]:
     """Room for what a pass writes, in the order of `Record`."""
     k, d, steps = settings.states, settings.hidden, settings.steps
     memory, kept = settings.cell >= LSTM, keep and settings.unit
@@ -109,16 +109,16 @@ class Fused(Function):
         """Run the pass, block by block of sequences."""
         keep = any(ctx.needs_input_grad)
         held = _contiguous(tensors)
-        record = _record(settings, keep)
+        record = make_record(settings, keep)
         c0, last_memory, done = held[-1], record[4], int(settings.sizes[0])
         if last_memory is not None and c0 is not None and done < settings.batch:
             last_memory[done:] = c0[done:]
-        job, arrays = _job(settings, held), Record(*map(_address, record))
+        job, arrays = make_job(settings, held), Record(*map(address, record))
         blocks = split(settings.sizes, settings.batch, settings.width * (settings.states + 1))
 
         def work(first: int, end: int) -> None:
             scratch = torch.empty(fore.room(job, end - first))
-            fore.forward(job, arrays, scratch.data_ptr(), first, end)
+            fore.forward(job, arrays, scratch.data_ptr(), first, end, 0)
 
         run(work, blocks)
         ctx.settings, ctx.blocks = settings, blocks
@@ -149,8 +149,8 @@ def _gradients(
     grads: Tensors,
 ) -> list[Tensor | None]:
     held, grads = _contiguous(tensors), _contiguous(grads)
-    job, arrays = _job(settings, held), Record(*map(_address, record))
-    given = Incoming(*map(_address, grads[:3]))
+    job, arrays = make_job(settings, held), Record(*map(address, record))
+    given = Incoming(*map(address, grads[:3]))
     wanted = {
         name: tensor
         for name, tensor, need in zip(TENSORS, held, needs, strict=True)
@@ -165,7 +165,7 @@ def _gradients(
     def work(first: int, end: int) -> None:
         mine = sums[[block[0] for block in blocks].index(first)] | shared
         scratch = torch.empty(back.room(job, end - first))
-        out = Outgoing(*(_address(mine.get(name)) for name in Outgoing._fields))
+        out = Outgoing(*(address(mine.get(name)) for name in Outgoing._fields))
         back.backward(job, arrays, given, out, scratch.data_ptr(), first, end)
 
     run(work, blocks)

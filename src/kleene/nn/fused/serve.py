@@ -23,6 +23,7 @@ from kleene.nn.similarity import Cosine, Dot, Euclidean
 from kleene.nn.transition import Gumbel, Mixture, SoftArgmax
 
 if TYPE_CHECKING:
+    from kleene.nn.fused.function import Settings
     from kleene.nn.scan import Component, Recurrence
 
 CELLS, TRANSITIONS = (Elman, GRU, LSTM), (Mixture, SoftArgmax, Gumbel)
@@ -48,12 +49,23 @@ def serve(
     memory: Tensor | None,
 ) -> Served | None:
     """Run the pass, or return None if it is not for this path."""
-    if not (enabled() and batch_sizes and _fits(recurrence, inputs, hidden, memory)):
-        return None
     sizes = np.array(batch_sizes, np.int64)
-    if not (_sound(recurrence, inputs, sizes, hidden, memory) and _ready()):
+    if not serves(recurrence, inputs, sizes, hidden, memory):
         return None
     return _run(recurrence, inputs, sizes, hidden, memory)
+
+
+def serves(
+    recurrence: Recurrence, inputs: Gates, sizes: Any, hidden: Tensor, memory: Tensor | None
+) -> bool:
+    """Whether this pass is for the fused path."""
+    return (
+        enabled()
+        and len(sizes) > 0
+        and _fits(recurrence, inputs, hidden, memory)
+        and _sound(recurrence, inputs, sizes, hidden, memory)
+        and _ready()
+    )
 
 
 def _fits(
@@ -136,7 +148,22 @@ def _run(
     hidden: Tensor,
     memory: Tensor | None,
 ) -> Served:
-    from kleene.nn.fused.function import TENSORS, Fused, Settings
+    from kleene.nn.fused.function import Fused
+
+    settings, tensors = prepare(recurrence, inputs, sizes, hidden, memory)
+    results = Fused.apply(settings, *tensors.values())  # type: ignore[no-untyped-call]
+    return Served(**dict(zip(Served.__dataclass_fields__, results, strict=True)))
+
+
+def prepare(
+    recurrence: Recurrence,
+    inputs: Gates,
+    sizes: Any,
+    hidden: Tensor,
+    memory: Tensor | None,
+) -> tuple[Settings, dict[str, Tensor | None]]:
+    """What the fused node takes."""
+    from kleene.nn.fused.function import TENSORS, Settings
     from kleene.nn.fused.plain import Plain
 
     cell, component, size = recurrence.cell, recurrence.component, hidden.shape[-1]
@@ -153,28 +180,26 @@ def _run(
     if cell.has_memory:
         peephole = recurrence.peephole
         tensors["peephole"] = hidden.new_zeros(3, size) if peephole is None else peephole
+    transition = None if component is None else component.transition
     if component is None:
         tensors |= {"M": recurrence.weight.T, "h_bias": recurrence.bias}
     else:
         tensors |= _component(recurrence, component, steps)
-    settings = Settings(
+    hard = isinstance(transition, SoftArgmax) or (
+        isinstance(transition, Gumbel) and transition.hard
+    )
+    return Settings(
         cell=_number(cell),
         hidden=size,
         states=0 if component is None else component.num_states,
-        hard=component is not None
-        and (
-            isinstance(component.transition, SoftArgmax)
-            or (isinstance(component.transition, Gumbel) and component.transition.hard)
-        ),
+        hard=hard,
         unit=component is not None and isinstance(component.similarity, Cosine),
         batch=hidden.shape[0],
         steps=steps,
         sizes=sizes,
         starts=sizes.cumsum() - sizes,
-        plain=Plain(cell, None if component is None else component.transition),
-    )
-    results = Fused.apply(settings, *tensors.values())  # type: ignore[no-untyped-call]
-    return Served(**dict(zip(Served.__dataclass_fields__, results, strict=True)))
+        plain=Plain(cell, transition),
+    ), tensors
 
 
 def _start(recurrence: Recurrence, hidden: Tensor) -> Tensor:

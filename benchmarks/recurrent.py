@@ -1,0 +1,179 @@
+"""A train step and a forward pass against torch.nn, as ratios of one interleaved run.
+
+    python benchmarks/recurrent.py [--seconds 5] [--rows train,tokens,packed,inference,one,threads]
+
+Process time with one thread, wall time with two. Writes results/recurrent.json and prints a table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+
+import torch
+from peers import SHAPES, naive, network, peer, products
+from timing import interleave, write
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_sequence
+
+from kleene.nn.fused import use_fused
+from kleene.nn.inputs import LookedUp
+
+BARS = {
+    "train": {"LSTM-P": {"A": 0.65, "B": 0.50, "C": 0.60, "D": 0.90},
+              "GRU": {"A": 0.65, "B": 0.70, "C": 0.65, "D": 0.27}},
+    "tokens": {"LSTM-P": {"A": 0.45, "C": 0.35}, "GRU": {"A": 0.45, "C": 0.40}},
+    "packed": {"LSTM-P": {"A": 0.25, "C": 0.20}, "GRU": {"A": 0.35, "C": 0.30}},
+    "inference": {"LSTM-P": {"A": 0.60, "C": 0.50}, "GRU": {"A": 0.55, "C": 0.45}},
+    "one": {"LSTM-P": {"A": 0.80, "C": 0.50}, "GRU": {"A": 0.35, "C": 0.25}},
+    "threads": {"LSTM-P": {"A": 1.5, "C": 1.5}, "GRU": {"A": 1.5, "C": 1.5}},
+}  # fmt: skip
+VOCABULARY = 28
+Variants = dict[str, Callable[[], object]]
+
+
+def trained(module: nn.Module, run: Callable[[], Tensor]) -> Callable[[], None]:
+    """Forward and backward of all outputs."""
+
+    def step() -> None:
+        module.zero_grad(set_to_none=True)
+        run().sum().backward()
+
+    return step
+
+
+def quiet(run: Callable[[], object]) -> Callable[[], object]:
+    """Without gradients."""
+    return torch.inference_mode()(run)
+
+
+def off(run: Callable[[], object]) -> Callable[[], object]:
+    """By the plain loop."""
+
+    def plain() -> object:
+        with use_fused(False):
+            return run()
+
+    return plain
+
+
+def train(cell: str, shape: str) -> Variants:
+    T, B, d, k, n = SHAPES[shape]
+    ours, torchs, x = network(cell, d, k, n), peer(cell, d, n), torch.randn(T, B, n)
+    step = trained(ours, lambda: ours(x)[0])
+    return {
+        "torch.nn": trained(torchs, lambda: torchs(x)[0]),
+        "fused": step,
+        "products": products(cell, T, B, d, k, n),
+        "plain": off(step),
+        "naive": trained(ours, lambda: naive(ours, x)),
+    }
+
+
+def tokens(cell: str, shape: str) -> Variants:
+    T, B, d, k, n = SHAPES[shape]
+    ours, torchs = network(cell, d, k, n), peer(cell, d, n)
+    ids, table = torch.randint(VOCABULARY, (T, B)), nn.Embedding(VOCABULARY, n)
+    start = ours.zeros(B)
+    memory = start if ours.cell.has_memory else None
+    both = nn.ModuleList([ours, table])
+
+    def run() -> Tensor:
+        inputs = LookedUp(ids=ids.reshape(-1), table=ours.project(table.weight))
+        return ours.scan_layers(inputs, [B] * T, [start], [memory])[0].hidden
+
+    return {
+        "torch.nn": trained(nn.ModuleList([torchs, table]), lambda: torchs(table(ids))[0]),
+        "fused": trained(both, run),
+    }
+
+
+def packed(cell: str, shape: str) -> Variants:
+    T, B, d, k, n = SHAPES[shape]
+    ours, torchs = network(cell, d, k, n), peer(cell, d, n)
+    lengths = torch.randint(1, T + 1, (B,)).tolist()
+    x = pack_sequence([torch.randn(length, n) for length in lengths], enforce_sorted=False)
+    return {
+        "torch.nn": trained(torchs, lambda: torchs(x)[0].data),
+        "fused": trained(ours, lambda: ours(x)[0].data),
+    }
+
+
+def inference(cell: str, shape: str, batch: int | None = None) -> Variants:
+    T, B, d, k, n = SHAPES[shape]
+    ours, torchs, x = network(cell, d, k, n), peer(cell, d, n), torch.randn(T, batch or B, n)
+    return {"torch.nn": quiet(lambda: torchs(x)), "fused": quiet(lambda: ours(x))}
+
+
+def one(cell: str, shape: str) -> Variants:
+    return inference(cell, shape, batch=1)
+
+
+def threads(cell: str, shape: str) -> Variants:
+    T, B, d, k, n = SHAPES[shape]
+    ours, x = network(cell, d, k, n), torch.randn(T, B, n)
+    step = trained(ours, lambda: ours(x)[0])
+
+    def with_threads(count: int) -> Callable[[], None]:
+        def run() -> None:
+            torch.set_num_threads(count)
+            step()
+
+        return run
+
+    return {"one": with_threads(1), "two": with_threads(2)}
+
+
+def measure(rows: list[str], seconds: float) -> Iterator[dict[str, object]]:
+    for row in rows:
+        clock = time.perf_counter if row == "threads" else time.process_time
+        for cell, bars in BARS[row].items():
+            for shape, bar in bars.items():
+                torch.manual_seed(0)
+                torch.set_num_threads(1)
+                times = interleave(globals()[row](cell, shape), seconds, clock)
+                if row == "threads":
+                    ratio = times["one"] / times["two"]
+                else:
+                    ratio = times["fused"] / times["torch.nn"]
+                yield {"row": row, "cell": cell, "shape": shape, "bar": bar, "ratio": ratio} | {
+                    "met": ratio >= bar if row == "threads" else ratio <= bar,
+                    "milliseconds": {name: 1e3 * t for name, t in times.items()},
+                }
+    torch.set_num_threads(1)
+
+
+def table(results: list[dict]) -> str:
+    lines = [
+        "| row | cell | shape | torch.nn ms | fused ms | ratio | bar | to the products alone |",
+        "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for r in results:
+        ms = r["milliseconds"]
+        base, ours = (ms[n] for n in (("one", "two") if r["row"] == "threads" else ("torch.nn", "fused")))
+        over = f"{ours / ms['products']:.2f}" if "products" in ms else ""
+        mark = "" if r["met"] else " (missed)"
+        lines.append(
+            f"| {r['row']} | {r['cell']} | {r['shape']} | {base:.2f} | {ours:.2f} "
+            f"| {r['ratio']:.2f} | {r['bar']:.2f}{mark} | {over} |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--rows", default=",".join(BARS))
+    parser.add_argument("--name", default="recurrent")
+    given = parser.parse_args()
+    results = []
+    for result in measure(given.rows.split(","), given.seconds):
+        results.append(result)
+        print(result["row"], result["cell"], result["shape"], f"{result['ratio']:.3f}", flush=True)
+    write(given.name, {"results": results})
+    print(table(results))
+
+
+if __name__ == "__main__":
+    main()

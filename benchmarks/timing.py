@@ -1,0 +1,59 @@
+"""Fair clocks: all variants of a row in turns, in one process, medians of what each took."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def interleave(
+    variants: dict[str, Callable[[], object]], seconds: float, clock: Callable[[], float]
+) -> dict[str, float]:
+    """Median seconds of each variant; one round runs every variant once."""
+    for run in variants.values():
+        run()
+    taken: dict[str, list[float]] = {name: [] for name in variants}
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(next(iter(taken.values()))) < 3:
+        for name, run in variants.items():
+            start = clock()
+            run()
+            taken[name].append(clock() - start)
+    return {name: statistics.median(times) for name, times in taken.items()}
+
+
+def machine() -> dict[str, object]:
+    """What the numbers depend on besides the code."""
+    model = "unknown"
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
+        model = names[0].split(":")[1].strip() if names else model
+    return {
+        "cpu": model,
+        "cores": os.cpu_count(),
+        "capability": torch.backends.cpu.get_cpu_capability(),
+        "load": os.getloadavg()[0],
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "date": time.strftime("%Y-%m-%d"),
+    }
+
+
+def write(name: str, content: dict[str, object]) -> Path:
+    """Results with the machine's facts, written whole or not at all."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps({"machine": machine(), **content}, indent=1) + "\n")
+    os.replace(part, path)
+    return path

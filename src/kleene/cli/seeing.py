@@ -1,0 +1,115 @@
+"""`kleene report` and `kleene serve`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kleene.cli.console import answer, say
+from kleene.cli.options import (
+    MAX_LENGTH,
+    DataFile,
+    LabelColumn,
+    MaxLength,
+    ModelFolder,
+    Seed,
+    TextColumn,
+)
+
+
+def report(
+    model: ModelFolder,
+    data: DataFile,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The page to write.")] = Path(
+        "report.html"
+    ),
+    name: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Its title. [default: the model's folder]")
+    ] = None,
+    seed: Seed = 0,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    max_length: MaxLength = MAX_LENGTH,
+) -> None:
+    """Write a page about a model: its machine to watch and question, and how far to trust it.
+
+    One file for any browser, which loads nothing from anywhere; labels need not be there.
+
+    \b
+    Example:
+      kleene report model data.tsv --out report.html
+    """
+    from kleene.cli.data import DataFile as Source
+    from kleene.model import Model
+    from kleene.report.html import write_report
+
+    trained = Model.load(model)
+    source = Source(
+        path=data, text_column=text_column, label_column=label_column, max_length=max_length
+    )
+    words, labels = source.words(trained)
+    written = write_report(
+        trained, words, labels, out, name=name or model.resolve().name, seed=seed
+    )
+    answer(str(written))
+    say(f"{written.stat().st_size / 1e6:.2f} MB; open it in a browser")
+
+
+def serve(
+    models: Annotated[
+        list[Path],
+        typer.Argument(metavar="MODEL...", help="Model folders, or automata as JSON files."),
+    ],
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Where to listen; others reach 0.0.0.0.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65535, help="0 takes any that is free.")
+    ] = 8000,
+    data: Annotated[
+        str | None, typer.Option(metavar="DATA", help="Words to read the models along.")
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(metavar="SECRET", envvar="KLEENE_TOKEN", help="Ask for it in every request."),
+    ] = None,
+    browser: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    text_column: TextColumn = None,
+    max_length: MaxLength = MAX_LENGTH,
+) -> None:
+    """Serve a page for trying models, and the same by JSON, until Ctrl-C.
+
+    Type a text and see the answer, its reasons and its path through the states; put a word to two
+    models; send a file and get predictions.
+
+    \b
+    Example:
+      kleene serve model
+      kleene serve model other-model dfa.json --port 8080
+    """
+    from kleene.web.app import create_app
+    from kleene.web.server import address, bind, make_server, own_names
+    from kleene.web.shelf import Shelf
+
+    listening = bind(host, port)
+    words = [] if data is None else _texts(data, text_column, max_length)
+    shelf = Shelf.load(models, words)
+    app = create_app(shelf, token=token, hosts=own_names(host))
+    page = address(listening) + (f"#token={token}" if token else "")
+    say(f"serving {', '.join(entry.name for entry in shelf)} on {page} (Ctrl-C ends it)")
+    if own_names(host) is None and token is None:
+        say("others can reach this server, and no token is asked for; see --token")
+    if browser:
+        import webbrowser
+
+        webbrowser.open(page)
+    make_server(app).run(sockets=[listening])
+
+
+def _texts(data: str, text_column: str | None, max_length: int) -> list[object]:
+    from kleene.data.files import read_examples
+
+    found = read_examples(data, text_column=text_column, labelled=False)
+    return [example.word for example in found if len(example.word) <= 10 * max_length]

@@ -1,0 +1,56 @@
+"""One layer, one step at a time: everything is built once, a step is one compiled call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kleene.nn.fused import forward as fore
+from kleene.nn.fused.blas import alone
+from kleene.nn.fused.function import address, make_job, make_record
+from kleene.nn.fused.job import Record
+from kleene.nn.fused.serve import prepare
+from kleene.nn.inputs import LookedUp, Projected
+
+if TYPE_CHECKING:
+    from kleene.nn.scan import Recurrence
+
+
+class Stepper:
+    """Two rows of state per sequence, written in turns: a step reads one and writes the other."""
+
+    def __init__(
+        self, recurrence: Recurrence, inputs: Projected | LookedUp, start: Tensor
+    ) -> None:
+        batch = len(start)
+        memory = start if recurrence.cell.has_memory else None
+        sizes = np.array([batch, batch])
+        settings, tensors = prepare(recurrence, inputs, sizes, start, memory)
+        self._held = [None if t is None else t.detach().contiguous() for t in tensors.values()]
+        self._record = make_record(settings, keep=False)
+        self._rows = Record(*map(address, self._record))
+        job = make_job(settings, self._held)
+        self._scratch = torch.empty(fore.room(job, batch))
+        self._turns = np.array([[batch, 0], [0, batch]])
+        self._jobs = [job._replace(starts=turn.ctypes.data) for turn in self._turns]
+        self._start = self._jobs[1]._replace(time=1)
+        self._input = inputs.x if isinstance(inputs, Projected) else inputs.ids
+        assert any(t is not None and t.data_ptr() == self._input.data_ptr() for t in self._held)
+        self._batch, self._settings, self._steps = batch, settings, 0
+
+    def step(self, x: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """Weights (hidden vectors without a component), scores and memory after one more input."""
+        turn = self._steps % 2
+        at = turn * self._batch
+        self._input[at : at + self._batch] = x
+        job = self._jobs[turn] if self._steps else self._start
+        with alone():
+            begin, scratch = min(self._steps, 1), self._scratch.data_ptr()
+            fore.forward(job, self._rows, scratch, 0, self._batch, begin)
+        self._steps += 1
+        _, scores, _, carried, memory = self._record[:5]
+        assert carried is not None
+        return carried, None if scores is None else scores[at : at + self._batch], memory

@@ -1,0 +1,127 @@
+"""A network that reads its input as it comes, symbol by symbol, and carries its state along."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kleene.errors import SettingError
+from kleene.nn.fused.serve import serves
+from kleene.nn.inputs import LookedUp, Projected
+from kleene.nn.regularized import StateRegularized
+from kleene.nn.scan import Recurrence, scan
+
+
+class Stream:
+    """Runs a trained network one step at a time, without gradients.
+
+    The weights are those the network has when the stream starts: what depends on them alone is
+    built once, so that a step costs one small product per weight and nothing that grows with the
+    number of states or symbols besides. With `embedding`, (symbol, input_size), the stream reads
+    the numbers of symbols instead of vectors.
+
+    >>> import torch
+    >>> from kleene.nn import SRGRU, Stream
+    >>> stream = Stream(SRGRU(3, 8, num_states=4))
+    >>> stream.step(torch.zeros(1, 3)).shape
+    torch.Size([1, 8])
+    >>> stream.states.shape
+    torch.Size([1])
+    """
+
+    def __init__(
+        self, network: StateRegularized, batch: int = 1, embedding: Tensor | None = None
+    ) -> None:
+        if batch < 1:
+            raise SettingError(f"batch={batch} came, a stream reads at least 1 sequence")
+        self.network, self.batch = network, batch
+        with torch.no_grad():
+            self._table = None if embedding is None else network.project(embedding).clone()
+            self._recurrences = [_settled(network, i) for i in range(network.num_layers)]
+        self.reset()
+
+    @torch.no_grad()
+    def reset(self) -> None:
+        """Start over, from nothing."""
+        zeros = self.network.zeros(self.batch)
+        layers = range(self.network.num_layers)
+        self.hidden: list[Tensor] = [zeros for _ in layers]
+        self.memory: list[Tensor | None] = [
+            zeros if self.network.cell.has_memory else None for _ in layers
+        ]
+        self._scores: list[Tensor | None] = [None for _ in layers]
+        self._carried: list[Tensor | None] = [None for _ in layers]
+        self._layers = [self._layer(i, zeros) for i in layers]
+
+    @property
+    def states(self) -> Tensor:
+        """The state of the top layer after the last step, (batch,)."""
+        if self._carried[-1] is None:
+            raise SettingError("this stream has no states yet: it needs states and one `step`")
+        return self._carried[-1].argmax(-1)
+
+    @torch.no_grad()
+    def step(self, x: Tensor) -> Tensor:
+        """Read one vector, (batch, input_size), or one symbol, (batch,), of every sequence.
+
+        Returns the top layer's hidden vectors, (batch, hidden).
+        """
+        wanted = (self.batch,) if self._table is not None else (self.batch, self.network.input_size)
+        if tuple(x.shape) != wanted:
+            raise SettingError(f"input of shape {tuple(x.shape)} came, a step reads {wanted}")
+        if self._table is not None and not 0 <= int(x.min()) <= int(x.max()) < len(self._table):
+            raise SettingError(
+                f"symbols {x.tolist()} came, the embedding has those from 0 to {len(self._table) - 1}"
+            )
+        for layer in range(len(self._layers)):
+            x = self._step(layer, x)
+        return x
+
+    def _step(self, layer: int, x: Tensor) -> Tensor:
+        stepper, recurrence = self._layers[layer], self._recurrences[layer]
+        if stepper is None:
+            inputs = self._inputs(layer, x)
+            found = scan(
+                recurrence, inputs, [self.batch], self.hidden[layer], self.memory[layer]
+            )
+            self.hidden[layer], self.memory[layer] = found.last_hidden, found.last_memory
+            self._carried[layer], self._scores[layer] = found.weights, found.scores
+            return found.last_hidden
+        carried, self._scores[layer], self.memory[layer] = stepper.step(x)
+        component = recurrence.component
+        self._carried[layer] = None if component is None else carried
+        hidden = carried.clone() if component is None else carried @ component.centroids
+        self.hidden[layer] = hidden
+        return hidden
+
+    def _inputs(self, layer: int, x: Tensor) -> Projected | LookedUp:
+        if layer == 0 and self._table is not None:
+            return LookedUp(ids=x, table=self._table)
+        return self.network.inputs(x, layer)
+
+    def _layer(self, layer: int, zeros: Tensor):  # type: ignore[no-untyped-def]
+        """The compiled form of a layer, None where there is none."""
+        recurrence = self._recurrences[layer]
+        if layer == 0 and self._table is not None:
+            x = torch.zeros(2 * self.batch, dtype=torch.int64)
+        else:
+            size = self.network.hidden_size if layer else self.network.input_size
+            x = zeros.new_zeros(2 * self.batch, size)
+        inputs, memory = self._inputs(layer, x), self.memory[layer]
+        sizes = np.array([self.batch, self.batch])
+        if not serves(recurrence, inputs, sizes, zeros, memory):
+            return None
+        from kleene.nn.fused.stepper import Stepper
+
+        return Stepper(recurrence, inputs, zeros)
+
+
+def _settled(network: StateRegularized, layer: int) -> Recurrence:
+    """The layer without noise."""
+    recurrence = network.recurrence(layer)
+    if recurrence.component is None:
+        return recurrence
+    return replace(recurrence, component=replace(recurrence.component, stochastic=False))

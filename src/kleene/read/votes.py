@@ -1,0 +1,170 @@
+"""Votes for a one-counter machine: every step of the network says what follows where.
+
+A state of the machine is a centroid together with the latches: units of the memory that stand on
+one of two sides of a gap, such as one that remembers an error. What cannot be told from state, view
+of the counter and symbol is outvoted, and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kleene.automata.counter import CounterMachine
+from kleene.data.alphabet import Ids
+from kleene.model import Model
+from kleene.read.memory import CountingUnit, MemoryRecord, counters
+from kleene.read.words import FIRST, Floats, Ints
+
+REACH = 2
+VIEWS = 2 * REACH + 1
+MOVES = 3  # pop, rest, push
+EXAMPLES = 3  # prefixes by which a move that no word has shown is asked for
+GAPS = 3  # places at which a unit may be cut in two, the widest gaps between its values
+LEAST = 0.005  # the least share of the steps on either side of a cut
+
+
+@dataclass(frozen=True, kw_only=True)
+class Latch:
+    """A unit of the memory that is read as one bit: whether it is above a threshold."""
+
+    unit: int
+    threshold: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Votes:
+    """Steps and prefixes as numbers: what was the case, and what followed."""
+
+    num_states: int
+    places: Ints  # (step,) state and view before the step
+    columns: Ints  # (step,) the symbol read
+    moves: Ints  # (step,) state and increment after it
+    prefix_places: Ints  # (prefix,)
+    prefix_labels: Ints  # (prefix,) the network's class
+    initial: int
+
+    @property
+    def overridden(self) -> int:
+        """Steps that go another way than most in the same case."""
+        return _majority(self.cases, self.moves)[2]
+
+    @property
+    def labels_overridden(self) -> int:
+        """Prefixes whose label is not that of most in the same place."""
+        return _majority(self.prefix_places, self.prefix_labels)[2]
+
+    @property
+    def cases(self) -> Ints:
+        """Place and symbol of every step, as one number."""
+        return self.places * (int(self.columns.max(initial=0)) + 1) + self.columns
+
+    def machine(self, model: Model) -> tuple[CounterMachine, int]:
+        """What the majority says, and how many moves nobody has shown in places that words reach.
+
+        Where nobody voted, state and counter stay.
+        """
+        symbols = len(model.alphabet.symbols)
+        shape = (self.num_states, VIEWS, symbols)
+        cases = self.places * symbols + self.columns
+        transitions = np.broadcast_to(np.arange(self.num_states)[:, None, None], shape).copy()
+        increments = np.zeros(shape, dtype=np.int64)
+        known, moves, _ = _majority(cases, self.moves)
+        transitions.reshape(-1)[known] = moves // MOVES
+        increments.reshape(-1)[known] = moves % MOVES - 1
+        reached, winners, _ = _majority(self.prefix_places, self.prefix_labels)
+        labels = np.zeros(self.num_states * VIEWS, dtype=np.int64)
+        labels[reached] = winners
+        rows = labels.reshape(-1, VIEWS).tolist()
+        machine = CounterMachine(
+            alphabet=model.alphabet.symbols,
+            transitions=transitions,
+            increments=increments,
+            outputs=tuple(tuple(model.classes[i] for i in row) for row in rows),
+            initial=self.initial,
+        )
+        return machine, len(reached) * symbols - len(known)
+
+
+def count_votes(record: MemoryRecord, unit: CountingUnit, latches: Sequence[Latch]) -> Votes:
+    """The votes of all steps of a record."""
+    states, num_states = latched_states(record, latches)
+    values = counters(record, unit)
+    places = states * VIEWS + np.clip(values, -REACH, REACH) + REACH
+    at, known = record.steps, record.states >= 0
+    return Votes(
+        num_states=num_states,
+        places=places[:, :-1][at],
+        columns=record.columns[at],
+        moves=states[:, 1:][at] * MOVES + np.diff(values, axis=1)[at] + 1,
+        prefix_places=places[known],
+        prefix_labels=record.labels[known],
+        initial=int(np.bincount(states[:, 0]).argmax()) if len(states) else 0,
+    )
+
+
+def latched_states(record: MemoryRecord, latches: Sequence[Latch]) -> tuple[Ints, int]:
+    """The machine's state at each time, numbered over those that occur, and how many there are."""
+    states = np.maximum(record.states, 0)
+    for latch in latches:
+        states = 2 * states + (record.memory[:, :, latch.unit] > latch.threshold)
+    known = record.states >= 0
+    found = np.unique(states[known])
+    return np.where(known, np.searchsorted(found, states), 0), len(found)
+
+
+def best_latch(
+    record: MemoryRecord, unit: CountingUnit, latches: Sequence[Latch]
+) -> tuple[Latch, Votes] | None:
+    """The cut of one unit that leaves the fewest votes overridden."""
+    known = record.states >= 0
+    tried = [
+        (latch, count_votes(record, unit, [*latches, latch]))
+        for number in range(record.memory.shape[2])
+        if number != unit.unit
+        for latch in _cuts(record.memory[:, :, number][known], number)
+    ]
+    return min(tried, key=lambda t: t[1].overridden + t[1].labels_overridden, default=None)
+
+
+def questions(record: MemoryRecord, votes: Votes, symbols: int) -> list[Ids]:
+    """Words that show the moves no word has shown yet, from the places that words reach."""
+    shown = set(np.unique(votes.places * symbols + votes.columns).tolist())
+    rows, times = np.nonzero(record.states >= 0)
+    order = np.argsort(times, kind="stable")
+    places = votes.prefix_places[order]
+    asked: list[Ids] = []
+    for place in np.unique(places).tolist():
+        missing = [c for c in range(symbols) if place * symbols + c not in shown]
+        if missing:
+            for i in order[np.flatnonzero(places == place)[:EXAMPLES]].tolist():
+                prefix = record.words[rows[i]][: times[i]]
+                asked += [np.append(prefix, column + FIRST) for column in missing]
+    return asked
+
+
+def _cuts(values: Floats, unit: int) -> list[Latch]:
+    """The middles of the widest gaps between the values of a unit."""
+    ordered = np.sort(values)
+    least = max(int(LEAST * len(ordered)), 1)
+    inner = ordered[least:-least]
+    gaps = np.diff(inner)
+    widest = np.argsort(-gaps)[:GAPS]
+    return [
+        Latch(unit=unit, threshold=float(inner[i] + gaps[i] / 2)) for i in widest if gaps[i] > 1e-6
+    ]
+
+
+def _majority(cases: Ints, outcomes: Ints) -> tuple[Ints, Ints, int]:
+    """Every case that occurs, its most frequent outcome, and how many had another one."""
+    if not len(cases):
+        return cases, outcomes, 0
+    width = int(outcomes.max()) + 1
+    pairs, counts = np.unique(cases * width + outcomes, return_counts=True)
+    order = np.lexsort((counts, pairs // width))
+    last = np.flatnonzero(np.diff(pairs[order] // width, append=-1))
+    winners = order[last]
+    lost = int(counts.sum() - counts[winners].sum())
+    return pairs[winners] // width, pairs[winners] % width, lost

@@ -1,0 +1,112 @@
+"""The report: one file that needs no network, no notebook and no server.
+
+The values stand in the page as JSON, and the page's own script makes the sections from them. Only
+that script may run: a content security policy names its digest, so that a word such as `<script>`
+is shown and never run, whatever it holds.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from functools import cache
+from html import escape
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from kleene.files import write_atomically
+from kleene.machine import Label, Word
+from kleene.model import Model
+
+SHARED = ("machine.js", "dom.js", "graph.js", "charts.js", "reader.js", "sections.js")
+"""What every page needs, in order."""
+
+
+def write_report(
+    model: Model,
+    words: Sequence[Word],
+    labels: Sequence[Label],
+    path: str | Path,
+    *,
+    name: str = "model",
+    seed: int = 0,
+) -> Path:
+    """Write a report about a model and what it does with some words; labels may be empty."""
+    from kleene.report.content import content
+
+    return write_atomically(path, report_page(content(model, words, labels, name=name, seed=seed)))
+
+
+def report_page(content: dict[str, Any]) -> str:
+    """The page around the values that `kleene.report.content` collects."""
+    from kleene import __version__
+
+    made = datetime.now().astimezone().strftime("%-d %B %Y, %H:%M")
+    values = as_json_block({**content, "made": made, "version": __version__})
+    start = (
+        "Kleene.report(JSON.parse(document.getElementById('values').textContent), "
+        "document.getElementById('page'));"
+    )
+    return page(
+        title=f"{content['name']} - Kleene report",
+        script=script("report.js") + start,
+        values=values,
+        fallback=_facts(content),
+    )
+
+
+def page(*, title: str, script: str, values: str, fallback: str = "") -> str:
+    """A page that carries its style, its script and its values along."""
+    css = asset("style.css")
+    policy = (
+        "default-src 'none'; img-src blob: data:; base-uri 'none'; form-action 'none'; "
+        f"style-src {_digest(css)}; script-src {_digest(script)}"
+    )
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{css}</style></head>\n"
+        f'<body><div id="page"><noscript>{fallback}</noscript></div>\n'
+        f'<script type="application/json" id="values">{values}</script>\n'
+        f"<script>{script}</script></body></html>\n"
+    )
+
+
+def script(*own: str) -> str:
+    """The script of a page: what all share, then its own files."""
+    return "\n".join(asset(name) for name in (*SHARED, *own))
+
+
+@cache
+def asset(name: str) -> str:
+    """A file that is shipped beside this one."""
+    return resources.files("kleene.report").joinpath("static", name).read_text("utf-8")
+
+
+def as_json_block(values: Any) -> str:
+    """JSON that can stand inside a script element: nothing in it can end the element."""
+    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text.encode("utf-8", "replace").decode()
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _facts(content: dict[str, Any]) -> str:
+    """What a reader without scripts gets."""
+    trust = content["trust"]
+    lines = [
+        f"{content['name']}: {content['model']['cell']}, {content['words']} words.",
+        "" if content["accuracy"] is None else f"Right on {content['accuracy']:.2%} of them.",
+        *(trust[part] for part in ("agreement", "compared", "proof")),
+        "The drawing, the word box and all else need JavaScript; nothing is loaded from anywhere.",
+    ]
+    return "".join(f"<p>{escape(line)}</p>" for line in lines if line)

@@ -1,0 +1,196 @@
+"""Each command on a small model, checked against the library or the truth."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from shell import Kleene, assert_one_clear_line
+
+import kleene as kl
+from kleene.languages import by_name
+
+
+@pytest.fixture
+def model(folder: Path) -> Path:
+    return folder / "model"
+
+
+@pytest.fixture
+def data(folder: Path) -> Path:
+    return folder / "data.tsv"
+
+
+@pytest.fixture
+def truth(folder: Path) -> Path:
+    return folder / "truth.json"
+
+
+def rows(path: Path) -> list[list[str]]:
+    return [line.split("\t") for line in path.read_text().splitlines()]
+
+
+def test_sampled_words_are_labelled_by_the_language(kleene: Kleene) -> None:
+    outcome = kleene("languages", "sample", "tomita3", "-n", 200, "--lengths", "0:5,9", "--seed", 3)
+    lines = [line.split("\t") for line in outcome.out.splitlines()]
+    language = by_name("tomita3")
+    assert len(lines) == 200
+    assert {len(word) for word, _ in lines} <= {0, 1, 2, 3, 4, 9}
+    assert all(language.contains(word) == (label == "1") for word, label in lines)
+    again = kleene("languages", "sample", "tomita3", "-n", 200, "--lengths", "0:5,9", "--seed", 3)
+    assert again.out == outcome.out
+
+
+def test_listed_languages_can_be_sampled(kleene: Kleene) -> None:
+    names = [one["name"] for one in json.loads(kleene("languages", "list", "--json").out)]
+    assert set(names) == set(kl.languages.names())
+    assert kleene("languages", "list").out.count("\n") == len(names) + 1
+    assert kleene("languages", "sample", names[-1], "-n", 4).out.count("\n") == 4
+
+
+def test_predict_gives_the_labels_of_the_library(kleene: Kleene, model: Path, data: Path) -> None:
+    words = [word for word, _ in rows(data)]
+    expected = kl.SequenceClassifier.load(model).predict(words).tolist()
+    assert kleene("predict", model, data).out.split() == [str(label) for label in expected]
+
+
+def test_predict_reads_bare_words_from_standard_input(kleene: Kleene, model: Path) -> None:
+    outcome = kleene("predict", model, "-", "--json", stdin="111\n\n101\n")
+    lines = [json.loads(line) for line in outcome.out.splitlines()]
+    assert [line["prediction"] for line in lines] == [1, 1, 0]
+    assert all(sum(line["probabilities"].values()) == pytest.approx(1) for line in lines)
+
+
+def test_predict_counts_unknown_symbols_once(kleene: Kleene, model: Path) -> None:
+    outcome = kleene("predict", model, "-", stdin="1x1\n1yz\n11\n")
+    assert len(outcome.out.splitlines()) == 3
+    assert outcome.err.count("\n") == 1
+    assert "3 symbols in 2 words" in outcome.err
+
+
+def test_evaluate_agrees_with_predict(
+    kleene: Kleene, model: Path, data: Path, tmp_path: Path
+) -> None:
+    lines = rows(data)
+    for line in lines[:7]:  # wrong labels, so that something is off the diagonal
+        line[1] = "1" if line[1] == "0" else "0"
+    path = tmp_path / "test.tsv.gz"
+    path.write_bytes(gzip.compress("".join(f"{w}\t{y}\n" for w, y in lines).encode()))
+    predicted = kleene("predict", model, path).out.split()
+    right = sum(y == p for (_, y), p in zip(lines, predicted, strict=True))
+    found = json.loads(kleene("evaluate", model, path, "--json").out)
+    assert found["accuracy"] == pytest.approx(right / len(lines))
+    for i, label in enumerate(found["classes"]):
+        for j, other in enumerate(found["classes"]):
+            pairs = zip(lines, predicted, strict=True)
+            count = sum(y == str(label) and p == str(other) for (_, y), p in pairs)
+            assert found["confusion"][i][j] == count
+    assert f"{right} of {len(lines)}" in kleene("evaluate", model, path).out
+
+
+def test_evaluate_needs_labels_that_the_model_knows(kleene: Kleene, model: Path) -> None:
+    outcome = kleene("evaluate", model, "-", stdin="11\t1\n10\tmaybe\n")
+    assert_one_clear_line(outcome)
+    assert "line 2" in outcome.err
+    assert_one_clear_line(kleene("evaluate", model, "-", stdin="11\n10\n"))
+
+
+def test_extract_writes_every_format(
+    kleene: Kleene, model: Path, truth: Path, tmp_path: Path
+) -> None:
+    endings = ("json", "dot", "svg", "png", "pdf", "mmd", "regex")
+    outs = [part for end in endings for part in ("--out", tmp_path / f"dfa.{end}")]
+    found = json.loads(kleene("extract", model, "--json", *outs).out)
+    assert found["faithful"]
+    written = {end: (tmp_path / f"dfa.{end}").read_bytes() for end in endings}
+    dfa = kl.DFA.load(tmp_path / "dfa.json")
+    assert dfa == kl.DFA.load(truth)
+    assert written["png"].startswith(b"\x89PNG")
+    assert written["pdf"].startswith(b"%PDF")
+    assert b"<svg" in written["svg"]
+    assert written["regex"].decode().strip() == dfa.to_regex()
+    assert written["mmd"].decode().strip() == dfa.to_mermaid().strip()
+
+
+def test_extract_along_given_words(kleene: Kleene, model: Path, data: Path) -> None:
+    outcome = kleene("extract", model, "--method", "counts", "--data", data, "--json")
+    assert json.loads(outcome.out)["method"] == "counts"
+    assert_one_clear_line(kleene("extract", model, "--method", "magic"))
+
+
+def test_compare_gives_a_shortest_word_and_status_1(
+    kleene: Kleene, truth: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other.json"
+    assert kleene("languages", "dfa", "tomita4", "--out", other).status == 0
+    same, differ = kleene("compare", truth, truth), kleene("compare", truth, other)
+    assert (same.status, same.out) == (0, "equal\n")
+    assert (differ.status, differ.err) == (1, "")
+    found = json.loads(kleene("compare", truth, other, "--json").out)
+    assert not found["equal"]
+    assert len(found["word"]) == 1  # tomita1 is 1*, tomita4 has 0 too
+    assert by_name("tomita1").contains(found["word"]) is found["labels"][0]
+
+
+def test_match_labels_words_like_the_language(kleene: Kleene, truth: Path, data: Path) -> None:
+    language = by_name("tomita1")
+    expected = [str(language.contains(word)) for word, _ in rows(data)]
+    assert kleene("match", truth, data).out.split() == expected
+    counts = json.loads(kleene("match", truth, data, "--count", "--json").out)
+    assert counts == {"true": expected.count("True"), "false": expected.count("False")}
+
+
+def test_match_names_the_line_of_an_unknown_symbol(kleene: Kleene, truth: Path) -> None:
+    outcome = kleene("match", truth, "-", stdin="11\n1?1\n")
+    assert_one_clear_line(outcome)
+    assert "line 2" in outcome.err
+    assert "'?'" in outcome.err
+
+
+def test_certify_then_verify(kleene: Kleene, model: Path, truth: Path, tmp_path: Path) -> None:
+    proof = tmp_path / "certificate.json"
+    assert kleene("certify", model, truth, "--out", proof).status == 0
+    assert kleene("verify", model, truth, proof).status == 0
+    changed = json.loads(truth.read_text())
+    changed["outputs"] = [not label for label in changed["outputs"]]
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text(json.dumps(changed))
+    refused = kleene("certify", model, wrong, "--json")
+    assert refused.status == 1
+    assert json.loads(refused.out)["holds"] is False
+    assert kleene("verify", model, wrong, proof).status == 1
+
+
+def test_explain_prototypes_and_phrases(
+    kleene: Kleene, model: Path, data: Path, tmp_path: Path
+) -> None:
+    why = json.loads(kleene("explain", model, "1101", "--json").out)
+    assert why["prediction"] == 0
+    assert len(why["weights"]) == 4
+    page = tmp_path / "why.html"
+    assert kleene("explain", model, "--file", data, "--html", page).status == 0
+    assert page.read_text().count("<strong>") == len(rows(data))
+    assert_one_clear_line(kleene("explain", model))
+    assert_one_clear_line(kleene("explain", model, "1", "--file", data))
+    found = json.loads(kleene("prototypes", model, data, "--json").out)
+    assert {one["symbol"] for one in found["classes"]["1"]} == {"1"}  # tomita1 is 1*
+    pairs = json.loads(kleene("phrases", model, data, "-n", 2, "--json").out)
+    assert [one["symbols"] for one in pairs["classes"]["1"]] == [["1", "1"]]
+
+
+def test_demo_tells_the_whole_story(
+    kleene: Kleene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    estimator = kl.SequenceClassifier.__init__
+    defaults = {**estimator.__kwdefaults__, "hidden_size": 16, "embedding_size": 8}
+    monkeypatch.setattr(estimator, "__kwdefaults__", defaults)  # the same in a few seconds
+    outcome = kleene("demo")
+    assert outcome.status == 0
+    assert "the same language as the truth" in outcome.out
+    assert "checked again" in outcome.out
+    assert {path.name for path in (tmp_path / "demo").iterdir()} == {
+        *("tomita4.tsv", "model", "dfa.json", "certificate.json", "dfa.svg", "dfa.png")
+    }

@@ -1,0 +1,153 @@
+"""`kleene train`: good data in every format, and every kind of bad input."""
+
+from __future__ import annotations
+
+import json
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+from shell import SMALL, Kleene, assert_one_clear_line
+
+import kleene as kl
+
+QUICK = (*SMALL, "--epochs", "1", "--no-consolidate")
+WORDS = "".join(f"{'ab' * (i % 5)}{'a' * (i % 3)}\t{i % 2}\n" for i in range(40))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "tokens", "classes"),
+    [
+        ("d.tsv", "ab\t1\nba\t0\n", "chars", (0, 1)),
+        ("d.tsv", "a b\tTrue\nb\tFalse\n", "words", (False, True)),
+        ("d.csv", "text,label\nthe end,bad\nend,good\n", "words", ("bad", "good")),
+        (
+            "d.jsonl",
+            '{"sequence": [1, 2], "label": 0}\n{"sequence": [], "label": 1}\n',
+            "symbols",
+            (0, 1),
+        ),
+    ],
+)
+def test_formats_tokens_and_labels(
+    kleene: Kleene,
+    tmp_path: Path,
+    name: str,
+    content: str,
+    tokens: str,
+    classes: tuple[object, ...],
+) -> None:
+    data, out = tmp_path / name, tmp_path / "model"
+    data.write_text(content)
+    outcome = kleene("train", data, "--out", out, *QUICK, "--json")
+    assert outcome.status == 0
+    assert ("a guess" in outcome.err) == (tokens != "symbols")
+    model = kl.Model.load(json.loads(outcome.out)["model"])
+    assert model.tokens == tokens
+    assert model.classes == classes
+    assert all(type(one) is type(two) for one, two in zip(model.classes, classes, strict=True))
+
+
+def test_given_tokens_are_not_a_guess(kleene: Kleene, tmp_path: Path) -> None:
+    outcome = kleene(
+        "train", "-", "--out", tmp_path / "m", *QUICK, "--tokens", "words", stdin=WORDS
+    )
+    assert outcome.status == 0
+    assert "guess" not in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "empty"),
+        (b"ab\t1\nba\t1\n", "one class"),
+        (b"\x7fELF\x00\x01\x02\xff" * 100, "line 1"),
+        (b"\xff\xfe\x00a", "line 1"),
+        (b"a" * 10_000_000, "line 1"),
+        (b"ab\t0\n" + b"a" * 10_000_000 + b"\t1\n", "word 2"),
+        (b"ab\t1\nba\t0\tmore\n", "line 2"),
+        (b"ab\t1\nba\n", "line 2"),
+        (b"ab\t1\nba\t\n", "line 2"),
+    ],
+    ids=["empty", "one class", "binary", "utf-16", "long line", "long word", "mixed columns",
+         "label column missing", "label missing"],
+)  # fmt: skip
+def test_bad_data(kleene: Kleene, tmp_path: Path, content: bytes, said: str) -> None:
+    data, out = tmp_path / "data.tsv", tmp_path / "model"
+    data.write_bytes(content)
+    outcome = kleene("train", data, "--out", out)
+    assert_one_clear_line(outcome)
+    assert said in outcome.err
+    assert len(outcome.err) < 600
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--cell", "quantum"),
+        ("--states", "-1"),
+        ("--temperature", "0"),
+        ("--recipe", "cake"),
+        ("--optimizer", "luck"),
+        ("--tokens", "atoms"),
+        ("--dropout", "1"),
+        ("--device", "cuda:99"),
+        ("--validation", "1"),
+        ("--learning-rate", "-1"),
+        ("--batch-size", "0"),
+        ("--epochs", "0"),
+        ("--resume", "--overwrite"),
+    ],
+    ids=" ".join,
+)
+def test_bad_settings(kleene: Kleene, tmp_path: Path, options: tuple[str, ...]) -> None:
+    outcome = kleene("train", "-", "--out", tmp_path / "model", *options, stdin=WORDS)
+    assert_one_clear_line(outcome)
+    assert "mistake in kleene itself" not in outcome.err
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_folder_that_cannot_be_made(kleene: Kleene, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    for out in (tmp_path / "file", tmp_path / "file" / "model", Path("/proc/model")):
+        assert_one_clear_line(kleene("train", "-", "--out", out, *QUICK, stdin=WORDS))
+    assert (tmp_path / "file").read_text() == "in the way"
+
+
+@contextmanager
+def little_room(size: int) -> Iterator[None]:
+    """No file can grow beyond this size, as on a disk that is almost full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_leaves_nothing_half_written(kleene: Kleene, tmp_path: Path) -> None:
+    model, other = tmp_path / "model", tmp_path / "other"
+    assert kleene("train", "-", "--out", model, *QUICK, stdin=WORDS).status == 0
+    before = kl.Model.load(model).to_files()
+    with little_room(3_000):  # enough for the settings and for messages, not for the weights
+        for out in (model, other):
+            outcome = kleene("train", "-", "--out", out, *QUICK, stdin=WORDS)
+            assert_one_clear_line(outcome)
+            assert "cannot write" in outcome.err
+    assert kl.Model.load(model).to_files() == before
+    assert not list(tmp_path.rglob("*.tmp"))
+    assert [path.name for path in other.iterdir()] == ["run.json"]
+
+
+def test_two_processes_do_not_train_into_one_folder(kleene: Kleene, tmp_path: Path) -> None:
+    out = tmp_path / "model"
+    out.mkdir()
+    with FileLock(out / ".lock"):
+        outcome = kleene("train", "-", "--out", out, *QUICK, stdin=WORDS)
+    assert_one_clear_line(outcome)
+    assert "another process" in outcome.err
+    assert kleene("train", "-", "--out", out, *QUICK, stdin=WORDS).status == 0

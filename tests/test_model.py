@@ -1,0 +1,237 @@
+"""The model folder: what is saved comes back; what is broken is refused in one line."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load, save
+
+from kleene.data.alphabet import Alphabet
+from kleene.data.batch import make_batch
+from kleene.errors import KleeneError, ModelError
+from kleene.model import FORMAT, PARTS, Model
+from kleene.nn.classifier import Classifier
+from kleene.nn.config import CELLS, NetworkConfig
+
+WORDS = ["", "a", "ab", "bba", "abcabc"]
+
+
+def untrained(cell: str = "gru", classes: tuple[object, ...] = (False, True)) -> Model:
+    torch.manual_seed(0)
+    alphabet = Alphabet("abc")
+    config = NetworkConfig(
+        num_symbols=len(alphabet),
+        num_classes=len(classes),
+        cell=cell,
+        input_size=5,
+        hidden_size=6,
+        num_states=4,
+    )
+    network = Classifier(config).eval()
+    return Model(
+        network=network, alphabet=alphabet, classes=classes, longest=6, settings={"cell": cell}
+    )
+
+
+def scores(model: Model) -> torch.Tensor:
+    encoded = model.alphabet.encode_many(WORDS)
+    order = np.argsort([-len(word) for word in WORDS], kind="stable")
+    with torch.no_grad():
+        return model.network(make_batch(encoded, np.zeros(len(WORDS), np.int64), order=order))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return untrained().save(tmp_path / "model")
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_what_is_saved_comes_back(tmp_path: Path, cell: str) -> None:
+    model = untrained(cell)
+    found = Model.load(model.save(tmp_path / "deep" / "model"))
+    assert torch.equal(scores(found), scores(model))
+    assert found.alphabet == model.alphabet
+    assert found.classes == model.classes
+    assert found.settings == model.settings
+    assert found.history == model.history
+    assert found.to_files() == model.to_files()
+
+
+@pytest.mark.parametrize(
+    "classes", [(0, 1), ("no", "yes"), (0.5, 1.5), ((1, "a"), (2, "b")), (None, "x"), (1, "1")]
+)
+def test_labels_keep_their_types(tmp_path: Path, classes: tuple[object, ...]) -> None:
+    found = Model.load(untrained(classes=classes).save(tmp_path)).classes
+    assert found == classes
+    assert [type(one) for one in found] == [type(one) for one in classes]
+
+
+def test_a_label_that_no_file_can_hold(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="cannot be saved"):
+        untrained(classes=(b"no", b"yes")).save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_loading_draws_no_random_numbers(folder: Path) -> None:
+    torch.manual_seed(3)
+    expected = torch.rand(4)
+    torch.manual_seed(3)
+    Model.load(folder)
+    assert torch.equal(torch.rand(4), expected)
+
+
+def refused(folder: Path) -> str:
+    """The one line with which a folder is refused."""
+    with pytest.raises(ModelError) as caught:
+        Model.load(folder)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert len(message) < 400
+    return message
+
+
+@pytest.mark.parametrize("name", ["config.json", *PARTS])
+@pytest.mark.parametrize("kept", [0.0, 0.5, 0.99])
+def test_a_truncated_file(folder: Path, name: str, kept: float) -> None:
+    content = (folder / name).read_bytes()
+    (folder / name).write_bytes(content[: int(kept * len(content))])
+    assert name in refused(folder)
+
+
+@pytest.mark.parametrize("name", ["config.json", *PARTS])
+def test_a_missing_file(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    assert name in refused(folder)
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_changed_byte(folder: Path, name: str) -> None:
+    content = bytearray((folder / name).read_bytes())
+    content[-3] ^= 1
+    (folder / name).write_bytes(bytes(content))
+    assert name in refused(folder)
+
+
+def test_changed_settings(folder: Path) -> None:
+    path = folder / "config.json"
+    path.write_text(path.read_text().replace('"longest": 6', '"longest": 7'))
+    assert "config.json" in refused(folder)
+
+
+def test_no_folder(tmp_path: Path) -> None:
+    assert "does not exist" in refused(tmp_path / "nowhere")
+    (tmp_path / "file").write_text("")
+    assert "is a file" in refused(tmp_path / "file")
+    assert "config.json" in refused(tmp_path)
+
+
+def forge(folder: Path, change: Callable[[dict[str, object]], object]) -> None:
+    """Change the settings and make all checksums fit again, as an attacker would."""
+    config = json.loads((folder / "config.json").read_text())
+    del config["sha256"]
+    change(config)
+    sums = {n: hashlib.sha256((folder / n).read_bytes()).hexdigest() for n in PARTS}
+    own = hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
+    config["sha256"] = {**sums, "config.json": own}
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+def test_a_forged_folder_that_is_right_is_read(folder: Path) -> None:
+    forge(folder, lambda config: config.update(longest=9))
+    assert Model.load(folder).longest == 9
+
+
+def test_a_newer_version(folder: Path) -> None:
+    forge(folder, lambda config: config.update(format="kleene.model/2"))
+    assert "upgrade" in refused(folder)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"hidden_size": 7},
+        {"hidden_size": 10**9},
+        {"num_states": 5},
+        {"num_states": -1},
+        {"num_classes": 3},
+        {"num_symbols": 99},
+        {"num_layers": 2},
+        {"cell": "lstm"},
+        {"cell": "__import__('os')"},
+        {"temperature": "hot"},
+        {"invented": 1},
+    ],
+    ids=str,
+)
+def test_settings_that_do_not_fit_the_weights(folder: Path, values: dict[str, object]) -> None:
+    forge(folder, lambda config: config["network"].update(values))  # type: ignore[attr-defined]
+    refused(folder)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"classes": [0]},
+        {"classes": [1, 1]},
+        {"classes": {}},
+        {"longest": "far"},
+        {"settings": 3},
+        {"network": None},
+        {"tokens": "atoms"},
+    ],
+    ids=str,
+)
+def test_a_config_that_makes_no_sense(folder: Path, values: dict[str, object]) -> None:
+    forge(folder, lambda config: config.update(values))
+    refused(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("model.safetensors", b"cos\nsystem\n(S'true'\ntR."),  # a pickle is no safetensors file
+        ("model.safetensors", b"\xff" * 16),
+        ("model.safetensors", save({"strange": torch.zeros(2)})),
+        ("alphabet.json", b"[]"),
+        ("alphabet.json", b"\xff"),
+        ("alphabet.json", Alphabet("ab").to_json().encode()),
+        ("history.json", b"{}"),
+        ("history.json", b"[" * 100_000),
+    ],
+)
+def test_forged_contents(folder: Path, name: str, content: bytes) -> None:
+    (folder / name).write_bytes(content)
+    forge(folder, lambda config: None)
+    refused(folder)
+
+
+def test_weights_that_are_not_finite(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    weights = load(path.read_bytes())
+    weights["head.bias"][0] = float("nan")
+    path.write_bytes(save(weights, {"format": FORMAT}))
+    forge(folder, lambda config: None)
+    assert "finite" in refused(folder)
+
+
+def test_a_save_that_fails_leaves_the_older_model(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(KleeneError, match="No space left"):
+        untrained("lstm").save(folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    with pytest.raises(KleeneError, match="No space left"):
+        untrained().save(folder.parent / "new")
+    assert not (folder.parent / "new").exists()
