@@ -10,7 +10,7 @@ Sequences are packed as in torch's `PackedSequence`: sorted by length, step t ho
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from kleene.nn.cells import Cell
-from kleene.nn.fused.serve import Served, serve
+from kleene.nn.fused.serve import Served, mixed, serve
 from kleene.nn.inputs import Gates, gates_of
 from kleene.nn.similarity import Similarity
 from kleene.nn.transition import Transition
@@ -71,6 +71,7 @@ class Scan:
     memory: Tensor | None  # steps hidden
     last_memory: Tensor | None  # batch hidden
     scores: Tensor | None  # steps state; before the temperature
+    mix: Callable[[Tensor, Tensor], Tensor] = torch.mm
 
     @property
     def weights(self) -> Tensor | None:
@@ -80,7 +81,7 @@ class Scan:
     @cached_property
     def hidden(self) -> Tensor:
         """Hidden vectors of all steps, (steps, hidden); one product, once somebody asks."""
-        return self.carried if self.centroids is None else self.carried @ self.centroids
+        return self.carried if self.centroids is None else self.mix(self.carried, self.centroids)
 
 
 def scan(
@@ -199,6 +200,7 @@ def _from_served(served: Served, component: Component | None, hidden: Tensor) ->
         memory=served.memory,
         last_memory=served.last_memory,
         scores=served.scores,
+        mix=mixed,
     )
 
 

@@ -59,6 +59,7 @@ def content(
         "trust": trust(model, reading),
         "meaning": _or_reason(lambda: prototypes(*_of(model), read).to_dict()),
         "examples": explained,
+        "samples": _samples(words, result),
         "phrases": _or_reason(lambda: phrases(*_of(model), read, n=2, min_count=2).to_dict()),
         "courses": _courses(model, explained if isinstance(explained, list) else []),
         "map": _or_reason(lambda: _tsne(model, words, labels, result, seed)),
@@ -127,6 +128,13 @@ def _explained(
     wrong = [i for i in usable if i not in kept]
     picked = [*_in_turns(right, result, TRACED - EXAMPLES), *_in_turns(wrong, result, EXAMPLES)]
     return _or_reason(lambda: _examples(model, words, labels, picked))
+
+
+def _samples(words: Sequence[Word], result: Evaluation) -> list[str]:
+    """Short words of all classes, for a reader to try."""
+    found = {joint(words[i]).join(map(str, words[i])): i for i in range(len(words))}
+    short = {i: text for text, i in found.items() if 3 <= len(words[i]) <= 12}
+    return [short[i] for i in _in_turns(list(short), result, 5)]
 
 
 def _in_turns(indices: Sequence[int], result: Evaluation, most: int) -> list[int]:

@@ -105,7 +105,7 @@ def _disagreement(reading: Extraction) -> dict[str, Any] | None:
 
 
 def _ambiguity(one: Ambiguity) -> str:
-    examples = " and ".join(_quoted(word) for word in one.examples)
+    examples = " and ".join(_quoted(word, 60) for word in one.examples)
     where = "at the end of a word" if one.symbol is None else f"on “{as_text(one.symbol)}”"
     return (
         f"In state {one.state}, {where}, the network mostly goes for {as_text(one.next_state)} "
@@ -114,6 +114,7 @@ def _ambiguity(one: Ambiguity) -> str:
     )
 
 
-def _quoted(word: Word) -> str:
-    text = joint(word).join(map(as_text, word[:200]))
-    return f"“{text}{'…' if len(word) > 200 else ''}”" if len(word) else "the empty word"
+def _quoted(word: Word, most: int = 200) -> str:
+    """A word between quotes; of a long one the end, which is what matters to a state."""
+    text = joint(word).join(map(as_text, word))
+    return f"“{text if len(text) <= most else '…' + text[-most:]}”" if len(word) else "the empty word"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,13 +25,16 @@ from kleene.errors import DataError, TrainingError
 from kleene.evaluate import evaluate
 from kleene.nn.classifier import Classifier
 from kleene.nn.transition import Gumbel
-from kleene.train.checkpoint import (
-    load_checkpoint,
-    optimizer_tensors,
-    restore_optimizer,
-    save_checkpoint,
-)
+from kleene.train.checkpoint import optimizer_tensors, restore_optimizer
 from kleene.train.history import Epoch, History
+from kleene.train.moment import (
+    Moment,
+    Progress,
+    another_run,
+    copy_tensors,
+    load_moment,
+    save_moment,
+)
 from kleene.train.progress import Quiet, Reporter
 from kleene.train.stage import Stage, make_optimizer
 
@@ -39,35 +42,6 @@ Hook = Callable[[Classifier, Epoch], Mapping[str, float] | None]
 """Called after every epoch; what it returns is kept in the history as the epoch's notes."""
 
 MOST_FAILURES = 6
-
-
-@dataclass
-class Progress:
-    """Where a run stands: all that the loop carries from step to step, as plain numbers."""
-
-    stage: int = 0
-    epoch: int = 0
-    step: int = 0
-    limit: float | None = None
-    level_steps: int = 0
-    best_accuracy: float = -1.0
-    best_loss: float = float("inf")
-    stale: int = 0
-    rate: float = 1.0
-    failures: int = 0
-    loss: float = 0.0
-    right: int = 0
-    words: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Moment:
-    """Everything a run can go on from; replaced whole, so that an interrupt never sees half."""
-
-    tensors: dict[str, Tensor]
-    best: dict[str, Tensor]
-    progress: dict[str, Any]
-    epochs: int
 
 
 def fit(
@@ -287,7 +261,7 @@ class _Loop:
             at.stale = 0 if better else at.stale + 1
             if better:
                 at.best_accuracy, at.best_loss = record.validation_accuracy, record.validation_loss
-                self.best = _copy(self.network.state_dict())
+                self.best = copy_tensors(self.network.state_dict())
         at.level_steps += at.step
         curriculum = stage.curriculum
         if curriculum is not None and at.limit is not None and at.limit < self._hardest:
@@ -322,7 +296,7 @@ class _Loop:
     def _mark_good(self, optimizer: Mapping[str, Tensor]) -> None:
         weights = {f"weights.{k}": v for k, v in self.network.state_dict().items()}
         moment = Moment(
-            tensors=_copy({**weights, **optimizer}, into=self.spare),
+            tensors=copy_tensors({**weights, **optimizer}, into=self.spare),
             best=self.best,
             progress=asdict(self.progress),
             epochs=len(self.history),
@@ -330,17 +304,19 @@ class _Loop:
         self.spare, self.good = {} if self.good is None else self.good.tensors, moment
 
     def _save(self) -> None:
-        if self.checkpoint is None or self.good is None:
-            return
-        best = {f"best.{name}": tensor for name, tensor in self.good.best.items()}
-        history = History(self.history.epochs[: self.good.epochs])
-        progress = {
-            "run": self._identity,
-            "progress": self.good.progress,
-            "history": history.to_dict(),
-        }
-        save_checkpoint(self.checkpoint, {**self.good.tensors, **best}, progress)
-        self.saved_at = time.monotonic()
+        if self.checkpoint is not None and self.good is not None:
+            save_moment(self.checkpoint, self.good, self._identity, self.history)
+            self.saved_at = time.monotonic()
+
+    def _restore(self) -> dict[str, Tensor]:
+        moment, history = load_moment(cast(Path, self.checkpoint), self._identity)
+        try:
+            self.network.load_state_dict(self._weights(moment.tensors))
+            self.progress = Progress(**moment.progress)
+        except (KeyError, TypeError, RuntimeError) as error:
+            raise another_run(cast(Path, self.checkpoint), error) from None
+        self.history, self.best = history, moment.best
+        return moment.tensors
 
     @property
     def _identity(self) -> dict[str, Any]:
@@ -352,30 +328,3 @@ class _Loop:
             "words": len(self.examples),
             "stages": stages,
         }
-
-    def _restore(self) -> dict[str, Tensor]:
-        tensors, progress = load_checkpoint(cast(Path, self.checkpoint))
-        try:
-            if differ := [k for k, v in self._identity.items() if progress["run"][k] != v]:
-                raise ValueError(f"not the same: {', '.join(differ)}")
-            self.network.load_state_dict(self._weights(tensors))
-            self.progress = Progress(**progress["progress"])
-            self.history = History.from_dict(progress["history"])
-        except (KeyError, TypeError, ValueError, RuntimeError) as error:
-            raise TrainingError(
-                f"{self.checkpoint} belongs to another run ({error}); "
-                "train without --resume, or with the settings of that run"
-            ) from None
-        self.best = {n[5:]: t for n, t in tensors.items() if n.startswith("best.")}
-        return tensors
-
-
-def _copy(
-    tensors: Mapping[str, Tensor], into: dict[str, Tensor] | None = None
-) -> dict[str, Tensor]:
-    """A copy of some tensors, in the memory of an earlier copy where that has the same names."""
-    if not into or into.keys() != tensors.keys():
-        return {name: tensor.detach().clone() for name, tensor in tensors.items()}
-    for name, tensor in tensors.items():
-        into[name].copy_(tensor)
-    return into

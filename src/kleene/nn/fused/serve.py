@@ -202,6 +202,14 @@ def prepare(
     ), tensors
 
 
+def mixed(weights: Tensor, centroids: Tensor) -> Tensor:
+    """Hidden vectors from the weights of a pass that this path served."""
+    from kleene.nn.fused.mix import Mix
+
+    product: Tensor = Mix.apply(weights, centroids)  # type: ignore[no-untyped-call]
+    return product
+
+
 def _start(recurrence: Recurrence, hidden: Tensor) -> Tensor:
     """R h_0 + b for the first step, with h_0 beside it where the cell reads it; one row for zeros."""
     if hidden.requires_grad or bool(hidden.any()):

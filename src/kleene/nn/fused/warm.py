@@ -7,6 +7,7 @@ import torch
 
 from kleene.nn.fused import cells
 from kleene.nn.fused.function import TENSORS, Fused, Settings
+from kleene.nn.fused.mix import Mix
 
 
 def warm() -> None:
@@ -29,4 +30,4 @@ def warm() -> None:
         names = ("X", "H0", "M", "keys", "inverse", "c0")
         tensors = dict.fromkeys(TENSORS) | dict.fromkeys(names, tensor)
         weights = Fused.apply(settings, *tensors.values())[0]  # type: ignore[no-untyped-call]
-        torch.autograd.grad(weights.sum(), tensor)
+        torch.autograd.grad(Mix.apply(weights, tensor).sum(), tensor)  # type: ignore[no-untyped-call]

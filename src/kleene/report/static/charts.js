@@ -2,7 +2,7 @@
 "use strict";
 (() => {
   const { s } = Kleene;
-  const WIDTH = 460, HEIGHT = 220, LEFT = 46, RIGHT = 92, TOP = 14, BOTTOM = 34;
+  const WIDTH = 460, HEIGHT = 220, LEFT = 46, RIGHT = 84, TOP = 26, BOTTOM = 36;
 
   function ticks(low, high) {
     const rough = (high - low) / 4 || 1;
@@ -25,21 +25,22 @@
     const grid = ticks(low, high).map((v) => s("g", { class: "tick" },
       s("line", { x1: LEFT, x2: width - right, y1: y(v), y2: y(v) }), s("text", { x: LEFT - 7, y: y(v) + 4, class: "end" }, String(v))));
     const stages = marks.map(([i, text]) => s("g", { class: "tick" }, i > 0 && s("line", { x1: x(i), x2: x(i), y1: TOP, y2: HEIGHT - BOTTOM, class: "stage" }),
-      s("text", { x: x(i) + 4, y: TOP + 2, class: "quiet" }, text)));
+      s("text", { x: x(i) + 4, y: TOP - 9, class: "quiet" }, text)));
     let taken = [];
     const drawn = lines.map((line) => {
       const points = line.values.map((v, i) => (v === null ? null : [x(i), y(v)]));
       const d = points.map((p, i) => (p ? `${points[i - 1] ? "L" : "M"}${p.map((v) => v.toFixed(1))}` : "")).join("");
       const last = points.filter(Boolean).at(-1);
-      let place = last ? last[1] + 4 : 0;
-      while (taken.some((other) => Math.abs(other - place) < 14)) place += 14;
+      let place = last ? Math.min(last[1] + 4, HEIGHT - BOTTOM + 4) : 0;
+      while (taken.some((other) => Math.abs(other - place) < 14)) place -= 14;
+      if (place < TOP - 8) place = Math.max(...taken) + 14;
       taken.push(place);
       return s("g", { class: `curve ${line.kind || ""}` }, s("path", { d }), points.length < 3 && points.filter(Boolean).map((p) => s("circle", { cx: p[0], cy: p[1], r: 3 })),
-        names && last && s("text", { x: last[0] + 6, y: place }, line.name));
+        names && last && s("text", { x: width - right + 8, y: place }, line.name));
     });
     const cells = strip && strip.map((state, i) => s("rect", { x: x(i) - (x(1) - x(0)) / 2, y: HEIGHT - BOTTOM + 3, width: x(1) - x(0) + 0.3, height: 9, class: Kleene.stateClass(state) + " cell" }));
     return s("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": label, class: "chart" },
-      grid, stages, drawn, cells && s("g", {}, cells), s("text", { x: (LEFT + width - right) / 2, y: HEIGHT - 6, class: "middle quiet" }, below));
+      grid, stages, drawn, !strip && [1, count].map((n) => s("text", { x: x(n - 1), y: HEIGHT - BOTTOM + 17, class: "middle quiet" }, String(n))), cells && s("g", {}, cells), s("text", { x: (LEFT + width - right) / 2, y: HEIGHT - 6, class: "middle quiet" }, below));
   };
 
   const MARKS = [

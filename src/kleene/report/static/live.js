@@ -127,7 +127,7 @@ Kleene.live = function (place) {
   function file(models) {
     const choice = named(models, "reader");
     const result = h("div", { class: "result", "aria-live": "polite" });
-    const input = h("input", { type: "file", id: "file", accept: ".csv,.tsv,.txt,.jsonl,.ndjson", onchange: async () => {
+    const input = h("input", { type: "file", id: "upload", accept: ".csv,.tsv,.txt,.jsonl,.ndjson", onchange: async () => {
       const chosen = input.files[0];
       if (!chosen) return;
       result.replaceChildren(h("p", { class: "note" }, `Reading ${chosen.name} …`));
@@ -149,7 +149,7 @@ Kleene.live = function (place) {
     } });
     return section("file", "A whole file", "CSV with a header, TSV, JSONL, or one word a line; it stays on this machine.",
       models.length > 1 && h("div", { class: "field inline" }, h("label", { for: "reader" }, "Model"), choice),
-      h("div", { class: "field" }, h("label", { for: "file" }, "Choose a file"), input), result);
+      h("div", { class: "field" }, h("label", { for: "upload" }, "Choose a file"), input), result);
   }
 
   const api = () => section("api", "For programs", "The same by JSON; the document has every detail.",

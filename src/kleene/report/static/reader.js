@@ -15,8 +15,8 @@
     const button = (text, label, act) => h("button", { type: "button", "aria-label": label, title: label, onclick: act }, text);
     const play = button("▶ Play", "Play the steps", () => (timer ? stop() : start()));
     const controls = h("div", { class: "controls" },
-      button("⏮", "To the start", () => { stop(); go(0); }), button("◀", "One step back", () => { stop(); go(at - 1); }),
-      slider, button("▶", "One step forward", () => { stop(); go(at + 1); }), button("⏭", "To the end", () => { stop(); go(Infinity); }), count, play);
+      button("|◀", "To the start", () => { stop(); go(0); }), button("◀", "One step back", () => { stop(); go(at - 1); }),
+      slider, button("▶", "One step forward", () => { stop(); go(at + 1); }), button("▶|", "To the end", () => { stop(); go(Infinity); }), count, play);
 
     function start() {
       if (!path || path.states.length < 2) return;

@@ -7,7 +7,7 @@ Kleene.report = function (report, place) {
   const kind = kinds[model.cell] || model.cell;
   const asText = (one) => one.word.join(one.between === "" ? "" : " ");
   const examples = Array.isArray(report.examples) ? report.examples : [];
-  const samples = [...new Set(examples.map(asText))].slice(0, 5);
+  const samples = report.samples.length ? report.samples : [...new Set(examples.map(asText))].slice(0, 5);
 
   const headline = trust.proved ? `Inside this ${kind} is a machine of ${trust.states} states: proved for words of every length.`
     : trust.faithful ? `This ${kind} behaves as a machine of ${trust.states} states on every word that was tried.`
@@ -20,7 +20,7 @@ Kleene.report = function (report, place) {
   ].filter(Boolean);
   const reader = view.machine ? Kleene.wordBox(view, model, samples.length ? samples : [""]) : Kleene.traceBox(view, examples);
   const leads = {
-    automaton: view.exact ? "Every word walks through these states, one step a symbol; a double border says yes. This page takes the steps of the network itself, on the network's own table."
+    automaton: view.exact ? `Every word walks through these states, one step a symbol${view.drawing.nodes.some((one) => one.double) ? "; a double border says yes" : ""}. This page takes the steps of the network itself, on the network's own table.`
       : "This automaton was read off the network and follows it closely, not always: see how far to trust it.",
     map: `The network's states and its commonest moves between them, with the symbols that stand out.${view.exact ? " This page takes the steps on the network's own table." : ""}`,
   };

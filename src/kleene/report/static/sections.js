@@ -29,7 +29,7 @@
   Kleene.confusion = function (table, classes) {
     const rows = table.map((row) => row.reduce((a, b) => a + b, 0));
     return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Confusion table" }, h("table", { class: "confusion" },
-      h("caption", {}, "What was true (rows), and what the network said (columns)"),
+      h("caption", {}, "Rows: what was true. Columns: what the network said."),
       h("thead", {}, h("tr", {}, h("td", {}), classes.map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, table.map((row, i) => h("tr", {}, h("th", { scope: "row" }, classes[i]), row.map((count, j) => {
         const cell = h("td", { class: i === j ? "right" : "wrong" }, Kleene.number(count));
@@ -61,7 +61,7 @@
     if (isMissing(meaning)) return Kleene.missing(meaning);
     const used = meaning.states.filter((one) => one.visits > 0.0005);
     const most = Math.max(...used.map((one) => one.visits));
-    return h("div", { class: "cards" }, used.sort((a, b) => b.visits - a.visits).map((one) => {
+    return h("div", { class: "cards" }, used.sort((a, b) => (used.length > 6 ? b.visits - a.visits : a.state - b.state)).map((one) => {
       const state = view.centroids[one.state];
       const bar = h("span", { class: `bar ${Kleene.stateClass(state ?? one.state)}` });
       bar.style.setProperty("--share", (one.visits / most).toFixed(3));
