@@ -151,7 +151,9 @@ def table(results: list[dict]) -> str:
     ]
     for r in results:
         ms = r["milliseconds"]
-        base, ours = (ms[n] for n in (("one", "two") if r["row"] == "threads" else ("torch.nn", "fused")))
+        base, ours = (
+            ms[n] for n in (("one", "two") if r["row"] == "threads" else ("torch.nn", "fused"))
+        )
         over = f"{ours / ms['products']:.2f}" if "products" in ms else ""
         mark = "" if r["met"] else " (missed)"
         lines.append(

@@ -9,8 +9,11 @@ import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
+from time import perf_counter, process_time
 
 import torch
+
+__all__ = ["RESULTS", "interleave", "machine", "perf_counter", "process_time", "write"]
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -22,8 +25,8 @@ def interleave(
     for run in variants.values():
         run()
     taken: dict[str, list[float]] = {name: [] for name in variants}
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end or len(next(iter(taken.values()))) < 3:
+    end = perf_counter() + seconds
+    while perf_counter() < end or len(next(iter(taken.values()))) < 3:
         for name, run in variants.items():
             start = clock()
             run()

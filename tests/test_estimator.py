@@ -36,7 +36,10 @@ def fitted() -> SequenceClassifier:
 
 # -- scikit-learn's own checks ---------------------------------------------------------------------
 
-CANNOT_APPLY: dict[str, str] = {}
+CANNOT_APPLY = {
+    "check_class_weight_classifiers": "class_weight is None or 'balanced'",
+    "check_transformer_general": "words may have any length, so none is of a wrong one",
+}
 
 
 def cannot_apply(estimator: BaseEstimator) -> dict[str, str]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn import exceptions
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 
 from kleene.automata.matcher import label_array
@@ -44,6 +45,10 @@ if TYPE_CHECKING:
 
 OPTIMIZERS = dict.fromkeys(("adam", "adadelta", "rmsprop"))
 FITTED = ("model_", "network_", "alphabet_", "history_", "classes_", "words_")
+
+
+class UnfittedError(NotFittedError, exceptions.NotFittedError):  # type: ignore[misc]
+    """The same to those who wait for scikit-learn's own: call `fit` first."""
 
 
 class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -328,7 +333,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
     def model(self) -> Model:
         """The trained model."""
         if not hasattr(self, "model_"):
-            raise NotFittedError("this SequenceClassifier is not fitted yet; call fit first")
+            raise UnfittedError("this SequenceClassifier is not fitted yet; call fit first")
         return self.model_
 
     def score(
@@ -425,6 +430,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         tags = super().__sklearn_tags__()
         tags.no_validation = True  # words are lists of anything, of any length
         tags.input_tags.string = True
+        tags.transformer_tags.preserves_dtype = []  # features are float32
         tags.classifier_tags.poor_score = True  # on matrices of numbers that are all different
         return tags
 

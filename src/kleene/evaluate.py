@@ -24,7 +24,7 @@ class Evaluation:
     @property
     def predicted(self) -> NDArray[np.int64]:
         """The most probable class of each word."""
-        return self.probabilities.argmax(-1)
+        return np.asarray(self.probabilities.argmax(-1), dtype=np.int64)
 
     @property
     def accuracy(self) -> float:

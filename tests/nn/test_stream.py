@@ -58,7 +58,12 @@ def test_a_stream_in_training_mode_has_no_noise() -> None:
 
 
 def test_other_transitions_and_precisions_are_served_too() -> None:
-    assert Stream(SRGRU(3, 9, num_states=4, transition=sample)).step(torch.randn(1, 3)).isfinite().all()
+    assert (
+        Stream(SRGRU(3, 9, num_states=4, transition=sample))
+        .step(torch.randn(1, 3))
+        .isfinite()
+        .all()
+    )
     network = SRGRU(3, 9, num_states=4, dtype=torch.float64)
     assert Stream(network).step(torch.randn(1, 3).double()).dtype == torch.float64
 

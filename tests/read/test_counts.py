@@ -12,7 +12,7 @@ from built_models import random_model
 from kleene.data.batch import make_batch
 from kleene.machine import Word
 from kleene.model import Model
-from kleene.read import extract
+from kleene.read.extract import extract
 
 WORDS: list[Word] = ["", "abba", "bbabab", "aab", "bbbbbb", "abab", "baaab", "aaaaaa"]
 

@@ -19,7 +19,10 @@ from kleene.machine import Word
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.read import extract, fidelity, find_disagreement, sharpen
+from kleene.read.disagreement import find_disagreement
+from kleene.read.extract import extract
+from kleene.read.fidelity import fidelity
+from kleene.read.sharpen import sharpen
 from kleene.train.fit import fit
 from kleene.train.stage import Stage
 

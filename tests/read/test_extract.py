@@ -17,7 +17,8 @@ from kleene.languages import tomita
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.read import HardMachine, extract
+from kleene.read.extract import extract
+from kleene.read.table import HardMachine
 from kleene.train.fit import fit
 from kleene.train.stage import Curriculum, Stage
 

@@ -42,8 +42,8 @@ class CounterMachine:
     """
 
     alphabet: tuple[Symbol, ...]
-    transitions: npt.NDArray[np.int32]  # (state, view + reach, symbol) -> state
-    increments: npt.NDArray[np.int8]  # (state, view + reach, symbol) -> -1, 0 or +1
+    transitions: npt.NDArray[np.signedinteger[Any]]  # (state, view + reach, symbol) -> state
+    increments: npt.NDArray[np.signedinteger[Any]]  # (state, view + reach, symbol) -> -1, 0 or +1
     outputs: tuple[tuple[Label, ...], ...]  # of each state, by view + reach
     initial: int = 0
     names: tuple[str, ...] | None = None

@@ -29,7 +29,7 @@ from kleene.errors import AutomatonError
 from kleene.machine import Label, Word
 
 APART = 8  # by how much two counters may differ before they count as running apart
-MOST_PAIRS = 1_000_000
+MOST_PAIRS = 300_000
 
 
 class Pair(NamedTuple):

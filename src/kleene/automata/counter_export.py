@@ -77,8 +77,8 @@ def edges(machine: CounterMachine) -> dict[tuple[int, int], list[str]]:
             for column, move in enumerate(machine.rows[state][view + machine.reach]):
                 when[(column, *move)].append(view)
         alike: dict[tuple[int, int, tuple[int, ...]], list[Symbol]] = defaultdict(list)
-        for (column, target, increment), seen in when.items():
-            alike[target, increment, tuple(seen)].append(machine.alphabet[column])
+        for (column, target, increment), at in when.items():
+            alike[target, increment, tuple(at)].append(machine.alphabet[column])
         for (target, increment, seen), symbols in alike.items():
             text = describe(symbols, machine.alphabet)
             if len(seen) < len(views):

@@ -73,7 +73,7 @@ def demo(
     if isinstance(outcome, Certificate):
         outcome.save(out / "certificate.json")
         checked = verify(out / "model", out / "dfa.json", out / "certificate.json")
-        answer(f"checked again from the files: {checked}")
+        answer(f"again, from the files alone: {checked}")
 
     _title("5. Draw", f"{out / 'dfa.svg'} and {out / 'dfa.png'}")
     dfa.draw(out / "dfa.svg")

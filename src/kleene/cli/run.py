@@ -20,12 +20,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kleene.cli.console import say
-from kleene.errors import ModelError, TrainingError
+from kleene.errors import KleeneError, ModelError, TrainingError
 from kleene.files import write_atomically
 from kleene.machine import Label, Word
 
 if TYPE_CHECKING:
     from kleene.estimator import SequenceClassifier
+    from kleene.train.progress import Reporter
+    from kleene.web.watch import Watch
 
 FORMAT = "kleene.run/1"
 CHECKPOINT, RECORD, LOCK = "checkpoint.safetensors", "run.json", ".lock"
@@ -44,7 +46,13 @@ class Run:
     """Seconds between checkpoints."""
 
     def train(
-        self, words: Sequence[Word], labels: Sequence[Label], *, resume: bool, overwrite: bool
+        self,
+        words: Sequence[Word],
+        labels: Sequence[Label],
+        *,
+        resume: bool,
+        overwrite: bool,
+        watched: bool = False,
     ) -> dict[str, Any]:
         """Train, or go on, and save the model; the result are figures for the user."""
         import torch
@@ -58,23 +66,47 @@ class Run:
         estimator.check(words, labels)
         with _locked(self.folder), _stoppable():
             if self._begin(resume, overwrite):
+                reporter = Bar() if sys.stderr.isatty() else Quiet()
+                watch = self._watch(words, labels, reporter) if watched else None
                 try:
                     estimator.fit(
                         words,
                         labels,
                         checkpoint=self.checkpoint,
                         every=self.every,
-                        reporter=Bar() if sys.stderr.isatty() else Quiet(),
+                        reporter=watch or reporter,
+                        hook=None if watch is None else watch.hook,
                     )
                     estimator.save(self.folder)
                 except KeyboardInterrupt:
                     raise KeyboardInterrupt(self._how_to_go_on()) from None
+                except KleeneError:
+                    self._forget()
+                    raise
+                finally:
+                    if watch is not None:
+                        watch.finish(getattr(estimator, "model_", None))
                 self._write_record(finished=True)
                 self.checkpoint.unlink(missing_ok=True)
             else:
                 say(f"{self.folder} is finished; nothing is left to do")
                 estimator = SequenceClassifier.load(self.folder)
         return self._summary(estimator, words, labels, time.monotonic() - started)
+
+    def _watch(self, words: Sequence[Word], labels: Sequence[Label], inner: Reporter) -> Watch:
+        """A page on which the run can be watched, opened in a browser where there is one."""
+        import webbrowser
+
+        from kleene.data.alphabet import Alphabet
+        from kleene.data.given import as_classes
+        from kleene.web.watch import Watch
+
+        bounds = self.settings["max_symbols"], self.settings["min_count"]
+        classes = as_classes(words, labels)[1]
+        watch = Watch(words, classes, Alphabet.from_words(words, *bounds), inner=inner)
+        say(f"watch the run on {watch.page}")
+        webbrowser.open(watch.page)
+        return watch
 
     @property
     def checkpoint(self) -> Path:
@@ -129,9 +161,14 @@ class Run:
             self.folder / RECORD, json.dumps(self._record(finished=finished), indent=2)
         )
 
-    def _how_to_go_on(self) -> str:
+    def _forget(self) -> None:
+        """Leave no trace of a run of which nothing is kept."""
         if not self.checkpoint.exists():
             (self.folder / RECORD).unlink(missing_ok=True)
+
+    def _how_to_go_on(self) -> str:
+        if not self.checkpoint.exists():
+            self._forget()
             return "interrupted before the first step; nothing was kept"
         arguments = [word for word in sys.argv[1:] if word not in ("--resume", "--overwrite")]
         return f"interrupted; go on with `kleene {shlex.join(arguments)} --resume`"

@@ -98,6 +98,9 @@ def train(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Drop a run that was interrupted, start anew.")
     ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Open a page with the loss and the automaton.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Train a network on words and their labels.
@@ -154,7 +157,7 @@ def train(
         threads=threads,
         every=checkpoint_every,
     )
-    summary = run.train(found.words, labels, resume=resume, overwrite=overwrite)
+    summary = run.train(found.words, labels, resume=resume, overwrite=overwrite, watched=watch)
     if json:
         answer_json(summary)
     else:

@@ -20,10 +20,7 @@ def as_words(X: Sequence[Any], tokens: str | None = None) -> tuple[list[Word], s
     """The given texts or sequences as words, and how they were split."""
     if isinstance(X, str):
         raise DataError("one string came, needed is a list of words; give [word]")
-    if not hasattr(X, "__iter__") or getattr(X, "ndim", 1) == 0 or hasattr(X, "tocsr"):
-        kind = type(X).__name__
-        raise DataError(f"X of type {kind} came, needed is a list of strings or of sequences")
-    texts = list(X)
+    texts = _listed(X, "words")
     if not texts:
         raise DataError("no words came; give at least one word of each class")
     strings = all(isinstance(text, str) for text in texts)
@@ -58,9 +55,8 @@ def as_classes(
 
 def as_labels(y: Sequence[Label]) -> list[Label]:
     """Labels as plain Python values."""
-    if y is None or not hasattr(y, "__iter__"):
-        raise DataError(f"y={y!r:.40} came, needed is a list with one label for each word")
-    labels = [label.item() if isinstance(label, np.generic) else label for label in y]
+    given = _listed(y, "labels")
+    labels = [label.item() if isinstance(label, np.generic) else label for label in given]
     for label in labels:
         try:
             hash(label)
@@ -73,6 +69,17 @@ def as_labels(y: Sequence[Label]) -> list[Label]:
         if label != label:
             raise DataError("a label is NaN; leave out words without a label")
     return labels
+
+
+def _listed(values: Any, what: str) -> list[Any]:
+    """Whatever holds one entry a word, as a list: the rows of a matrix or a data frame, too."""
+    if hasattr(values, "tocsr"):
+        raise DataError(f"sparse {what} came, needed is a list; sparse matrices are not supported")
+    if hasattr(values, "__array__"):
+        values = np.asarray(values)
+    if not hasattr(values, "__iter__") or getattr(values, "ndim", 1) == 0:
+        raise DataError(f"{what} came as {values!r:.40}, needed is a list with an entry a word")
+    return list(values)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ The paper gives sizes, depths and the greatest lengths of the test words; what i
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kleene.data.context_free import balanced_parentheses, palindromes
 from kleene.data.language import Language
@@ -21,6 +21,8 @@ class Split:
 
     words: list[Word]
     labels: list[bool]
+    stages: list[int] = field(default_factory=list)
+    """For training with easy words first: the stage of each word, from 1; empty where none is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,9 +63,11 @@ def parentheses_set(size: str = "large", *, seed: int = 0, count_only: bool = Fa
     train_size, validation_size = _sizes(size)
     language = balanced_parentheses(count_only=count_only)
     train: list[tuple[Word, bool]] = []
+    stages: list[int] = []
     for stage, (depth, longest) in enumerate(TRAIN_LENGTH.items()):
         members, others = (_part(total, stage, len(TRAIN_LENGTH)) for total in train_size)
         train += _draw(language, members, others, range(longest + 1), [seed, stage], depth=[depth])
+        stages += [depth] * (members + others)
     seen = {word for word, _ in train}
     held_out = {
         "validation": (*validation_size, VALIDATION_DEPTH, VALIDATION_LENGTH),
@@ -84,7 +88,12 @@ def parentheses_set(size: str = "large", *, seed: int = 0, count_only: bool = Fa
         for number, (name, (members, others, depths, longest)) in enumerate(held_out.items())
     }
     validation = splits.pop("validation")
-    return PaperSet(language=language, train=_split(train), validation=validation, tests=splits)
+    return PaperSet(
+        language=language,
+        train=_split(train, stages),
+        validation=validation,
+        tests=splits,
+    )
 
 
 def palindrome_set(
@@ -135,5 +144,6 @@ def _draw(
     return list(zip(words, labels, strict=True))
 
 
-def _split(examples: list[tuple[Word, bool]]) -> Split:
-    return Split(words=[word for word, _ in examples], labels=[label for _, label in examples])
+def _split(examples: list[tuple[Word, bool]], stages: Sequence[int] = ()) -> Split:
+    words, labels = [word for word, _ in examples], [label for _, label in examples]
+    return Split(words=words, labels=labels, stages=list(stages))

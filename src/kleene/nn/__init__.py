@@ -1,8 +1,10 @@
 """Recurrent networks with a finite set of states."""
 
 from kleene.nn.cells import GRU, LSTM, Cell, Elman
+from kleene.nn.fused import use_fused
 from kleene.nn.regularized import SRGRU, SRLSTM, SRRNN, StateRegularized
 from kleene.nn.similarity import cosine, dot, euclidean
+from kleene.nn.stream import Stream
 from kleene.nn.trace import Trace
 from kleene.nn.transition import Gumbel, gumbel, gumbel_hard, mixture, sample, soft_argmax
 
@@ -16,6 +18,7 @@ __all__ = [
     "Elman",
     "Gumbel",
     "StateRegularized",
+    "Stream",
     "Trace",
     "cosine",
     "dot",
@@ -25,4 +28,5 @@ __all__ = [
     "mixture",
     "sample",
     "soft_argmax",
+    "use_fused",
 ]

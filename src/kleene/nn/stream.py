@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -13,6 +14,9 @@ from kleene.nn.fused.serve import serves
 from kleene.nn.inputs import LookedUp, Projected
 from kleene.nn.regularized import StateRegularized
 from kleene.nn.scan import Recurrence, scan
+
+if TYPE_CHECKING:
+    from kleene.nn.fused.stepper import Stepper
 
 
 class Stream:
@@ -54,7 +58,7 @@ class Stream:
         ]
         self._scores: list[Tensor | None] = [None for _ in layers]
         self._carried: list[Tensor | None] = [None for _ in layers]
-        self._layers = [self._layer(i, zeros) for i in layers]
+        self._layers: list[Stepper | None] = [self._layer(i, zeros) for i in layers]
 
     @property
     def states(self) -> Tensor:
@@ -71,10 +75,14 @@ class Stream:
         """
         wanted = (self.batch,) if self._table is not None else (self.batch, self.network.input_size)
         if tuple(x.shape) != wanted:
-            raise SettingError(f"input of shape {tuple(x.shape)} came, a step reads {wanted}")
+            raise SettingError(
+                f"input of shape {tuple(x.shape)} came, a step of this stream reads {wanted}: "
+                "one row per sequence"
+            )
         if self._table is not None and not 0 <= int(x.min()) <= int(x.max()) < len(self._table):
             raise SettingError(
-                f"symbols {x.tolist()} came, the embedding has those from 0 to {len(self._table) - 1}"
+                f"symbols {x.tolist()} came, the embedding has 0 to {len(self._table) - 1}: "
+                "give the numbers of symbols in it"
             )
         for layer in range(len(self._layers)):
             x = self._step(layer, x)
@@ -84,9 +92,7 @@ class Stream:
         stepper, recurrence = self._layers[layer], self._recurrences[layer]
         if stepper is None:
             inputs = self._inputs(layer, x)
-            found = scan(
-                recurrence, inputs, [self.batch], self.hidden[layer], self.memory[layer]
-            )
+            found = scan(recurrence, inputs, [self.batch], self.hidden[layer], self.memory[layer])
             self.hidden[layer], self.memory[layer] = found.last_hidden, found.last_memory
             self._carried[layer], self._scores[layer] = found.weights, found.scores
             return found.last_hidden
@@ -102,7 +108,7 @@ class Stream:
             return LookedUp(ids=x, table=self._table)
         return self.network.inputs(x, layer)
 
-    def _layer(self, layer: int, zeros: Tensor):  # type: ignore[no-untyped-def]
+    def _layer(self, layer: int, zeros: Tensor) -> Stepper | None:
         """The compiled form of a layer, None where there is none."""
         recurrence = self._recurrences[layer]
         if layer == 0 and self._table is not None:

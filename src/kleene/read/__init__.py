@@ -1,29 +1,6 @@
-"""Reading trained networks: automata, how far to trust them, and where they are wrong."""
+"""Reading trained networks, one idea a module; each is imported where it is needed.
 
-from kleene.read.ambiguity import Ambiguity
-from kleene.read.certificate import Certificate, Refusal
-from kleene.read.certify import certify, largest_temperature
-from kleene.read.disagreement import Search, find_disagreement
-from kleene.read.extract import extract
-from kleene.read.extraction import Extraction
-from kleene.read.fidelity import Fidelity, fidelity
-from kleene.read.sharpen import sharpen
-from kleene.read.table import HardMachine, Table, read_table
-
-__all__ = [
-    "Ambiguity",
-    "Certificate",
-    "Extraction",
-    "Fidelity",
-    "HardMachine",
-    "Refusal",
-    "Search",
-    "Table",
-    "certify",
-    "extract",
-    "fidelity",
-    "find_disagreement",
-    "largest_temperature",
-    "read_table",
-    "sharpen",
-]
+`extract` (an automaton, checked), `certify` and `verify` (the proof for all words), `explain`,
+`prototypes`, `phrases`, `features`, `summary` (what the states mean), `faithfulness` (how good an
+explanation is), `settle` (from a trained cell to a network that is a machine).
+"""

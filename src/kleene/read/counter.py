@@ -39,7 +39,7 @@ Flags: TypeAlias = NDArray[np.bool_]
 
 MOST_WORDS = 2_000
 TRIAL_WORDS = 300  # on which the counter and the latches are chosen
-TRIED = 6  # counting units tried with latches: those that leave the fewest votes overridden
+TRIED = 4  # counting units tried with latches: those that leave the fewest votes overridden
 MOST_LATCHES = 3
 WORTH = 0.8  # a latch must bring the overridden votes down to this share
 ROUNDS = 4  # of asking about moves that no word has shown
@@ -160,7 +160,7 @@ def _choose(
     for unit in sorted(units, key=lambda u: lost(plain[u.unit]))[:TRIED]:
         latches: list[Latch] = []
         votes = plain[unit.unit]
-        while len(latches) < MOST_LATCHES:
+        while len(latches) < MOST_LATCHES and lost(votes):
             found = best_latch(record, unit, latches)
             if found is None or lost(found[1]) > WORTH * lost(votes):
                 break

@@ -29,6 +29,7 @@ class MemoryRecord:
     words: Sequence[Ids]
     columns: Ints  # (word, time) the symbol read at each step, -1 in the padding
     states: Ints  # (word, time + 1) the centroid of highest weight, -1 in the padding
+    hidden: Floats  # (word, time + 1, unit)
     memory: Floats  # (word, time + 1, unit)
     labels: Ints  # (word, time + 1) the network's class of each prefix, -1 in the padding
 
@@ -43,6 +44,7 @@ class MemoryRecord:
             words=self.words[:words],
             columns=self.columns[:words],
             states=self.states[:words],
+            hidden=self.hidden[:words],
             memory=self.memory[:words],
             labels=self.labels[:words],
         )
@@ -64,6 +66,7 @@ class MemoryRecord:
             words=[*self.words, *other.words],
             columns=joined("columns", -1, longest),
             states=joined("states", -1, longest + 1),
+            hidden=joined("hidden", 0, longest + 1),
             memory=joined("memory", 0, longest + 1),
             labels=joined("labels", -1, longest + 1),
         )
@@ -96,31 +99,39 @@ def require_memory(model: Model) -> None:
 
 
 def record_memory(model: Model, words: Sequence[Ids], *, hard: bool = False) -> MemoryRecord:
-    """Run the network over the words, in hard mode if wanted, and keep every step."""
+    """Run the network over the words, in hard mode if wanted, and keep every step.
+
+    A network without centroids is in state 0 all the time.
+    """
     network = model.network
     longest = max((len(word) for word in words), default=0)
     shape = (len(words), longest + 1)
     states, labels = np.full(shape, -1), np.full(shape, -1)
-    memory = np.zeros((*shape, network.config.hidden_size), dtype=np.float32)
+    hidden = np.zeros((*shape, network.config.hidden_size), dtype=np.float32)
+    memory = np.zeros_like(hidden)
     examples = Examples(words=words, labels=np.zeros(len(words), dtype=np.int64))
     network.eval()
     with torch.inference_mode(), network.hard() if hard else nullcontext():
         for batch in examples.in_order(256):
             trace = network.trace(batch)
-            assert trace.states is not None
-            assert trace.memory is not None
+            if trace.memory is None:
+                raise ReadingError("this network has no memory beside its state; use lstm, lstm-p")
             mask = trace.mask
             scores = network.classify([trace.hidden[mask]], [trace.memory[mask]])
             found = np.full(mask.shape, -1)
             found[mask.cpu().numpy()] = scores.argmax(-1).cpu().numpy()
             time = mask.shape[1]
-            states[batch.order, :time] = trace.states.cpu().numpy()
+            found_states = mask.long() - 1 if trace.states is None else trace.states
+            states[batch.order, :time] = found_states.cpu().numpy()
+            hidden[batch.order, :time] = trace.hidden.cpu().numpy()
             labels[batch.order, :time] = found
             memory[batch.order, :time] = trace.memory.cpu().numpy()
     columns = np.full((len(words), longest), -1)
     for row, word in enumerate(words):
         columns[row, : len(word)] = word - FIRST
-    return MemoryRecord(words=words, columns=columns, states=states, memory=memory, labels=labels)
+    return MemoryRecord(
+        words=words, columns=columns, states=states, hidden=hidden, memory=memory, labels=labels
+    )
 
 
 def counting_units(record: MemoryRecord) -> list[CountingUnit]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int32]
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True, nogil=True)
 def _endings(table: Any, initial: Any, symbols: Any, ends: Any, out: Any) -> None:
     start = 0
     for i in range(len(ends)):
@@ -22,8 +22,8 @@ def _endings(table: Any, initial: Any, symbols: Any, ends: Any, out: Any) -> Non
         start = ends[i]
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _errors(table: Any, initial: Any, symbols: Any, ends: Any, counts: Any, votes: Any) -> int:
+@numba.njit(cache=True, nogil=True)
+def _errors(table: Any, initial: Any, symbols: Any, ends: Any, counts: Any, votes: Any) -> Any:
     """Words that the majority labels get wrong."""
     states, classes = votes.shape
     votes[:] = 0
@@ -45,7 +45,7 @@ def _errors(table: Any, initial: Any, symbols: Any, ends: Any, counts: Any, vote
     return wrong
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True, nogil=True)
 def _sweep(
     table: Any,
     initial: Any,
@@ -55,7 +55,7 @@ def _sweep(
     votes: Any,
     order: Any,
     least: Any,
-) -> int:
+) -> Any:
     """Try every other target of every transition; keep what lowers the errors."""
     states, width = table.shape
     for o in order:
@@ -75,7 +75,7 @@ def _sweep(
     return least
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True, nogil=True)
 def _split(
     table: Any,
     initial: Any,
@@ -85,7 +85,7 @@ def _split(
     votes: Any,
     order: Any,
     least: Any,
-) -> int:
+) -> Any:
     """Give one transition a copy of its target (the last row), and let one of its own differ."""
     states, width = table.shape
     clone = states - 1

@@ -22,8 +22,7 @@ REACH = 2
 VIEWS = 2 * REACH + 1
 MOVES = 3  # pop, rest, push
 EXAMPLES = 3  # prefixes by which a move that no word has shown is asked for
-GAPS = 3  # places at which a unit may be cut in two, the widest gaps between its values
-LEAST = 0.005  # the least share of the steps on either side of a cut
+GAPS = 2  # places at which a unit may be cut in two
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,14 +145,14 @@ def questions(record: MemoryRecord, votes: Votes, symbols: int) -> list[Ids]:
 
 
 def _cuts(values: Floats, unit: int) -> list[Latch]:
-    """The middles of the widest gaps between the values of a unit."""
+    """The middles of the widest gaps between the values of a unit that have many on either side."""
     ordered = np.sort(values)
-    least = max(int(LEAST * len(ordered)), 1)
-    inner = ordered[least:-least]
-    gaps = np.diff(inner)
-    widest = np.argsort(-gaps)[:GAPS]
+    gaps = np.diff(ordered)
+    share = np.arange(1, len(ordered)) / len(ordered)
+    merit = gaps * np.minimum(share, 1 - share)
+    best = np.argsort(-merit)[:GAPS]
     return [
-        Latch(unit=unit, threshold=float(inner[i] + gaps[i] / 2)) for i in widest if gaps[i] > 1e-6
+        Latch(unit=unit, threshold=float(ordered[i] + gaps[i] / 2)) for i in best if gaps[i] > 1e-6
     ]
 
 

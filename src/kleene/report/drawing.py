@@ -14,7 +14,7 @@ from typing import Any
 from kleene.automata import DFA
 from kleene.automata.export import diagram
 from kleene.read.markup import as_text
-from kleene.read.summary import Summary
+from kleene.read.summary import Move, Summary
 
 POINTS = 72  # to an inch, Graphviz's measure of nodes
 ROUND, LETTER, LINE = 46, 7.4, 17  # pixels: a state's circle, a letter's width, a line's height
@@ -71,7 +71,7 @@ def draw_dfa(dfa: DFA, names: Sequence[str]) -> dict[str, Any]:
     return lay_out(nodes, arrows, start=dfa.initial)
 
 
-def draw_summary(summary: Summary, start: int | None, *, min_share: float = 0.1) -> dict[str, Any]:
+def draw_summary(summary: Summary, start: int | None, *, moves: int = 3) -> dict[str, Any]:
     """The commonest moves between states over a corpus, with the symbols that stand out."""
     used = {i for i, visits in enumerate(summary.visits) if visits >= 0.002} | {start}
     nodes = [
@@ -86,10 +86,20 @@ def draw_summary(summary: Summary, start: int | None, *, min_share: float = 0.1)
             lines=tuple(_short(as_text(mover.symbol), 14) for mover in move.symbols[:3]),
             weight=0.6 + 2.4 * move.share,
         )
-        for move in summary.moves
-        if move.share >= min_share and {move.source, move.target} <= used
+        for move in _commonest(summary, moves)
+        if {move.source, move.target} <= used
     ]
     return lay_out(nodes, arrows, start=start, across=False)
+
+
+def _commonest(summary: Summary, most: int) -> list[Move]:
+    """The commonest moves from each state, those that stay where they are left out."""
+    kept: dict[int, list[Move]] = {}
+    for move in summary.moves:  # those of a state come together, the commonest first
+        away = kept.setdefault(move.source, [])
+        if move.source != move.target and len(away) < most:
+            away.append(move)
+    return [move for away in kept.values() for move in away]
 
 
 def lay_out(

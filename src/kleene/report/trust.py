@@ -15,7 +15,7 @@ from kleene.errors import KleeneError
 MOST = 8  # ambiguities that are told
 
 
-def trust(model: Model, reading: Extraction) -> dict[str, Any]:
+def trust(model: Model, reading: Extraction, *, own: bool = True) -> dict[str, Any]:
     """Fidelity, ambiguities, a shortest disagreement and the proof, where there is one."""
     proof = reading.certificate
     if proof is None and reading.faithful:
@@ -27,7 +27,7 @@ def trust(model: Model, reading: Extraction) -> dict[str, Any]:
         "method": reading.method,
         "faithful": reading.faithful,
         "fidelity": same.to_dict(),
-        "agreement": _agreement(reading),
+        "agreement": _agreement(reading, "of your words" if own else "words drawn at random"),
         "disagreement": _disagreement(reading),
         "compared": _compared(reading),
         "ambiguities": [_ambiguity(one) for one in reading.ambiguities if one.matters][:MOST],
@@ -65,11 +65,11 @@ def _proof_text(proof: Any, reading: Extraction) -> str:
     )
 
 
-def _agreement(reading: Extraction) -> str:
+def _agreement(reading: Extraction, given: str) -> str:
     same = reading.fidelity
     text = (
         f"The automaton gives the network's answer on {same.given_same:,} of {same.given_total:,} "
-        f"of your words"
+        f"{given}"
     )
     if same.drawn_total:
         text += (
@@ -108,8 +108,9 @@ def _ambiguity(one: Ambiguity) -> str:
     examples = " and ".join(_quoted(word, 60) for word in one.examples)
     where = "at the end of a word" if one.symbol is None else f"on “{as_text(one.symbol)}”"
     return (
-        f"In state {one.state}, {where}, the network mostly goes for {as_text(one.next_state)} "
-        f"({one.mass:.0%}) but sometimes for {as_text(one.rival)} ({one.rival_mass:.0%}); "
+        f"In state {one.state}, {where}, the automaton goes for {as_text(one.next_state)} "
+        f"({one.mass:.0%} of the network's weight), the network for {as_text(one.rival)} as well "
+        f"({one.rival_mass:.0%}); "
         f"see {examples}."
     )
 

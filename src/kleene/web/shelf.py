@@ -121,7 +121,7 @@ class Network:
         self.view: View = (
             states_view(model) if self.reading is None else view(model, self.reading, given)
         )
-        self._trust = None if self.reading is None else trust(model, self.reading)
+        self._trust = None if self.reading is None else trust(model, self.reading, own=bool(words))
 
     @property
     def tokens(self) -> str:

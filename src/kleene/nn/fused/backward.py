@@ -4,6 +4,8 @@ The gradients of the gates of a stretch of time are kept together in the cache a
 large products, instead of one small product per step and weight.
 """
 
+# mypy: ignore-errors
+# Compiled code: Numba infers the types, which mypy cannot see.
 from __future__ import annotations
 
 import numpy as np
@@ -91,7 +93,17 @@ def lstm_rows_back(
 
 @njit(error_model="numpy")
 def cell_back(
-    job: Job, rec: Record, p: int, B: int, DU: int, DC: int, DH: int, DX: int, DP: int, U: int, n: int
+    job: Job,
+    rec: Record,
+    p: int,
+    B: int,
+    DU: int,
+    DC: int,
+    DH: int,
+    DX: int,
+    DP: int,
+    U: int,
+    n: int,
 ) -> None:
     """From the gradient of u to those of the gates."""
     if job.cell <= RELU:
@@ -150,7 +162,15 @@ def weights_back(
 
 @njit(error_model="numpy")
 def inputs_back(
-    job: Job, out: Outgoing, DX: int, source: int, first: int, end: int, t: int, stop: int, rows: int
+    job: Job,
+    out: Outgoing,
+    DX: int,
+    source: int,
+    first: int,
+    end: int,
+    t: int,
+    stop: int,
+    rows: int,
 ) -> None:
     """Gradients of the input and its weights from steps `t` to `stop`; `source` has their x."""
     gates, size = job.gates, job.size

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
 from numba.extending import get_cython_function_address, intrinsic
@@ -93,7 +93,7 @@ def gemm(
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         def by_reference(value: Any, kind: Any) -> Any:
-            slot = cgutils.alloca_once(builder, kind)
+            slot = cgutils.alloca_once(builder, kind)  # type: ignore[no-untyped-call]
             builder.store(value, slot)
             return builder.bitcast(slot, _POINTER)
 

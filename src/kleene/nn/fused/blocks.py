@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,14 +28,14 @@ def split(sizes: Any, batch: int, weights: int) -> list[tuple[int, int]]:
     done = lengths.cumsum()
     cuts = [int(np.searchsorted(done, steps * i / threads)) + 1 for i in range(1, threads)]
     edges = sorted({0, batch, *(min(cut, batch) for cut in cuts)})
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    return list(pairwise(edges))
 
 
 def shares(rows: int, weights: int) -> list[tuple[int, int]]:
     """Rows that do not depend on one another, in equal shares."""
     threads = max(1, min(torch.get_num_threads(), rows, 1 + rows * weights // WORTH))
     edges = [rows * i // threads for i in range(threads + 1)]
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    return list(pairwise(edges))
 
 
 def run(work: Callable[[int, int], None], blocks: Sequence[tuple[int, int]]) -> None:

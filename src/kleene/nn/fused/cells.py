@@ -1,10 +1,12 @@
 """The cells' equations and their derivatives, eight hidden units at a time.
 
 `H` is what the recurrent product left, `X` the input's half; `G` keeps what the backward pass
-needs, and may be `H` itself. A small letter is the index of the row's first float; `d` is the hidden
-size, `j` the first unit of the eight and `m` how many of them there are.
+needs, and may be `H` itself. A small letter is the index of the row's first float; `d` is the
+hidden size, `j` the first unit of the eight and `m` how many of them there are.
 """
 
+# mypy: ignore-errors
+# Compiled code: Numba infers the types, which mypy cannot see.
 from __future__ import annotations
 
 from typing import Any

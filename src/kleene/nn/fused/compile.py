@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from numba import njit
+import numba
 
 
 @functools.cache
@@ -26,11 +26,11 @@ def _digest() -> str:
 
 def kernel(function: Callable[..., Any]) -> Any:
     """A compiled function that leaves Python's lock alone and is kept on disk."""
-    options = {"nogil": True, "error_model": "numpy"}
+    options: Any = {"nogil": True, "error_model": "numpy"}
     try:
-        compiled = njit(function, cache=True, **options)
+        compiled: Any = numba.njit(function, cache=True, **options)
     except RuntimeError:  # nowhere to write
-        return njit(function, **options)
+        return numba.njit(function, **options)
     with suppress(AttributeError):
         # Numba looks at the time stamp of one file; the loops are made of all files here.
         compiled._cache._cache_file._source_stamp = _digest()

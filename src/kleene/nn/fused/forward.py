@@ -1,5 +1,7 @@
 """The forward pass: one block of sequences through all of time."""
 
+# mypy: ignore-errors
+# Compiled code: Numba infers the types, which mypy cannot see.
 from __future__ import annotations
 
 import numpy as np
@@ -40,9 +42,7 @@ def elman_rows(
 
 
 @njit(error_model="numpy")
-def gru_rows(
-    H: int, X: int, ids: int, x: int, G: int, N: int, U: int, d: int, n: int
-) -> None:
+def gru_rows(H: int, X: int, ids: int, x: int, G: int, N: int, U: int, d: int, n: int) -> None:
     """A step of `n` sequences."""
     whole = d - d % 8
     for b in range(n):

@@ -53,10 +53,12 @@ Tensors = Sequence[Tensor | None]
 
 
 def address(tensor: Tensor | None) -> int:
+    """Where its numbers are; 0 for none."""
     return 0 if tensor is None else tensor.data_ptr()
 
 
 def make_job(settings: Settings, tensors: Tensors) -> Job:
+    """The pass over contiguous tensors, in the order of `TENSORS`, that must outlive it."""
     x, H0 = tensors[TENSORS.index("x")], tensors[TENSORS.index("H0")]
     assert H0 is not None
     return Job(
@@ -98,7 +100,7 @@ def make_record(settings: Settings, keep: bool) -> list[Tensor | None]:
 
 
 def _contiguous(tensors: Tensors) -> list[Tensor | None]:
-    return [None if tensor is None else tensor.detach().contiguous() for tensor in tensors]
+    return [None if tensor is None else tensor.contiguous() for tensor in tensors]
 
 
 class Fused(Function):
@@ -112,7 +114,7 @@ class Fused(Function):
         record = make_record(settings, keep)
         c0, last_memory, done = held[-1], record[4], int(settings.sizes[0])
         if last_memory is not None and c0 is not None and done < settings.batch:
-            last_memory[done:] = c0[done:]
+            last_memory[done:] = c0.detach()[done:]
         job, arrays = make_job(settings, held), Record(*map(address, record))
         blocks = split(settings.sizes, settings.batch, settings.width * (settings.states + 1))
 

@@ -6,6 +6,8 @@ construction. Rows need not be multiples of eight: the last lanes are loaded and
 Memory is named by its address, a whole number, and counted in floats from there.
 """
 
+# mypy: ignore-errors
+# Compiled code: Numba infers the types, which mypy cannot see.
 from __future__ import annotations
 
 import operator
@@ -57,9 +59,7 @@ def _spread(builder: Any, value: Any, kind: Any) -> Any:
 
 def _call(builder: Any, name: str, result: Any, args: list[Any], **kwargs: Any) -> Any:
     kind = ir.FunctionType(result, [arg.type for arg in args])
-    return builder.call(
-        cgutils.get_or_insert_function(builder.module, kind, name), args, **kwargs
-    )
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), args, **kwargs)
 
 
 def _constant(value: float) -> Any:
@@ -220,7 +220,9 @@ def exp(typing: Any, x: Any) -> Any:
         (x,) = args
         for bound, kept in ((-87.0, ">"), (88.0, "<")):
             limit = _constant(bound)
-            x = builder.select(builder.fcmp_unordered(kept, x, limit), x, limit)  # not-a-number stays
+            x = builder.select(
+                builder.fcmp_unordered(kept, x, limit), x, limit
+            )  # not-a-number stays
         magic = _constant(12582912.0)  # 1.5 * 2^23: adding it rounds to an integer
         shifted = fma(x, _constant(1.4426950408889634), magic)
         n = builder.fsub(shifted, magic)

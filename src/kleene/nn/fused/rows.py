@@ -1,5 +1,7 @@
 """Copying and adding inside compiled kernels; memory is an address and an index in floats."""
 
+# mypy: ignore-errors
+# Compiled code: Numba infers the types, which mypy cannot see.
 from __future__ import annotations
 
 from numba import njit

@@ -68,9 +68,7 @@ def serves(
     )
 
 
-def _fits(
-    recurrence: Recurrence, inputs: Gates, hidden: Tensor, memory: Tensor | None
-) -> bool:
+def _fits(recurrence: Recurrence, inputs: Gates, hidden: Tensor, memory: Tensor | None) -> bool:
     component = recurrence.component
     if type(recurrence.cell) not in CELLS or torch.compiler.is_compiling():
         return False
@@ -88,7 +86,7 @@ def _fits(
     if any(t is not None and not _plain_tensor(t) for t in tensors):
         return False
     return not (
-        torch.jit.is_tracing()
+        torch.jit.is_tracing()  # type: ignore[attr-defined,no-untyped-call]
         or torch.is_autocast_enabled("cpu")
         or torch._C._are_functorch_transforms_active()
         or torch.autograd.forward_ad._current_level >= 0
@@ -211,8 +209,8 @@ def mixed(weights: Tensor, centroids: Tensor) -> Tensor:
 
 
 def _start(recurrence: Recurrence, hidden: Tensor) -> Tensor:
-    """R h_0 + b for the first step, with h_0 beside it where the cell reads it; one row for zeros."""
-    if hidden.requires_grad or bool(hidden.any()):
+    """R h_0 + b for the first step, and h_0 where the cell reads it; one row stands for zeros."""
+    if hidden.requires_grad or hidden.numpy().any():
         first = recurrence.gates(hidden)
     elif recurrence.bias is not None:
         first, hidden = recurrence.bias[None], hidden[:1]

@@ -1,5 +1,7 @@
-"""Products too small for BLAS, whose calls cost more than their work; and the choice between both."""
+"""Products too small for BLAS, whose calls cost more than their work; and the choice."""
 
+# mypy: ignore-errors
+# Compiled code: Numba infers the types, which mypy cannot see.
 from __future__ import annotations
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The stochastic component, row by row: from scores to weights, and the way back."""
 
+# mypy: ignore-errors
+# Compiled code: Numba infers the types, which mypy cannot see.
 from __future__ import annotations
 
 import math

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 class Stepper:
     """Two rows of state per sequence, written in turns: a step reads one and writes the other."""
 
-    def __init__(
-        self, recurrence: Recurrence, inputs: Projected | LookedUp, start: Tensor
-    ) -> None:
+    def __init__(self, recurrence: Recurrence, inputs: Projected | LookedUp, start: Tensor) -> None:
         batch = len(start)
         memory = start if recurrence.cell.has_memory else None
         sizes = np.array([batch, batch])

@@ -49,6 +49,7 @@
       "aria-label": `${view.states.length} states: ${view.states.map((one) => `${one.name} says ${one.label}`).slice(0, 12).join(", ")}`,
     }, drawing.start && s("g", { class: "edge begin" }, arrow(drawing.start, {})), edges, drawing.nodes.map(node));
     picture.style.maxWidth = `${whole[2] * 1.5}px`;
+    picture.style.minWidth = `${Math.min(whole[2] * 0.62, 620)}px`; // on a phone, scroll rather than squint
     const light = (from, to) => {
       picture.querySelectorAll(".lit").forEach((element) => element.classList.remove("lit"));
       picture.querySelector(`[data-state="${to}"]`)?.classList.add("lit");

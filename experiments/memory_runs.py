@@ -1,0 +1,144 @@
+"""What the experiments with memory have in common: data as numbers, one recipe, errors by column.
+
+Every model gets the same recipe: RMSprop with momentum, easy words first, until all is right; then
+rounds in which gates are sharpened and states cooled (`kleene.train.gates`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from kleene.data.alphabet import Alphabet
+from kleene.data.examples import Examples
+from kleene.data.paper_sets import PaperSet, Split
+from kleene.evaluate import evaluate
+from kleene.model import Model
+from kleene.nn.classifier import Classifier
+from kleene.nn.config import NetworkConfig
+from kleene.train.fit import fit
+from kleene.train.gates import saturating, set_forget_bias
+from kleene.train.history import History
+from kleene.train.stage import Curriculum, Stage
+
+MODELS = {"LSTM": ("lstm", False), "LSTM-P": ("lstm-p", False)} | {
+    "SR-LSTM": ("lstm", True),
+    "SR-LSTM-P": ("lstm-p", True),
+}
+"""Cell, and whether it has states, by the names of the paper."""
+
+ROUNDS = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """What a task may choose; the same for every model of that task."""
+
+    batch_size: int = 128
+    epochs: int = 24
+    patience: int = 8
+    learning_rate: float = 1e-3
+    curriculum: Curriculum | None = field(default_factory=lambda: Curriculum(start=1, step=1))
+    rounds: int = ROUNDS
+    round_epochs: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """Words as numbers."""
+
+    alphabet: Alphabet
+    train: Examples
+    validation: Examples
+    tests: dict[str, Examples]
+
+
+def make_task(data: PaperSet) -> Task:
+    alphabet = Alphabet(data.language.alphabet)
+
+    def examples(split: Split) -> Examples:
+        labels = np.array(split.labels, dtype=np.int64)
+        keys = np.array(split.stages, dtype=np.int64) if split.stages else None
+        return Examples(words=alphabet.encode_many(split.words), labels=labels, keys=keys)
+
+    return Task(
+        alphabet=alphabet,
+        train=examples(data.train),
+        validation=examples(data.validation),
+        tests={name: examples(split) for name, split in data.tests.items()},
+    )
+
+
+def train(
+    task: Task, name: str, *, states: int, hidden: int, seed: int, recipe: Recipe
+) -> tuple[Model, dict[str, Any]]:
+    """A trained network, and its errors before and after its gates were saturated."""
+    cell, regularized = MODELS[name]
+    config = NetworkConfig(
+        num_symbols=len(task.alphabet),
+        num_classes=2,
+        cell=cell,
+        input_size=hidden,
+        hidden_size=hidden,
+        num_states=states if regularized else 0,
+    )
+    torch.manual_seed(seed)
+    network = Classifier(config)
+    set_forget_bias(network)
+    stage = Stage(
+        epochs=recipe.epochs,
+        optimizer="rmsprop",
+        learning_rate=recipe.learning_rate,
+        batch_size=recipe.batch_size,
+        curriculum=recipe.curriculum,
+        patience=recipe.patience,
+    )
+    history = fit(network, task.train, stages=[stage], validation=task.validation, seed=seed)
+    result: dict[str, Any] = {"epochs": len(history), "before": errors(network, task.tests)}
+    result["validation_error"] = [
+        None if e.validation_accuracy is None else round(1 - e.validation_accuracy, 4)
+        for e in history.epochs
+    ]
+    longest = {key: task.tests[key] for key in list(task.tests)[-1:]}
+    drift = [_column(result["before"], *longest)]
+    sharper = Stage(
+        epochs=recipe.round_epochs,
+        optimizer="rmsprop",
+        learning_rate=0.3 * recipe.learning_rate,
+        batch_size=recipe.batch_size,
+    )
+    for number, part in enumerate(saturating(sharper, rounds=recipe.rounds)):
+        history.epochs.extend(fit(network, task.train, stages=[part], seed=seed + number).epochs)
+        drift.append(_column(errors(network, longest), *longest))
+    result |= {
+        "errors": errors(network, task.tests),
+        "drift": drift,
+        "train_accuracy": history.epochs[-1].accuracy,
+        "validation": errors(network, {"validation": task.validation}),
+    }
+    longest_word = int(task.train.lengths.max())
+    model = Model(
+        network=network,
+        alphabet=task.alphabet,
+        classes=(False, True),
+        longest=longest_word,
+        history=History(history.epochs),
+    )
+    return model, result
+
+
+def errors(network: Classifier, tests: Mapping[str, Examples]) -> dict[str, dict[str, float]]:
+    """Error rates by column, soft and, for networks with states, hard."""
+    found = {"soft": {n: 1 - evaluate(network, e).accuracy for n, e in tests.items()}}
+    if network.rnn.num_states:
+        with network.hard():
+            found["hard"] = {n: 1 - evaluate(network, e).accuracy for n, e in tests.items()}
+    return {mode: {n: round(x, 4) for n, x in row.items()} for mode, row in found.items()}
+
+
+def _column(found: Mapping[str, Mapping[str, float]], name: str) -> dict[str, float]:
+    return {mode: row[name] for mode, row in found.items()}

@@ -1,0 +1,100 @@
+"""Write the tables of README.md, between their markers, from the results on disk.
+
+Run: python experiments/tables.py [--check]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from kleene.files import write_atomically
+
+ROOT = Path(__file__).parents[1]
+MARKER = re.compile(r"(<!-- table: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="change nothing; status 1 if stale")
+    options = parser.parse_args()
+    path = ROOT / "README.md"
+    before = path.read_text()
+    after = MARKER.sub(_filled, before)
+    if after != before and options.check:
+        sys.exit("README.md is older than the results; run `make tables`")
+    if after != before:
+        write_atomically(path, after)
+
+
+def _filled(found: re.Match[str]) -> str:
+    name = found.group(2)
+    return f"{found.group(1)}{TABLES[name]()}\n{found.group(3)}"
+
+
+def tomita() -> str:
+    rows = _rows("experiments/results/tomita.json")
+    if not rows:
+        return "_No results yet: `python experiments/tomita.py`._"
+    lines = []
+    for grammar in sorted({row["key"]["grammar"] for row in rows}):
+        runs = [row for row in rows if row["key"]["grammar"] == grammar]
+        results = [row["result"] for row in runs]
+        lines.append(
+            [
+                f"Tomita {grammar}",
+                _share(result["fresh_accuracy"] == 1 for result in results),
+                _share(result["exact"] for result in results),
+                _share(result["certified"] for result in results),
+                _share(result["control_exact"] for result in results),
+                f"{mean(row['cpu_seconds'] for row in runs):.0f} s",
+            ]
+        )
+    header = ["language", "100 % on fresh words", "exact automaton", "proved for all words"]
+    return _markdown([*header, "control: GRU + k-means", "CPU time, all steps"], lines)
+
+
+def matcher() -> str:
+    path = ROOT / "benchmarks/results/matcher.json"
+    if not path.exists():
+        return "_No results yet: `python benchmarks/matcher.py`._"
+    lines = []
+    for name, result in json.loads(path.read_text()).items():
+        if name.startswith("words_of") and isinstance(result, dict):
+            lines.append(
+                [
+                    name.removeprefix("words_of_").replace("_", " "),
+                    f"{result['compiled_msymbols_per_s']:.0f} million",
+                    f"{result['compiled_over_automata_lib']:.0f} x",
+                    f"{result['compiled_over_re']:.0f} x",
+                ]
+            )
+    return _markdown(["length of words", "symbols a second", "over automata-lib", "over re"], lines)
+
+
+TABLES: dict[str, Callable[[], str]] = {"tomita": tomita, "matcher": matcher}
+
+
+def _rows(path: str) -> list[dict[str, Any]]:
+    file = ROOT / path
+    return list(json.loads(file.read_text())["rows"]) if file.exists() else []
+
+
+def _share(outcomes: Iterable[bool]) -> str:
+    listed = list(outcomes)
+    return f"{sum(listed)} of {len(listed)}"
+
+
+def _markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""Hidden vector and memory of one word along time, with the states as a ribbon below.
+
+The unit of the memory that counts is drawn bold, and the same unit of the hidden vector: a network
+that counts in its memory and one that counts in its hidden vector can be told apart at a glance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kleene.errors import DataError, SettingError
+from kleene.machine import Symbol, Word
+from kleene.model import Model
+from kleene.read.markup import as_text
+from kleene.read.memory import MemoryRecord, counting_units, record_memory
+from kleene.read.words import Floats, encode_words
+from kleene.report.plots import COLORS, MOST_TICKS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+THIN, BOLD = 1.0, 2.8
+MARKED = COLORS[3]
+OTHERS = tuple(color for color in COLORS if color != MARKED)
+
+
+def trajectories(models: Model | Mapping[str, Model], word: Word, *, units: int = 10) -> Figure:
+    """One column per model (several by their names): h_t, c_t and the states along a word.
+
+    At most `units` units are shown: the one that counts, and those that move most.
+    """
+    from matplotlib.figure import Figure
+
+    named = {"": models} if isinstance(models, Model) else dict(models)
+    if units < 1 or not named:
+        raise SettingError(f"{len(named)} models and units={units} came; give at least one of each")
+    if not len(word):
+        raise DataError("an empty word came; give one of at least one symbol")
+    width = min(3.5 + 0.13 * len(word), 12 if len(named) == 1 else 7)
+    figure = Figure(figsize=(width * len(named), 5.4), layout="constrained")
+    rows = figure.subplots(
+        3, len(named), squeeze=False, sharex=True, height_ratios=[1, 1, 0.16], sharey="row"
+    )
+    for column, (name, model) in zip(rows.T, named.items(), strict=True):
+        _draw(column, model, word, units)
+        column[0].set_title(name or str(model.network.rnn.cell.name), fontsize=10)
+    rows[0, 0].set_ylabel("hidden $h_t$")
+    rows[1, 0].set_ylabel("memory $c_t$")
+    rows[2, 0].set_ylabel("state", rotation=0, ha="right", va="center", fontsize=8)
+    return figure
+
+
+def _draw(axes: Any, model: Model, word: Word, units: int) -> None:
+    record = record_memory(model, encode_words(model, [word]))
+    counting = _counting(record)
+    shown = _shown(record, counting, units)
+    for axis, values in ((axes[0], record.hidden), (axes[1], record.memory)):
+        for number, unit in enumerate(shown):
+            style = {"lw": THIN, "alpha": 0.8, "zorder": 2.0}
+            if unit == counting:
+                style = {"lw": BOLD, "alpha": 1.0, "zorder": 3.0}
+            color = MARKED if unit == counting else OTHERS[number % len(OTHERS)]
+            axis.plot(values[0, :, unit], color=color, label=f"unit {unit}", **style)
+        axis.grid(alpha=0.25)
+    if counting is not None:
+        axes[1].annotate(
+            f"unit {counting} counts",
+            (0.01, 0.95),
+            xycoords="axes fraction",
+            color=MARKED,
+            fontsize=8,
+            va="top",
+        )
+    _ribbon(axes[2], model, record)
+    _symbols(axes[2], [model.alphabet.decode([i])[0] for i in record.words[0]])
+
+
+def _counting(record: MemoryRecord) -> int | None:
+    """The unit of the memory that counts most cleanly on this word, if one does."""
+    found = counting_units(record) if record.memory.shape[2] else []
+    return found[0].unit if found else None
+
+
+def _shown(record: MemoryRecord, counting: int | None, units: int) -> list[int]:
+    """The units to draw, in their order."""
+    moves: Floats = np.abs(np.diff(record.memory[0], axis=0)).sum(0)
+    order = [unit for unit in np.argsort(-moves).tolist() if unit != counting]
+    first = [] if counting is None else [counting]
+    return sorted([*first, *order][:units])
+
+
+def _ribbon(axis: Any, model: Model, record: MemoryRecord) -> None:
+    """A coloured cell for the state after each step."""
+    axis.set_yticks([])
+    if not model.network.rnn.num_states:
+        axis.text(0.5, 0.5, "no states", transform=axis.transAxes, ha="center", va="center", size=8)
+        return
+    states = record.states[0]
+    names = {state: i for i, state in enumerate(dict.fromkeys(states.tolist()))}
+    for time, state in enumerate(states.tolist()):
+        color = COLORS[names[state] % len(COLORS)]
+        axis.axvspan(time - 0.5, time + 0.5, color=color, alpha=0.55, lw=0)
+        if len(states) <= MOST_TICKS:
+            axis.text(time, 0.5, str(state), ha="center", va="center", fontsize=7)
+    axis.set_ylim(0, 1)
+
+
+def _symbols(axis: Any, symbols: list[Symbol]) -> None:
+    """The word below the axis, the start token as a dot."""
+    if len(symbols) > MOST_TICKS:
+        axis.set_xlabel("step")
+        return
+    texts = ["·", *(as_text(symbol).replace("$", r"\$") for symbol in symbols)]
+    axis.set_xticks(range(len(texts)), texts, fontsize=8)

@@ -1,0 +1,115 @@
+"""The page's own script steps words exactly as the library does."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kleene import DFA
+from kleene.errors import AlphabetError
+from kleene.report.html import asset, script
+from kleene.report.view import page_table
+
+NODE = shutil.which("node")
+pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
+
+
+def in_node(code: str, given: Any) -> Any:
+    """What some code makes of a value, with the page's `Kleene` at hand."""
+    program = f"{asset('machine.js')}\nconst given = JSON.parse(require('fs').readFileSync(0));\n"
+    program += f"process.stdout.write(JSON.stringify(({code})(given)));"
+    done = subprocess.run(
+        [str(NODE), "-e", program],
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+STEPS = """([table, tokens, texts]) => {
+  const machine = Kleene.machine(table);
+  return texts.map((text) => {
+    const found = machine.trace(Kleene.symbolsOf(text, tokens));
+    return [found.states, found.stranger === null ? machine.output(found.states.at(-1)) : null];
+  });
+}"""
+
+
+def by_library(dfa: DFA, word: Any) -> list[Any]:
+    try:
+        states = dfa.trace(word)
+    except AlphabetError:
+        known = next(i for i, symbol in enumerate(word) if symbol not in dfa.columns)
+        return [dfa.trace(word[:known]), None]
+    return [states, str(dfa.outputs[states[-1]])]
+
+
+def random_dfa(alphabet: tuple[Any, ...], states: int, seed: int) -> DFA:
+    table = np.random.default_rng(seed).integers(0, states, (states, len(alphabet)))
+    return DFA(
+        alphabet=alphabet,
+        transitions=table,
+        outputs=tuple(f"class {i % 3}" for i in range(states)),
+        initial=seed % states,
+    )
+
+
+CHARACTERS = ("0", "1", "a", "é", "ß", "日", "𝒳", "👩", "<", "&", '"', "\\", " ")
+VOCABULARY = ("the", "film", "<b>", "naïve", "日本", "𝒳𝒴", "__proto__", "constructor", "0", "-1")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_thousand_words_by_character(seed: int) -> None:
+    dice = random.Random(seed)
+    dfa = random_dfa(CHARACTERS, states=1 + 4 * seed, seed=seed)
+    letters = [*CHARACTERS] * 6 + ["x", "\ufeff"]
+    words = ["".join(dice.choices(letters, k=dice.randrange(40))) for _ in range(1000)]
+    found = in_node(STEPS, [page_table(dfa), "chars", words])
+    assert found == [by_library(dfa, word) for word in words]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_thousand_texts_by_white_space(seed: int) -> None:
+    dice = random.Random(seed)
+    dfa = random_dfa(VOCABULARY, states=7, seed=seed)
+    spaces = [" ", "  ", "\t", "\n", "\u00a0", "\u2003", "\x1c", "\x85"]
+    parts = [*VOCABULARY] * 6 + ["stranger", "toString"]
+    texts = [
+        "".join(dice.choice(parts) + dice.choice(spaces) for _ in range(dice.randrange(25)))
+        for _ in range(1000)
+    ]
+    found = in_node(STEPS, [page_table(dfa), "words", texts])
+    assert found == [by_library(dfa, text.split()) for text in texts]
+
+
+def test_symbols_that_are_no_texts() -> None:
+    dfa = random_dfa((0, 1, (0, 1), None, "0"), states=5, seed=3)
+    words: list[list[Any]] = [[], [0, "0"], [[0, 1], None, 1], [1, 0, [0, 1]]]
+    found = in_node(STEPS, [page_table(dfa), "symbols", [json.dumps(word) for word in words]])
+    as_tuples = [[tuple(s) if isinstance(s, list) else s for s in word] for word in words]
+    assert found == [by_library(dfa, word) for word in as_tuples]
+
+
+def test_white_space_is_what_python_takes_for_it() -> None:
+    every = [chr(i) for i in range(sys.maxunicode + 1) if not 0xD800 <= i < 0xE000]
+    found = in_node(
+        "(all) => all.filter((c) => Kleene.symbolsOf(`a${c}b`, 'words').length === 2)", every
+    )
+    assert found == [c for c in every if len(f"a{c}b".split()) == 2]
+
+
+def test_scripts_are_sound_javascript(tmp_path: Path) -> None:
+    for own in ("report.js", "live.js", "watch.js"):
+        path = tmp_path / own
+        path.write_text(script(own))
+        subprocess.run([str(NODE), "--check", str(path)], check=True, capture_output=True)
