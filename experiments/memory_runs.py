@@ -31,7 +31,7 @@ MODELS = {"LSTM": ("lstm", False), "LSTM-P": ("lstm-p", False)} | {
 }
 """Cell, and whether it has states, by the names of the paper."""
 
-ROUNDS = 8
+ROUNDS = 6
 
 
 @dataclass(frozen=True, kw_only=True)

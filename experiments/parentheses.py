@@ -6,7 +6,7 @@ Run: python experiments/parentheses.py [--part large|small|states|all] [--seeds 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -64,23 +64,36 @@ def run(size: str, model: str, states: int, seed: int, keep: Path | None = None)
     if states:
         words = data.train.words
         result["counter"] = {
-            mode: reading(trained, words, balanced(), hard=mode == "hard")
+            mode: reading(trained, words, balanced, hard=mode == "hard")
             for mode in ("soft", "hard")
         }
     return result
 
 
-def reading(model: Model, words: list[Any], truth: CounterMachine, *, hard: bool) -> dict[str, Any]:
-    """The machine read off the memory, and the proof that it is the language, or a word."""
+def reading(
+    model: Model,
+    words: list[Any],
+    truth: Callable[[bool], CounterMachine],
+    *,
+    hard: bool = False,
+) -> dict[str, Any]:
+    """The machine read off the memory, and the proof that it is the language, or a word.
+
+    Words of depth 0 are not in the training set, so nothing tells a network what to do with the
+    empty word; the language is compared with the network's own answer for that one word.
+    """
     try:
         read = read_counter(model, words, hard=hard)
-        difference = read.machine.difference(truth)
+        empty = bool(read.machine.accepts(""))
+        difference = read.machine.difference(truth(empty))
     except KleeneError as error:
         return {"proved": False, "error": str(error)}
     return {
         "proved": difference is None,
         "difference": difference,
+        "accepts_empty": empty,
         "states": read.machine.minimize().num_states,
+        "reach": read.machine.reach,
         "step": round(read.unit.step, 4),
         "noise": round(read.unit.noise, 4),
         "latches": len(read.latches),
@@ -93,17 +106,16 @@ def reading(model: Model, words: list[Any], truth: CounterMachine, *, hard: bool
     }
 
 
-def balanced(letters: str = "abcdefghijklmnopqrstuvwxyz") -> CounterMachine:
+def balanced(empty: bool = True, letters: str = "abcdefghijklmnopqrstuvwxyz") -> CounterMachine:
     """The language as a machine: a counter, and a state for words that went below 0."""
 
     def rule(state: str, view: int, symbol: Any) -> tuple[str, int]:
         if state == "wrong" or (symbol == ")" and view == 0):
             return "wrong", 0
-        return state, {"(": 1, ")": -1}.get(symbol, 0)
+        return "right", {"(": 1, ")": -1}.get(symbol, 0)
 
-    return CounterMachine.from_rule(
-        rule, start="right", alphabet=f"{letters}()", accept={("right", 0)}
-    )
+    accept = {("right", 0), *([("empty", 0)] if empty else [])}
+    return CounterMachine.from_rule(rule, start="empty", alphabet=f"{letters}()", accept=accept)
 
 
 if __name__ == "__main__":

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
 from shell import Kleene, assert_one_clear_line
 
 import kleene as kl
+from kleene.cli.reading import write_dfa
 from kleene.languages import by_name
 
 
@@ -132,6 +134,30 @@ def test_compare_gives_a_shortest_word_and_status_1(
     assert not found["equal"]
     assert len(found["word"]) == 1  # tomita1 is 1*, tomita4 has 0 too
     assert by_name("tomita1").contains(found["word"]) is found["labels"][0]
+
+
+def test_a_broken_automaton_is_named(kleene: Kleene, truth: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.json"
+    for content in (
+        "{",
+        "[]",
+        '{"format": "kleene.dfa/9"}',
+        truth.read_text().replace("[[", "[[9"),
+    ):
+        broken.write_text(content)
+        outcome = kleene("compare", truth, broken)
+        assert_one_clear_line(outcome)
+        assert str(broken) in outcome.err
+
+
+def test_a_regular_expression_for_each_label(kleene: Kleene, tmp_path: Path) -> None:
+    table = {0: {"a": 1, "b": 0}, 1: {"a": 1, "b": 1}}
+    dfa = kl.DFA.from_table(table, start=0, outputs={0: "none", 1: "some"})
+    write_dfa(dfa, tmp_path / "dfa.regex")
+    found = dict(line.split("\t") for line in (tmp_path / "dfa.regex").read_text().splitlines())
+    for word in ("", "b", "ab", "bba", "bbb"):
+        label = dfa.run(word)
+        assert [y for y, pattern in found.items() if re.fullmatch(pattern, word)] == [label]
 
 
 def test_match_labels_words_like_the_language(kleene: Kleene, truth: Path, data: Path) -> None:

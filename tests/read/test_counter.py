@@ -103,14 +103,14 @@ def test_overridden_votes_are_those_against_the_majority() -> None:
     model = counting_model()
     record = record_memory(model, model.alphabet.encode_many(some_words()))
     unit = CountingUnit(unit=0, step=1.0, noise=0.0)
-    votes = count_votes(record, unit, [])
+    votes = count_votes(record, unit, [], 2)
     by_case: dict[tuple[int, int], dict[int, int]] = {}
     for place, column, move in zip(votes.places, votes.columns, votes.moves, strict=True):
         cases = by_case.setdefault((int(place), int(column)), {})
         cases[int(move)] = cases.get(int(move), 0) + 1
     lost = sum(sum(case.values()) - max(case.values()) for case in by_case.values())
     assert votes.overridden == lost
-    latched = count_votes(record, unit, [Latch(unit=1, threshold=0.5)])
+    latched = count_votes(record, unit, [Latch(unit=1, threshold=0.5)], 2)
     assert votes.labels_overridden > latched.labels_overridden == 0
 
 

@@ -75,7 +75,7 @@ def _reason(error: BaseException) -> str:
     if hasattr(error, "format_message"):  # what typer says of options and arguments
         context: Any = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "kleene"
-        return f"{error.format_message()} See `{path} --help`."
+        return f"{error.format_message().rstrip('.')}; see `{path} --help`"
     name = type(error).__name__
     return f"a mistake in kleene itself, {name}: {error}; please report what --debug shows"
 

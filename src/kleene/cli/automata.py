@@ -9,6 +9,7 @@ import typer
 
 from kleene.cli.console import answer, answer_json, answer_lines, columns, label_text, quoted
 from kleene.cli.options import Json, TextColumn
+from kleene.cli.reading import load_dfa
 from kleene.errors import AlphabetError
 
 if TYPE_CHECKING:
@@ -34,9 +35,7 @@ def compare(
       kleene languages dfa tomita4 --out truth.json
       kleene compare dfa.json truth.json
     """
-    from kleene.automata import DFA
-
-    a, b = DFA.load(one), DFA.load(other)
+    a, b = load_dfa(one), load_dfa(other)
     word = a.difference(b)
     if word is None:
         answer_json({"equal": True}) if json else answer("equal")
@@ -86,11 +85,10 @@ def match(
     from collections import Counter
     from itertools import islice
 
-    from kleene.automata import DFA
     from kleene.automata.words import spelled_by_characters
     from kleene.data.files import read_examples
 
-    machine = DFA.load(dfa)
+    machine = load_dfa(dfa)
     tokens = tokens or ("chars" if spelled_by_characters(machine.alphabet) else "words")
     texts = [
         json_format.dumps(label, default=str) if json else label_text(label)

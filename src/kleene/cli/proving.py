@@ -10,6 +10,7 @@ import typer
 
 from kleene.cli.console import answer, answer_json, say
 from kleene.cli.options import Json, ModelFolder
+from kleene.cli.reading import load_dfa
 
 
 def certify(
@@ -36,12 +37,11 @@ def certify(
       kleene certify model dfa.json --out certificate.json
       kleene verify model dfa.json certificate.json
     """
-    from kleene.automata import DFA
     from kleene.model import Model
     from kleene.read.certificate import Certificate
     from kleene.read.certify import certify as prove
 
-    machine = None if dfa is None else DFA.load(dfa)
+    machine = None if dfa is None else load_dfa(dfa)
     outcome = prove(Model.load(model), machine, temperature=temperature)
     if isinstance(outcome, Certificate) and out is not None:
         outcome.save(out)

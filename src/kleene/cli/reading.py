@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kleene.cli.console import answer, answer_json, say
+from kleene.cli.console import answer, answer_json, label_text, say
 from kleene.cli.options import (
     MAX_LENGTH,
     Json,
@@ -18,17 +18,27 @@ from kleene.cli.options import (
     Seed,
     TextColumn,
 )
-from kleene.errors import SettingError
+from kleene.errors import AutomatonError, SettingError
 
 if TYPE_CHECKING:
     from kleene.automata import DFA
 
 DRAWINGS = (".svg", ".png", ".pdf")
+
+
+def regexes(dfa: DFA) -> str:
+    """The regular expression of the language, or one for each label, after it and a tab."""
+    if dfa.is_boolean:
+        return dfa.to_regex()
+    labels = dict.fromkeys(dfa.outputs)
+    return "\n".join(f"{label_text(y)}\t{dfa.recognizer(y).to_regex()}" for y in labels)
+
+
 TEXTS: dict[str, Callable[[DFA], str]] = {
     ".json": lambda dfa: dfa.to_json(),
     ".dot": lambda dfa: dfa.to_dot(),
     ".mmd": lambda dfa: dfa.to_mermaid(),
-    ".regex": lambda dfa: dfa.to_regex(),
+    ".regex": regexes,
 }
 
 
@@ -107,3 +117,14 @@ def write_dfa(dfa: DFA, path: Path) -> None:
         dfa.draw(path)
     else:
         write_atomically(path, TEXTS[ending](dfa) + "\n")
+
+
+def load_dfa(path: Path) -> DFA:
+    """Read an automaton; an error names the file."""
+    from kleene.automata import DFA
+
+    try:
+        return DFA.load(path)
+    except AutomatonError as error:
+        known = str(path) in str(error)
+        raise error if known else AutomatonError(f"{path}: {error}") from None

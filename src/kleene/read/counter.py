@@ -7,8 +7,8 @@ how many votes it overrode, how far it agrees with the network, and a short word
 not. Whether the machine is that of a language, for all words, is `machine.difference(language)`.
 
 With peepholes the next state depends on the memory after the step, so the machine must see a
-counter of 1 before a pop takes it to 0: its view reaches to 2. (`minimize()` mostly brings it back
-to the sign.)
+counter of 1 before a pop takes it to 0: its view reaches to 2, or further where a network has
+states of its own for counts of 1 or 2. (`minimize()` mostly brings it back to the sign.)
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ TRIAL_WORDS = 300  # on which the counter and the latches are chosen
 TRIED = 4  # counting units tried with latches: those that leave the fewest votes overridden
 MOST_LATCHES = 3
 WORTH = 0.8  # a latch must bring the overridden votes down to this share
+REACHES = (2, 3, 4)
 ROUNDS = 4  # of asking about moves that no word has shown
 SHORT_WORDS = 3_000
 
@@ -104,14 +105,16 @@ def read_counter(
             "no unit of the memory counts: none changes by -s, 0 or +s; train longer, on a "
             "language that needs counting, or read a finite automaton instead"
         )
-    unit, latches = _choose(model, record.first(TRIAL_WORDS), units)
-    votes = count_votes(record, unit, latches)
+    trial = record.first(TRIAL_WORDS)
+    best = max((_choose(model, trial, units, reach) for reach in REACHES), key=_merit)
+    unit, latches, reach = best.unit, best.latches, best.reach
+    votes = count_votes(record, unit, latches, reach)
     for _ in range(ROUNDS):
         asked = questions(record, votes, len(model.alphabet.symbols))
         if not asked:
             break
         record = record.join(record_memory(model, asked, hard=hard))
-        votes = count_votes(record, unit, latches)
+        votes = count_votes(record, unit, latches, reach)
     machine, unseen = votes.machine(model)
     same = _agreement(model, machine, record)[: len(chosen)]
     known = record.labels[: len(chosen)] >= 0
@@ -147,32 +150,51 @@ def machine_labels(model: Model, machine: CounterMachine, columns: Ints) -> Ints
     return labels
 
 
-def _choose(
-    model: Model, record: MemoryRecord, units: list[CountingUnit]
-) -> tuple[CountingUnit, list[Latch]]:
+@dataclass(frozen=True, kw_only=True)
+class _Choice:
+    """A counting unit, its latches and how far it is seen; and what its machine is worth."""
+
+    unit: CountingUnit
+    latches: list[Latch]
+    reach: int
+    agreement: float
+    lost: int
+
+
+def _merit(choice: _Choice) -> tuple[float, int, int, int]:
+    """Agreement with the network first, then simplicity."""
+    return choice.agreement, -len(choice.latches), -choice.reach, -choice.lost
+
+
+def _choose(model: Model, record: MemoryRecord, units: list[CountingUnit], reach: int) -> _Choice:
     """The counting unit, and its latches, whose machine agrees best with the network."""
 
     def lost(votes: Votes) -> int:
         return votes.overridden + votes.labels_overridden
 
-    plain = {unit.unit: count_votes(record, unit, []) for unit in units}
-    best: tuple[tuple[float, int, int], CountingUnit, list[Latch]] | None = None
+    plain = {unit.unit: count_votes(record, unit, [], reach) for unit in units}
+    choices = []
     for unit in sorted(units, key=lambda u: lost(plain[u.unit]))[:TRIED]:
         latches: list[Latch] = []
         votes = plain[unit.unit]
         while len(latches) < MOST_LATCHES and lost(votes):
-            found = best_latch(record, unit, latches)
+            found = best_latch(record, unit, latches, reach)
             if found is None or lost(found[1]) > WORTH * lost(votes):
                 break
             latches.append(found[0])
             votes = found[1]
         known = record.labels >= 0
         same = _agreement(model, votes.machine(model)[0], record)[known]
-        merit = (float(same.mean()), -len(latches), -lost(votes))
-        if best is None or merit > best[0]:
-            best = merit, unit, latches
-    assert best is not None
-    return best[1], best[2]
+        choices.append(
+            _Choice(
+                unit=unit,
+                latches=latches,
+                reach=reach,
+                agreement=float(same.mean()),
+                lost=lost(votes),
+            )
+        )
+    return max(choices, key=_merit)
 
 
 def _agreement(model: Model, machine: CounterMachine, record: MemoryRecord) -> Flags:

@@ -18,8 +18,6 @@ from kleene.model import Model
 from kleene.read.memory import CountingUnit, MemoryRecord, counters
 from kleene.read.words import FIRST, Floats, Ints
 
-REACH = 2
-VIEWS = 2 * REACH + 1
 MOVES = 3  # pop, rest, push
 EXAMPLES = 3  # prefixes by which a move that no word has shown is asked for
 GAPS = 2  # places at which a unit may be cut in two
@@ -38,6 +36,8 @@ class Votes:
     """Steps and prefixes as numbers: what was the case, and what followed."""
 
     num_states: int
+    reach: int
+    """How far from 0 the counter is seen."""
     places: Ints  # (step,) state and view before the step
     columns: Ints  # (step,) the symbol read
     moves: Ints  # (step,) state and increment after it
@@ -66,7 +66,8 @@ class Votes:
         Where nobody voted, state and counter stay.
         """
         symbols = len(model.alphabet.symbols)
-        shape = (self.num_states, VIEWS, symbols)
+        views = 2 * self.reach + 1
+        shape = (self.num_states, views, symbols)
         cases = self.places * symbols + self.columns
         transitions = np.broadcast_to(np.arange(self.num_states)[:, None, None], shape).copy()
         increments = np.zeros(shape, dtype=np.int64)
@@ -74,9 +75,9 @@ class Votes:
         transitions.reshape(-1)[known] = moves // MOVES
         increments.reshape(-1)[known] = moves % MOVES - 1
         reached, winners, _ = _majority(self.prefix_places, self.prefix_labels)
-        labels = np.zeros(self.num_states * VIEWS, dtype=np.int64)
+        labels = np.zeros(self.num_states * views, dtype=np.int64)
         labels[reached] = winners
-        rows = labels.reshape(-1, VIEWS).tolist()
+        rows = labels.reshape(-1, views).tolist()
         machine = CounterMachine(
             alphabet=model.alphabet.symbols,
             transitions=transitions,
@@ -87,14 +88,17 @@ class Votes:
         return machine, len(reached) * symbols - len(known)
 
 
-def count_votes(record: MemoryRecord, unit: CountingUnit, latches: Sequence[Latch]) -> Votes:
+def count_votes(
+    record: MemoryRecord, unit: CountingUnit, latches: Sequence[Latch], reach: int
+) -> Votes:
     """The votes of all steps of a record."""
     states, num_states = latched_states(record, latches)
     values = counters(record, unit)
-    places = states * VIEWS + np.clip(values, -REACH, REACH) + REACH
+    places = states * (2 * reach + 1) + np.clip(values, -reach, reach) + reach
     at, known = record.steps, record.states >= 0
     return Votes(
         num_states=num_states,
+        reach=reach,
         places=places[:, :-1][at],
         columns=record.columns[at],
         moves=states[:, 1:][at] * MOVES + np.diff(values, axis=1)[at] + 1,
@@ -115,12 +119,12 @@ def latched_states(record: MemoryRecord, latches: Sequence[Latch]) -> tuple[Ints
 
 
 def best_latch(
-    record: MemoryRecord, unit: CountingUnit, latches: Sequence[Latch]
+    record: MemoryRecord, unit: CountingUnit, latches: Sequence[Latch], reach: int
 ) -> tuple[Latch, Votes] | None:
     """The cut of one unit that leaves the fewest votes overridden."""
     known = record.states >= 0
     tried = [
-        (latch, count_votes(record, unit, [*latches, latch]))
+        (latch, count_votes(record, unit, [*latches, latch], reach))
         for number in range(record.memory.shape[2])
         if number != unit.unit
         for latch in _cuts(record.memory[:, :, number][known], number)

@@ -21,7 +21,6 @@ from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.read.explain import Explanation, explain_many
 from kleene.read.extract import extract
-from kleene.read.extraction import Extraction
 from kleene.read.features import features
 from kleene.read.markup import as_json, as_text, joint
 from kleene.read.phrases import phrases

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from kleene.errors import KleeneError
 from kleene.machine import Word
 from kleene.model import Model
 from kleene.read.ambiguity import Ambiguity
 from kleene.read.certify import certify
 from kleene.read.extraction import Extraction
 from kleene.read.markup import as_json, as_text, joint
-from kleene.errors import KleeneError
 
 MOST = 8  # ambiguities that are told
 
@@ -118,4 +118,6 @@ def _ambiguity(one: Ambiguity) -> str:
 def _quoted(word: Word, most: int = 200) -> str:
     """A word between quotes; of a long one the end, which is what matters to a state."""
     text = joint(word).join(map(as_text, word))
-    return f"“{text if len(text) <= most else '…' + text[-most:]}”" if len(word) else "the empty word"
+    return (
+        f"“{text if len(text) <= most else '…' + text[-most:]}”" if len(word) else "the empty word"
+    )

@@ -101,7 +101,9 @@ def states_view(model: Model) -> View:
 def page_table(dfa: DFA) -> dict[str, Any]:
     """An automaton as the page steps on it: symbols that act alike share a column."""
     columns: dict[tuple[int, ...], int] = {}
-    column = [columns.setdefault(tuple(moves), len(columns)) for moves in dfa.transitions.T.tolist()]
+    column = [
+        columns.setdefault(tuple(moves), len(columns)) for moves in dfa.transitions.T.tolist()
+    ]
     return {
         "alphabet": [as_json(symbol) for symbol in dfa.alphabet],
         "column": column,
@@ -165,7 +167,7 @@ def _by_centroid(raw: DFA, model: Model) -> DFA | None:
         outputs[centroid] = raw.outputs[state]
     return DFA(
         alphabet=raw.alphabet,
-        transitions=table,
+        transitions=table.astype(np.int32),
         outputs=tuple(outputs),
         initial=int(number[raw.initial]),
     )

@@ -1,10 +1,12 @@
 """Gates of an LSTM that hold on: open forget gates to begin with, saturated gates in the end.
 
 A counter drifts as long as its gates are only nearly 0 and nearly 1. Once all training words are
-right, no gradient is left to close them. But scaling the pre-activations of the gates,
-sigma(a) -> sigma(f a), is the same as scaling their rows of W, R, b and p, and moves all of them
-towards 0 and 1 at once: annealing for gates, as lowering the temperature is for states. A network
-sharpened a little, trained for an epoch, sharpened again, ends up counting in whole steps.
+right, no gradient is left to close them. But scaling what the gates see of symbol and state,
+sigma(W x + R h + b + p c) -> sigma(f (W x + R h + b) + p c), is the same as scaling rows of W, R,
+b, and moves all gates towards 0 and 1 at once: annealing for gates, as lowering the temperature is
+for states. Peepholes keep their size, so that a memory larger than any seen in training (a deeper
+word) outvotes symbol and state later. A network sharpened a little, trained for an epoch, sharpened
+again, ends up counting in whole steps.
 """
 
 from __future__ import annotations
@@ -32,7 +34,11 @@ def set_forget_bias(network: Classifier, value: float = 1.0) -> None:
 
 
 def saturate(network: Classifier, factor: float = 1.3) -> None:
-    """Sharpen the input and forget gates and what is written: i, f and g, not the output gate."""
+    """Sharpen the input and forget gates and what is written: i, f and g, not the output gate.
+
+    Peepholes stay as they are: scaled along, they close forget gates on words that are deeper than
+    those of the training set.
+    """
     if not factor > 0:
         raise SettingError(f"factor={factor} came; give one above 1 to sharpen, such as 1.3")
     rnn = _lstm(network)
@@ -41,8 +47,6 @@ def saturate(network: Classifier, factor: float = 1.3) -> None:
         for layer in range(rnn.num_layers):
             for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
                 rnn.get_parameter(f"{name}_l{layer}")[rows] *= factor
-            if rnn.cell.peepholes:
-                rnn.get_parameter(f"peephole_l{layer}")[:2] *= factor
 
 
 def saturating(

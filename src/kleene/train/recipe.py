@@ -126,7 +126,8 @@ def direct(settings: Settings) -> list[Stage]:
 def curriculum(settings: Settings) -> list[Stage]:
     """As `direct`, easy words first: for languages, and for cells with memory."""
     stage = direct(settings)[0]
-    return [replace(stage, epochs=settings.epochs or 400, curriculum=Curriculum())]
+    epochs = settings.epochs or 400
+    return [replace(stage, epochs=epochs, curriculum=Curriculum(), target=0.999)]
 
 
 RECIPES: dict[str, Recipe] = {"warm": warm, "direct": direct, "curriculum": curriculum}

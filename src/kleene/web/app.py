@@ -6,7 +6,7 @@ import asyncio
 import csv
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, TypeVar
 
@@ -19,20 +19,20 @@ from kleene import __version__
 from kleene.errors import AlphabetError, DataError, KleeneError
 from kleene.machine import Word
 from kleene.report.html import asset, script
-from kleene.web.batcher import Batcher
+from kleene.web.batcher import Batcher, Passes
 from kleene.web.forms import (
     CompareForm,
     Comparison,
     Difference,
-    ExplainForm,
     Explained,
+    ExplainForm,
     Health,
     PredictForm,
     Prediction,
     Predictions,
     Problem,
 )
-from kleene.web.guard import App, Guard, Limits, Refused
+from kleene.web.guard import App, Guard, Limits, RefusedError
 from kleene.web.shelf import Answer, Entry, Shelf, difference, parting, typed
 from kleene.web.uploads import read_upload
 
@@ -89,7 +89,7 @@ class Desk:
 
     def __init__(self, shelf: Shelf, limits: Limits) -> None:
         self.limits = limits
-        self._passes = ThreadPoolExecutor(1, "passes")
+        self._passes = Passes()
         self._searches = ThreadPoolExecutor(1, "searches")
         self._batchers = {entry.name: Batcher(entry, self._passes) for entry in shelf}
 
@@ -97,13 +97,19 @@ class Desk:
         """Words as the entry reads them, if they are not too many or too long."""
         limits = self.limits
         if len(given) > limits.words:
-            raise Refused(413, f"{len(given):,} words came; send at most {limits.words:,} at a time")
+            raise RefusedError(
+                413, f"{len(given):,} words came; send at most {limits.words:,} at a time"
+            )
         words = [typed(entry, word) for word in given]
         longest = max(map(len, words), default=0)
         if longest > limits.length:
-            raise Refused(413, f"a word of {longest:,} symbols came; {limits.length:,} are allowed")
+            raise RefusedError(
+                413, f"a word of {longest:,} symbols came; {limits.length:,} are allowed"
+            )
         if sum(map(len, words)) > limits.symbols:
-            raise Refused(413, f"more than {limits.symbols:,} symbols came; send fewer at a time")
+            raise RefusedError(
+                413, f"more than {limits.symbols:,} symbols came; send fewer at a time"
+            )
         return words
 
     async def predict(self, entry: Entry, words: list[Word]) -> list[Answer]:
@@ -112,15 +118,17 @@ class Desk:
 
     async def work(self, job: Callable[[], Result], *, search: bool = False) -> Result:
         """The result of something that takes a while."""
-        executor = self._searches if search else self._passes
-        return await self._in_time(asyncio.get_running_loop().run_in_executor(executor, job))
+        if not search:
+            return await self._in_time(self._passes.run(job))
+        loop = asyncio.get_running_loop()
+        return await self._in_time(loop.run_in_executor(self._searches, job))
 
-    async def _in_time(self, job: Any) -> Any:
+    async def _in_time(self, job: Awaitable[Result]) -> Result:
         try:
             return await asyncio.wait_for(job, self.limits.seconds)
         except TimeoutError:
             message = f"no answer within {self.limits.seconds:g} s; send less, or try later"
-            raise Refused(503, message) from None
+            raise RefusedError(503, message) from None
 
 
 def _add_page(app: FastAPI, shelf: Shelf) -> None:
@@ -192,8 +200,9 @@ def _add_questions(app: FastAPI, shelf: Shelf, desk: Desk) -> None:
     @app.get("/extract", tags=["reading"])
     async def extract(model: ModelName = None) -> dict[str, Any]:
         """The automaton read off a model, and how far to trust it."""
-        found: dict[str, Any] = _entry(shelf, model).extract()
-        return json.loads(json.dumps(found, default=str))
+        found = _entry(shelf, model).extract()
+        plain: dict[str, Any] = json.loads(json.dumps(found, default=str))
+        return plain
 
     @app.post("/upload", tags=["words"], response_class=Response, openapi_extra=UPLOAD)
     async def upload(
@@ -213,7 +222,9 @@ def _add_questions(app: FastAPI, shelf: Shelf, desk: Desk) -> None:
         out = io.StringIO()
         csv.writer(out).writerows(rows)
         name = 'attachment; filename="predictions.csv"'
-        return Response(out.getvalue(), media_type="text/csv", headers={"content-disposition": name})
+        return Response(
+            out.getvalue(), media_type="text/csv", headers={"content-disposition": name}
+        )
 
 
 UPLOAD = {
@@ -229,7 +240,7 @@ def _entry(shelf: Shelf, name: str | None) -> Entry:
     try:
         return shelf[name]
     except KeyError as error:
-        raise Refused(404, str(error.args[0])) from None
+        raise RefusedError(404, str(error.args[0])) from None
 
 
 def _answer_errors(app: FastAPI) -> None:
@@ -239,8 +250,8 @@ def _answer_errors(app: FastAPI) -> None:
         text = reason.encode("utf-8", "replace").decode()
         return JSONResponse({"error": text}, status_code=status)
 
-    @app.exception_handler(Refused)
-    async def refused(_: Request, error: Refused) -> JSONResponse:
+    @app.exception_handler(RefusedError)
+    async def refused(_: Request, error: RefusedError) -> JSONResponse:
         return problem(error.status, error.reason)
 
     @app.exception_handler(KleeneError)

@@ -3,22 +3,48 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
+from typing import TypeAlias, TypeVar
 
 from kleene.machine import Word
 from kleene.web.shelf import Answer, Entry
 
+Result = TypeVar("Result")
+Request: TypeAlias = "tuple[list[Word], asyncio.Future[list[Answer]]]"
+
 MOST = 64  # words in one pass
+QUICK = 1_500  # symbols, which a pass reads sooner than a thread is woken on a busy machine
+
+
+class Passes:
+    """Networks run one pass at a time: here at once if it is quick, else in a thread."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "passes")
+        self._turn = Lock()
+
+    async def run(self, job: Callable[[], Result], *, quick: bool = False) -> Result:
+        """The result of a job, when it is its turn."""
+        if quick and self._turn.acquire(blocking=False):
+            try:
+                return job()
+            finally:
+                self._turn.release()
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._alone, job)
+
+    def _alone(self, job: Callable[[], Result]) -> Result:
+        with self._turn:
+            return job()
 
 
 class Batcher:
     """Answers for the words of many requests, one pass of the network at a time."""
 
-    def __init__(self, entry: Entry, executor: Executor) -> None:
-        self._predict: Callable[[Sequence[Word]], list[Answer]] = entry.predict
-        self._executor = executor
-        self._waiting: list[tuple[list[Word], asyncio.Future[list[Answer]]]] = []
+    def __init__(self, entry: Entry, passes: Passes) -> None:
+        self._entry, self._passes = entry, passes
+        self._waiting: list[Request] = []
         self._task: asyncio.Task[None] | None = None
 
     async def __call__(self, words: list[Word]) -> list[Answer]:
@@ -30,21 +56,24 @@ class Batcher:
         return await answer
 
     async def _work(self) -> None:
-        loop = asyncio.get_running_loop()
         while self._waiting:
+            await asyncio.sleep(0)  # whatever has arrived by now joins
             taken = self._take()
-            words = [word for some, _ in taken for word in some]
             try:
-                found = await loop.run_in_executor(self._executor, self._predict, words)
+                found = await self._predict([word for words, _ in taken for word in words])
             except Exception:
                 await self._one_by_one(taken)
                 continue
-            for some, answer in taken:
-                mine, found = found[: len(some)], found[len(some) :]
+            for words, answer in taken:
+                mine, found = found[: len(words)], found[len(words) :]
                 if not answer.done():
                     answer.set_result(mine)
 
-    def _take(self) -> list[tuple[list[Word], asyncio.Future[list[Answer]]]]:
+    async def _predict(self, words: list[Word]) -> list[Answer]:
+        quick = sum(map(len, words)) <= QUICK
+        return await self._passes.run(lambda: self._entry.predict(words), quick=quick)
+
+    def _take(self) -> list[Request]:
         """The first request, and those behind it as long as there is room."""
         count = total = 0
         for words, _ in self._waiting:
@@ -55,15 +84,12 @@ class Batcher:
         taken, self._waiting = self._waiting[:count], self._waiting[count:]
         return taken
 
-    async def _one_by_one(
-        self, taken: list[tuple[list[Word], asyncio.Future[list[Answer]]]]
-    ) -> None:
+    async def _one_by_one(self, taken: list[Request]) -> None:
         """When a pass fails, only the request at fault shall."""
-        loop = asyncio.get_running_loop()
         for words, answer in taken:
             if answer.done():
                 continue
             try:
-                answer.set_result(await loop.run_in_executor(self._executor, self._predict, words))
+                answer.set_result(await self._predict(words))
             except Exception as error:
                 answer.set_exception(error)

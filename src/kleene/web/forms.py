@@ -19,7 +19,9 @@ class Form(BaseModel):
 class PredictForm(Form):
     """Words to label."""
 
-    words: list[str | list[Any]] = Field(description="Texts, or lists of symbols.", examples=[["0110"]])
+    words: list[str | list[Any]] = Field(
+        description="Texts, or lists of symbols.", examples=[["0110"]]
+    )
     model: str | None = Named
 
 
@@ -60,7 +62,9 @@ class Explained(BaseModel):
     between: str = Field(description="What stands between two symbols.")
     prediction: str
     probability: float | None
-    path: list[int] | None = Field(description="States of /automaton, the one before the word first.")
+    path: list[int] | None = Field(
+        description="States of /automaton, the one before the word first."
+    )
     weights: dict[str, list[float]] | None = Field(description="Of every symbol, by method.")
 
 

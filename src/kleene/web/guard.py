@@ -42,7 +42,7 @@ class Limits:
     """For the answer; a body must have come within as long."""
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """A request that is turned away."""
 
     def __init__(self, status: int, reason: str) -> None:
@@ -76,7 +76,7 @@ class Guard:
             self._check(scope)
             body = await self._body(scope, receive)
             await self.app(scope, _replay(body, receive), answer)
-        except Refused as refused:
+        except RefusedError as refused:
             if not started:
                 await _refuse(answer, refused)
 
@@ -84,16 +84,22 @@ class Guard:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         host = headers.get(b"host", "").rsplit(":", 1)[0] if b"host" in headers else ""
         if self.hosts is not None and host not in self.hosts:
-            raise Refused(403, "this server answers to its own name only; open it by its address")
+            raise RefusedError(
+                403, "this server answers to its own name only; open it by its address"
+            )
         if headers.get(b"sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-            raise Refused(403, "other sites may not ask this server")
+            raise RefusedError(403, "other sites may not ask this server")
         if self.token is not None and scope["path"] not in OPEN:
             came = headers.get(b"authorization", "")
             if not hmac.compare_digest(came.encode(), f"Bearer {self.token}".encode()):
-                raise Refused(401, "a token is needed; send the header Authorization: Bearer TOKEN")
+                raise RefusedError(
+                    401, "a token is needed; send the header Authorization: Bearer TOKEN"
+                )
         length = headers.get(b"content-length", "0")
         if not length.isdigit() or int(length) > self.limits.body:
-            raise Refused(413, f"the body may have {self.limits.body:,} bytes; send less at a time")
+            raise RefusedError(
+                413, f"the body may have {self.limits.body:,} bytes; send less at a time"
+            )
 
     async def _body(self, scope: MutableMapping[str, Any], receive: Receive) -> bytes:
         parts, size = [], 0
@@ -102,16 +108,16 @@ class Guard:
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise Refused(400, "the client went away")
+                        raise RefusedError(400, "the client went away")
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
                     if size > self.limits.body:
                         limit = f"{self.limits.body:,} bytes"
-                        raise Refused(413, f"the body may have {limit}; send less at a time")
+                        raise RefusedError(413, f"the body may have {limit}; send less at a time")
                     if not message.get("more_body"):
                         return b"".join(parts)
         except TimeoutError:
-            raise Refused(408, "the body took too long to come; send it faster") from None
+            raise RefusedError(408, "the body took too long to come; send it faster") from None
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
@@ -128,9 +134,12 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-async def _refuse(send: Send, refused: Refused) -> None:
+async def _refuse(send: Send, refused: RefusedError) -> None:
     content = json.dumps({"error": refused.reason}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(content)).encode()),
+    ]
     if refused.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     if refused.status in (408, 413):

@@ -36,7 +36,7 @@ def make_server(app: App) -> uvicorn.Server:
     import uvicorn
 
     config = uvicorn.Config(
-        app,  # type: ignore[arg-type]
+        app,
         log_level="warning",
         access_log=False,
         server_header=False,

@@ -219,7 +219,9 @@ def parting(one: Entry, two: Entry, word: Word) -> dict[str, Any]:
     answers = [
         [as_text(answer.label) for answer in entry.predict(beginnings)] for entry in (one, two)
     ]
-    parts = next((i for i, pair in enumerate(zip(*answers, strict=True)) if pair[0] != pair[1]), None)
+    parts = next(
+        (i for i, pair in enumerate(zip(*answers, strict=True)) if pair[0] != pair[1]), None
+    )
     return {
         "labels": [answers[0][-1], answers[1][-1]],
         "after": answers,
@@ -230,7 +232,9 @@ def parting(one: Entry, two: Entry, word: Word) -> dict[str, Any]:
 
 def difference(one: Entry, two: Entry) -> dict[str, Any]:
     """A shortest word on which the automata of two entries differ, as the entries answer it."""
-    automata = [entry.dfa if isinstance(entry, Automaton) else _faithful(entry) for entry in (one, two)]
+    automata = [
+        entry.dfa if isinstance(entry, Automaton) else _faithful(entry) for entry in (one, two)
+    ]
     word = automata[0].difference(_labelled_alike(automata[0], automata[1]))
     if word is None:
         return {"word": None, "labels": None}
@@ -264,7 +268,11 @@ def _symbol(value: Any, depth: int = 0) -> Any:
         return tuple(_symbol(part, depth + 1) for part in value)
     if isinstance(value, str):
         return _whole(value)
-    if value is None or isinstance(value, bool | int) or (isinstance(value, float) and np.isfinite(value)):
+    if (
+        value is None
+        or isinstance(value, bool | int)
+        or (isinstance(value, float) and np.isfinite(value))
+    ):
         return value
     raise DataError("a symbol is a text, a finite number, true, false, null, or a list of these")
 
@@ -292,7 +300,9 @@ def _labelled_alike(one: DFA, two: DFA) -> DFA:
 
     by_text = {as_text(label): label for label in one.outputs}
     by_value = {label: label for label in one.outputs}
-    outputs = tuple(by_value.get(label, by_text.get(as_text(label), label)) for label in two.outputs)
+    outputs = tuple(
+        by_value.get(label, by_text.get(as_text(label), label)) for label in two.outputs
+    )
     return replace(two, outputs=outputs)
 
 

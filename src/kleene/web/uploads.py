@@ -10,7 +10,7 @@ from kleene.data.files import read_examples
 from kleene.data.lines import GZIP_MAGIC
 from kleene.errors import DataError
 from kleene.machine import Word
-from kleene.web.guard import Limits, Refused
+from kleene.web.guard import Limits, RefusedError
 from kleene.web.shelf import Entry, typed
 
 MOST = 50_000  # words of a file
@@ -32,11 +32,13 @@ def read_upload(
                 word = typed(entry, _given(example.word))
                 if len(word) > limits.length:
                     came = f"line {example.line}: {len(word):,} symbols"
-                    raise Refused(413, f"{came}, {limits.length:,} are allowed; cut the word")
+                    raise RefusedError(413, f"{came}, {limits.length:,} are allowed; cut the word")
                 words.append(word)
                 texts.append(example.word if isinstance(example.word, str) else repr(example.word))
                 if len(words) > MOST:
-                    raise Refused(413, f"more than {MOST:,} words came; send the file in parts")
+                    raise RefusedError(
+                        413, f"more than {MOST:,} words came; send the file in parts"
+                    )
         except DataError as error:
             raise DataError(str(error).replace(str(path), "the file")) from None
     return texts, words

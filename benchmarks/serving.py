@@ -1,0 +1,125 @@
+"""How many one-sentence predictions a second the server answers, and how late.
+
+    python benchmarks/serving.py MODEL [--rate 200] [--seconds 10]
+
+Requests are sent at fixed times over 16 connections, whether or not earlier ones were answered, so
+that a slow answer counts for all that wait behind it. The same is done to a bare FastAPI echo,
+which is what the framework alone costs; the ratio of the two is the figure to compare.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+CONNECTIONS = 16
+SENTENCE = "the film was slow at first but the ending is wonderful and the music stays with you"
+ECHO = """
+import socket, sys
+import fastapi, uvicorn
+app = fastapi.FastAPI()
+
+@app.get("/health")
+async def health(): return {}
+
+@app.post("/predict")
+async def predict(form: dict): return form
+
+listening = socket.create_server(("127.0.0.1", int(sys.argv[1])), backlog=256)
+config = uvicorn.Config(app, log_level="warning", access_log=False)
+uvicorn.Server(config).run(sockets=[listening])
+"""
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--rate", type=float, default=200.0)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--port", type=int, default=8765)
+    options = parser.parse_args()
+    servers = {
+        "kleene": ["-m", "kleene", "serve", str(options.model), "--port", str(options.port)],
+        "echo": ["-c", ECHO, str(options.port + 1)],
+    }
+    found = {}
+    for i, (name, command) in enumerate(servers.items()):
+        process = subprocess.Popen(on_one_core([sys.executable, *command]))
+        try:
+            await until_ready(options.port + i)
+            await load(options.port + i, options.rate, 2.0)  # warm
+            found[name] = await load(options.port + i, options.rate, options.seconds)
+        finally:
+            process.terminate()
+            process.wait()
+    for figure in ("p50", "p99"):
+        found[f"ratio {figure}"] = round(found["kleene"][figure] / found["echo"][figure], 2)
+    print(json.dumps(found, indent=2))
+
+
+def on_one_core(command: list[str]) -> list[str]:
+    """The command on the first core only, where the system can do that."""
+    return ["taskset", "-c", "0", *command] if sys.platform == "linux" else command
+
+
+async def until_ready(port: int) -> None:
+    for _ in range(600):
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+        except OSError:
+            await asyncio.sleep(0.1)
+            continue
+        writer.close()
+        return
+    raise SystemExit(f"no server on port {port}")
+
+
+async def load(port: int, rate: float, seconds: float) -> dict[str, float]:
+    """Latencies in milliseconds, counted from the time at which a request was due."""
+    start = time.perf_counter() + 0.2
+    dues = [start + i / rate for i in range(int(rate * seconds))]
+    jobs = [one_connection(port, dues[i::CONNECTIONS]) for i in range(CONNECTIONS)]
+    results = await asyncio.gather(*jobs)
+    late = sorted(latency for latencies, _ in results for latency in latencies)
+    errors = sum(failed for _, failed in results)
+
+    def at(share: float) -> float:
+        return round(1000 * late[min(int(share * len(late)), len(late) - 1)], 2)
+
+    return {
+        "requests": len(dues),
+        "errors": errors,
+        "p50": at(0.5),
+        "p99": at(0.99),
+        "worst": at(1.0),
+        "a second": round(len(dues) / (max(dues[-1], time.perf_counter()) - start), 1),
+    }
+
+
+async def one_connection(port: int, dues: list[float]) -> tuple[list[float], int]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    body = json.dumps({"words": [SENTENCE]}).encode()
+    head = f"POST /predict HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    latencies, errors = [], 0
+    for due in dues:
+        await asyncio.sleep(max(0.0, due - time.perf_counter()))
+        writer.write(head.encode() + body)
+        answer = await reader.readuntil(b"\r\n\r\n")
+        length = int(answer.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+        await reader.readexactly(length)
+        errors += b" 200 " not in answer.split(b"\r\n")[0]
+        latencies.append(time.perf_counter() - due)
+    writer.close()
+    return latencies, errors
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    asyncio.run(main())

@@ -1,0 +1,223 @@
+"""Other languages that need counting, and AALpy's learners of visibly pushdown automata beside us.
+
+a^n b^n (one counter), a^n b^n c^n (two), Dyck-1 with noise letters, and depth-bounded Dyck-2, which
+is regular. For those with one counter the machine is read off the memory and proved; the black-box
+peers (KV asking the network, PAPNI from the training words) are told which symbols push and pop.
+
+Run: python experiments/counting.py [--seeds 3]
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from ledger import Ledger
+from memory_runs import Recipe, make_task, train
+from parentheses import balanced, reading
+
+from kleene.automata.counter import CounterMachine
+from kleene.data.context_free import balanced_parentheses, blocks, bounded_dyck2
+from kleene.data.language import Language
+from kleene.data.paper_sets import PaperSet, Split
+from kleene.model import Model
+from kleene.read.oracle import Oracle
+from kleene.train.stage import Curriculum
+
+TRAIN, VALIDATION, TEST = 4_000, 1_000, 1_000
+RECIPE = Recipe(batch_size=64, epochs=60, patience=15, curriculum=Curriculum(start=6, step=2))
+Make = Callable[[], Language]
+LANGUAGES: dict[str, Make] = {
+    "anbn": lambda: blocks("ab"),
+    "dyck1": lambda: balanced_parentheses("abc"),
+    "anbncn": lambda: blocks("abc"),
+    "dyck2-depth3": lambda: bounded_dyck2(3),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--languages", default=",".join(LANGUAGES))
+    parser.add_argument("--keep", type=Path, help="a folder for the trained models")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    ledger = Ledger("counting")
+    for seed in range(options.seeds):
+        for name in options.languages.split(","):
+            row = ledger.run(
+                lambda n=name, s=seed: run(n, s, options.keep), language=name, seed=seed
+            )
+            print(row["key"], row["result"], flush=True)
+
+
+def run(name: str, seed: int, keep: Path | None = None) -> dict[str, Any]:
+    language = LANGUAGES[name]()
+    data = counting_set(language, seed)
+    model, result = train(
+        make_task(data), "SR-LSTM-P", states=5, hidden=32, seed=seed, recipe=RECIPE
+    )
+    if keep is not None:
+        model.save(keep / f"{name}-{seed}")
+    truth = {"anbn": equal_blocks, "dyck1": lambda empty: balanced(empty, "abc")}.get(name)
+    if truth is not None:
+        result["counter"] = {
+            mode: reading(model, data.train.words, truth, hard=mode == "hard")
+            for mode in ("soft", "hard")
+        }
+    else:  # no one-counter machine is right here: what does the reading say?
+        result["counter"] = {
+            "soft": reading(model, data.train.words, lambda empty: nothing(language))
+        }
+    calls = {"anbn": ("a", "b"), "dyck1": ("(", ")")}.get(name)
+    if calls is not None:
+        result["peers"] = peers(model, language, data, *calls)
+    return result
+
+
+def counting_set(language: Language, seed: int) -> PaperSet:
+    """Words up to length 40 to learn from, and up to 100 and 400 to test."""
+
+    def split(n: int, lengths: range, part: int) -> Split:
+        words, labels = language.sample(n, lengths, seed=[seed, part])
+        return Split(words=words, labels=labels)
+
+    return PaperSet(
+        language=language,
+        train=split(TRAIN, range(41), 0),
+        validation=split(VALIDATION, range(61), 1),
+        tests={
+            f"l <= {most}": split(TEST, range(most + 1), 2 + i)
+            for i, most in enumerate((40, 100, 400))
+        },
+    )
+
+
+def equal_blocks(empty: bool = True) -> CounterMachine:
+    """a^n b^n as a machine."""
+
+    def rule(state: str, view: int, symbol: Any) -> tuple[str, int]:
+        if symbol == "a":
+            return ("first", 1) if state in ("empty", "first") else ("wrong", 0)
+        return ("second", -1) if state != "wrong" and view > 0 else ("wrong", 0)
+
+    accept = {("second", 0), *([("empty", 0)] if empty else [])}
+    return CounterMachine.from_rule(rule, start="empty", alphabet="ab", accept=accept)
+
+
+def nothing(language: Language) -> CounterMachine:
+    """The empty language, so that a reading shows a word that its machine accepts."""
+    return CounterMachine.from_rule(
+        lambda state, view, symbol: (state, 0), start=0, alphabet=language.alphabet, accept=()
+    )
+
+
+# -- the peers ---------------------------------------------------------------------------------
+
+
+def peers(model: Model, language: Language, data: PaperSet, push: str, pop: str) -> dict[str, Any]:
+    """AALpy's learners on the same footing, but told which symbols push and pop."""
+    from aalpy.automata import SevpaAlphabet, VpaAlphabet
+    from aalpy.learning_algs import run_KV, run_PAPNI
+
+    letters = [symbol for symbol in language.alphabet if symbol not in (push, pop)]
+    network = _system(model)
+    candidates = [tuple(word) for split in (data.train, data.validation) for word in split.words]
+    started = time.process_time()
+    learned = run_KV(
+        SevpaAlphabet(letters, [push], [pop]),
+        network,
+        _search(network, candidates),
+        automaton_type="vpa",
+        cache_and_non_det_check=False,
+        print_level=0,
+        max_learning_rounds=30,
+    )
+    asked = time.process_time()
+    words = zip(data.train.words, data.train.labels, strict=True)
+    passive = run_PAPNI(
+        [(tuple(word), label) for word, label in words],
+        VpaAlphabet(letters, [push], [pop]),
+        print_info=False,
+    )
+    done = time.process_time()
+    return {
+        "KV": _judged(learned, language, data) | {"seconds": round(asked - started, 1)},
+        "PAPNI": _judged(passive, language, data) | {"seconds": round(done - asked, 1)},
+    }
+
+
+def _judged(automaton: Any, language: Language, data: PaperSet) -> dict[str, Any]:
+    if automaton is None:
+        return {"states": None, "test_errors": None}
+    wrong = {
+        name: round(
+            float(np.mean([_accepts(automaton, w) != language.contains(w) for w in split.words])), 4
+        )
+        for name, split in data.tests.items()
+    }
+    return {"states": automaton.size, "test_errors": wrong}
+
+
+def _accepts(automaton: Any, word: Any) -> bool:
+    automaton.reset_to_initial()
+    answer = automaton.step(None)
+    for symbol in word:
+        answer = automaton.step(symbol)
+    return bool(answer)
+
+
+def _system(model: Model) -> Any:
+    from aalpy.base import SUL
+
+    class Network(SUL):  # type: ignore[misc]
+        """The network as a system to learn: whole words, each asked once."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.oracle = Oracle(model)
+
+        def query(self, word: Any) -> list[bool]:
+            prefixes = model.alphabet.encode_many([word[: t + 1] for t in range(len(word))] or [()])
+            return [bool(model.classes[i]) for i in self.oracle(prefixes)]
+
+        def pre(self) -> None:
+            """Nothing to prepare."""
+
+        def post(self) -> None:
+            """Nothing to clean up."""
+
+        def step(self, letter: Any) -> Any:
+            raise NotImplementedError
+
+    return Network()
+
+
+def _search(network: Any, words: list[tuple[Any, ...]]) -> Any:
+    from aalpy.base import Oracle as Equivalence
+
+    class Search(Equivalence):  # type: ignore[misc]
+        """The shortest word of a list on which the network and a proposal differ."""
+
+        def __init__(self) -> None:
+            super().__init__([], network)
+            ordered = sorted(words, key=len)
+            ids = network.oracle.model.alphabet.encode_many(ordered)
+            classes = network.oracle.model.classes
+            self.answers = [
+                (w, bool(classes[i])) for w, i in zip(ordered, network.oracle(ids), strict=True)
+            ]
+
+        def find_cex(self, hypothesis: Any) -> tuple[Any, ...] | None:
+            return next((w for w, label in self.answers if _accepts(hypothesis, w) != label), None)
+
+    return Search()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,253 @@
+"""The report and the page in a real browser, as a person uses them."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from browsing import DESKTOP, PHONE, accessible, browser, page
+from serving import Client, random_model, running
+
+from kleene import DFA
+from kleene.model import Model
+from kleene.read.extract import extract
+from kleene.report.html import write_report
+from kleene.web.app import create_app
+from kleene.web.server import LOCAL
+from kleene.web.shelf import Automaton, Network, Shelf
+
+pytestmark = pytest.mark.slow
+HOSTILE = ("<script>alert(1)</script>", "<img/src=x/onerror=alert(2)>", "plain", "&lt;b&gt;")
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with browser() as found:
+        yield found
+
+
+def some_words(model: Model, count: int = 80) -> list[Any]:
+    dice = random.Random(0)
+    words = [dice.choices(model.alphabet.symbols, k=3 + i % 8) for i in range(count)]
+    return ["".join(word) if model.tokens == "chars" else tuple(word) for word in words]
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, Model]]:
+    folder = tmp_path_factory.mktemp("reports")
+    models = {
+        "exact": random_model(),
+        "traced": random_model(HOSTILE, cell="lstm-p", similarity="dot", temperature=1.0),
+    }
+    for name, model in models.items():
+        words = some_words(model)
+        labels = [i % 2 for i in range(len(words))]
+        write_report(model, words, labels, folder / f"{name}.html", name=f"<b>{name}</b>")
+    return {name: (f"file://{folder}/{name}.html", model) for name, model in models.items()}
+
+
+# -- the report, from disk, with the network off -------------------------------------------------
+
+
+def test_the_report_steps_a_thousand_words_as_the_library_does(chromium: Any, reports: Any) -> None:
+    address, model = reports["exact"]
+    dice = random.Random(1)
+    words = ["".join(dice.choices("01", k=dice.randrange(60))) for _ in range(1000)]
+    with page(chromium, address, offline=True) as opened:
+        found = opened.evaluate(
+            """(words) => {
+              const report = JSON.parse(document.getElementById("values").textContent);
+              const machine = Kleene.machine(report.view.machine);
+              return words.map((word) => machine.trace(Kleene.symbolsOf(word, "chars")).states);
+            }""",
+            words,
+        )
+    dfa = extract(model, some_words(model)).dfa
+    assert found == [dfa.trace(word) for word in words]
+
+
+def test_a_typed_word_walks_forward_and_back(chromium: Any, reports: Any) -> None:
+    address, model = reports["exact"]
+    dfa = extract(model, some_words(model)).dfa
+    with page(chromium, address, offline=True) as opened:
+        opened.fill("#word", "01101")
+        names = [state["name"] for state in opened.evaluate(STATES)]
+        path = [names[state] for state in dfa.trace("01101")]
+        assert opened.locator(".ribbon .chip").all_inner_texts() == path
+        assert f"The answer is {dfa.run('01101')}" in opened.inner_text(".verdict")
+        assert opened.inner_text(".count") == "5 / 5"
+        opened.get_by_label("One step back").click()
+        assert opened.inner_text(".count") == "4 / 5"
+        lit = opened.locator(".node.lit").get_attribute("data-state")
+        assert lit == str(dfa.trace("0110")[-1])
+        opened.get_by_label("To the start").click()
+        assert opened.locator(".ribbon .now").count() == 1
+        opened.locator(".ribbon").focus()
+        opened.keyboard.press("ArrowRight")
+        assert opened.inner_text(".count") == "1 / 5"
+        opened.fill("#word", "01x")
+        assert "“x” is not a symbol" in opened.inner_text(".verdict")
+
+
+STATES = "() => JSON.parse(document.getElementById('values').textContent).view.states"
+
+
+def test_pictures_can_be_saved(chromium: Any, reports: Any, tmp_path: Path) -> None:
+    with page(chromium, reports["exact"][0], offline=True) as opened:
+        for i, kind in enumerate(["SVG", "PNG"]):
+            for place in range(2):
+                button = opened.get_by_role("button", name=f"Save {kind}").nth(place)
+                with opened.expect_download() as download:
+                    button.click()
+                file = tmp_path / f"{i}{place}"
+                download.value.save_as(file)
+                if kind == "SVG":
+                    root = ElementTree.fromstring(file.read_text())
+                    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+                    assert "class" not in root.attrib
+                else:
+                    assert file.read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_the_user_brought_is_shown_and_not_run(chromium: Any, reports: Any) -> None:
+    with page(chromium, reports["traced"][0], offline=True) as opened:
+        assert opened.inner_text("h1") == "<b>traced</b>"
+        assert "<script>alert(1)</script>" in opened.inner_text("#meaning")
+        opened.select_option("#word", "1")
+        assert opened.locator(".ribbon .chip").count() > 1
+        assert opened.locator("#page img, #page b").count() == 0
+
+
+@pytest.mark.parametrize("name", ["exact", "traced"])
+@pytest.mark.parametrize(("size", "scheme"), [(DESKTOP, "light"), (PHONE, "dark")])
+def test_the_report_is_for_everybody(
+    chromium: Any, reports: Any, name: str, size: Any, scheme: str
+) -> None:
+    with page(chromium, reports[name][0], offline=True, size=size, scheme=scheme) as opened:
+        assert accessible(opened) == []
+        assert opened.evaluate("document.documentElement.scrollWidth") <= size["width"]
+
+
+def test_the_report_prints(chromium: Any, reports: Any) -> None:
+    with page(chromium, reports["exact"][0], offline=True) as opened:
+        opened.emulate_media(media="print")
+        assert not opened.locator("nav").is_visible()
+        assert opened.locator("#watch svg.graph").is_visible()
+
+
+# -- the served page -----------------------------------------------------------------------------
+
+EVEN = DFA.from_table(
+    {"even": {"0": "even", "1": "odd"}, "odd": {"0": "odd", "1": "even"}},
+    start="even",
+    outputs={"even": 1, "odd": 0},
+)
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    entries = [Network("network", random_model()), Automaton("even", EVEN)]
+    shelf = Shelf({entry.name: entry for entry in entries})
+    with running(create_app(shelf, hosts=LOCAL)) as found:
+        yield found
+
+
+def test_the_page_answers_as_one_types(chromium: Any, client: Client) -> None:
+    wanted = client.post("/explain", {"word": "0110"}).json
+    with page(chromium, client.page) as opened:
+        opened.locator("#word").press_sequentially("0110")
+        opened.get_by_text("4 / 4").wait_for()
+        assert opened.locator(".ribbon .chip").count() == 5
+        assert f"The answer is {wanted['prediction']}" in opened.inner_text(".verdict")
+        assert opened.locator(".reasons .text span").all_inner_texts() == list("0110")
+        opened.select_option("#model", "even")
+        opened.fill("#word", "012")
+        opened.locator(".verdict", has_text="'2' is not in the alphabet").wait_for()
+        opened.complaints.clear()  # the browser logs the 422 that this was
+
+
+def test_two_models_are_compared(chromium: Any, client: Client) -> None:
+    with page(chromium, client.page) as opened:
+        opened.fill("#both", "0101")
+        opened.locator("#compare table.after").wait_for()
+        assert opened.locator("#compare table.after tbody tr").count() == 2
+        opened.select_option("#one", "even")
+        opened.get_by_role("button", name="Find a shortest word").click()
+        if client.get("/difference?one=even&two=even").json["word"] is None:
+            opened.select_option("#two", "even")
+            opened.get_by_role("button", name="Find a shortest word").click()
+            opened.get_by_text("No word tells them apart").wait_for()
+        opened.complaints.clear()  # a network that no automaton follows is a 409
+
+
+def test_files_good_and_bad(chromium: Any, client: Client, tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.csv", tmp_path / "bad.bin"
+    good.write_text("word,label\n0110,1\n<b>,0\n1,0\n")
+    bad.write_bytes(b"\0\1\2")
+    with page(chromium, client.page) as opened:
+        opened.set_input_files("#upload", good)
+        opened.get_by_text("3 words:").wait_for()
+        assert "<b>" in opened.locator("table.preview td").all_inner_texts()
+        with opened.expect_download() as download:
+            opened.get_by_role("button", name="Download predictions").click()
+        download.value.save_as(tmp_path / "out.csv")
+        assert len((tmp_path / "out.csv").read_text().splitlines()) == 4
+        opened.set_input_files("#upload", bad)
+        opened.locator("#file [role=alert]", has_text="no text").wait_for()
+        opened.complaints.clear()  # the browser logs the 422 that this was
+
+
+@pytest.mark.parametrize(("size", "scheme"), [(DESKTOP, "dark"), (PHONE, "light")])
+def test_the_page_is_for_everybody(chromium: Any, client: Client, size: Any, scheme: str) -> None:
+    with page(chromium, client.page, size=size, scheme=scheme) as opened:
+        opened.fill("#word", "0110")
+        opened.get_by_text("4 / 4").wait_for()
+        assert accessible(opened) == []
+        assert opened.evaluate("document.documentElement.scrollWidth") <= size["width"]
+
+
+def test_a_page_without_its_token_says_so(chromium: Any) -> None:
+    shelf = Shelf({"even": Automaton("even", EVEN)})
+    with running(create_app(shelf, token="s3cret", hosts=LOCAL)) as client:
+        with page(chromium, client.page) as opened:
+            opened.get_by_text("wants a token").wait_for()
+            opened.complaints.clear()
+        with page(chromium, f"{client.page}#token=s3cret") as opened:
+            opened.fill("#word", "11")
+            opened.get_by_text("2 / 2").wait_for()
+
+
+# -- training, watched ---------------------------------------------------------------------------
+
+
+def test_a_run_can_be_watched(chromium: Any) -> None:
+    from kleene import SequenceClassifier
+    from kleene.data.alphabet import Alphabet
+    from kleene.train.progress import Quiet
+    from kleene.web.watch import Watch
+
+    words = ["", "a", "b", "ab", "ba", "aab", "bba", "abab", "aa", "bb"] * 20
+    labels = [int(word.endswith("a")) for word in words]
+    estimator = SequenceClassifier(hidden_size=16, embedding_size=8, random_state=0)
+    watch = Watch(words, (0, 1), Alphabet("ab"), inner=Quiet())
+
+    def train() -> None:
+        estimator.fit(words, labels, reporter=watch, hook=watch.hook)
+        watch.finish(estimator.model)
+
+    thread = threading.Thread(target=train)
+    thread.start()
+    with page(chromium, watch.page) as opened:
+        opened.get_by_text("Training is over").wait_for(timeout=120_000)
+        assert opened.locator("svg.graph .node").count() >= 2
+        assert opened.locator("svg.chart").count() == 2
+        assert accessible(opened) == []
+    thread.join()
+    alone = SequenceClassifier(hidden_size=16, embedding_size=8, random_state=0).fit(words, labels)
+    for name, tensor in alone.model.network.state_dict().items():
+        assert tensor.equal(estimator.model.network.state_dict()[name]), name

@@ -1,0 +1,252 @@
+"""The JSON API: what it answers, and what it turns away."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from serving import Client, random_model, running
+
+from kleene import DFA, SequenceClassifier
+from kleene.web.app import create_app
+from kleene.web.guard import Limits
+from kleene.web.server import LOCAL
+from kleene.web.shelf import Automaton, Network, Shelf
+
+MODEL = random_model()
+EVEN = DFA.from_table(
+    {"even": {"0": "even", "1": "odd"}, "odd": {"0": "odd", "1": "even"}},
+    start="even",
+    accept={"even"},
+)
+
+
+@pytest.fixture(scope="module")
+def shelf() -> Shelf:
+    text = random_model(("the", "film", "<b>", "good"), seed=2, cell="lstm", similarity="dot")
+    entries = [
+        Network("one", MODEL),
+        Automaton("even", EVEN),
+        Automaton("odd", EVEN.complement()),
+        Network("text", text),
+        Network("vanilla", random_model(num_states=0)),
+    ]
+    return Shelf({entry.name: entry for entry in entries})
+
+
+@pytest.fixture(scope="module")
+def client(shelf: Shelf) -> Iterator[Client]:
+    limits = Limits(body=20_000, words=50, length=300, symbols=3_000)
+    with running(create_app(shelf, limits=limits, hosts=LOCAL)) as found:
+        yield found
+
+
+def test_health_names_the_models(client: Client) -> None:
+    found = client.get("/health")
+    assert found.status == 200
+    assert found.json["models"] == ["one", "even", "odd", "text", "vanilla"]
+
+
+def test_predictions_are_the_estimators(client: Client) -> None:
+    words = ["", "0", "0110", "111000", "01" * 20]
+    found = client.post("/predict", {"words": words}).json["predictions"]
+    estimator = SequenceClassifier.of(MODEL)
+    wanted = estimator.predict_proba(words)
+    assert [one["label"] for one in found] == wanted.argmax(-1).tolist()
+    given = [list(one["probabilities"].values()) for one in found]
+    assert np.allclose(given, wanted, atol=1e-5)
+
+
+def test_requests_answered_together_keep_their_answers(client: Client) -> None:
+    words = [format(i, "b") for i in range(96)]
+    alone = client.post("/predict", {"words": words[:48]}).json["predictions"]
+    alone += client.post("/predict", {"words": words[48:]}).json["predictions"]
+
+    def ask(word: str) -> Any:
+        return client.post("/predict", {"words": [word]}).json["predictions"][0]
+
+    with ThreadPoolExecutor(16) as pool:
+        together = list(pool.map(ask, words))
+    for one, other in zip(alone, together, strict=True):
+        assert one["label"] == other["label"]
+        assert one["probabilities"] == pytest.approx(other["probabilities"], abs=1e-5)
+
+
+def test_an_explanation_follows_the_states(client: Client, shelf: Shelf) -> None:
+    found = client.post("/explain", {"word": "01101", "model": "one"}).json
+    assert found["word"] == list("01101")
+    assert len(found["path"]) == 6
+    assert len(found["weights"]["level"]) == 5
+    assert shelf["one"].view.dfa is not None
+    assert found["path"] == shelf["one"].view.dfa.trace("01101")
+
+
+def test_an_automaton_explains_by_its_path(client: Client) -> None:
+    found = client.post("/explain", {"word": "0110", "model": "even"}).json
+    assert found["path"] == EVEN.trace("0110")
+    assert found["prediction"] == "True"
+
+
+def test_the_automaton_is_a_document(client: Client) -> None:
+    found = client.get("/automaton?model=even").json
+    assert DFA.from_json(found["dfa"]) == EVEN
+    assert len(found["drawing"]["nodes"]) == 2
+
+
+def test_a_reading_says_how_far_to_trust_it(client: Client) -> None:
+    found = client.get("/extract?model=one").json
+    assert found["fidelity"]["overall"] <= 1
+    assert found["trust"]["agreement"]
+
+
+def test_two_machines_part_where_they_should(client: Client) -> None:
+    form = {"one": "even", "two": "odd", "word": "01"}
+    found = client.post("/compare", form).json
+    assert found["parts_at"] == 0
+    assert found["after"] == [["True", "True", "False"], ["False", "False", "True"]]
+    assert client.get("/difference?one=even&two=odd").json["word"] == []
+    assert client.get("/difference?one=even&two=even").json["word"] is None
+
+
+def test_a_file_comes_back_with_predictions(client: Client) -> None:
+    content = b'word,label\n0110,1\n"1",0\n,0\n'
+    found = client.ask("POST", "/upload?model=even", content, Content_Type="text/csv")
+    rows = list(csv.reader(io.StringIO(found.body.decode())))
+    assert [row[:2] for row in rows[1:]] == [["0110", "True"], ["1", "False"], ["", "True"]]
+    assert "attachment" in found.headers["content-disposition"]
+
+
+@pytest.mark.parametrize(
+    ("content", "needed"),
+    [
+        (b"", "empty"),
+        (b"a\tb\tc\td\n", "line 1"),
+        (b"ok\n\xff\xfe\n", "line 2"),
+        (b"\x1f\x8bpacked", "unpacked"),
+        (b"0\n1\n0x1\n", "'x'"),
+        (b'{"sequence": "0"}\n{"sequence"', "line 2"),
+    ],
+)
+def test_a_bad_file_is_told_what_is_wrong(client: Client, content: bytes, needed: str) -> None:
+    found = client.ask("POST", "/upload?model=even", content)
+    assert found.status == 422
+    assert needed in found.json["error"]
+    assert "/tmp" not in found.json["error"]
+
+
+@pytest.mark.parametrize(
+    ("path", "form", "status"),
+    [
+        ("/predict", {}, 422),
+        ("/predict", {"words": "0110"}, 422),
+        ("/predict", {"words": ["0"], "more": 1}, 422),
+        ("/predict", {"words": [{"a": 1}]}, 422),
+        ("/predict", {"words": [[[[[[["0"]]]]]]]}, 422),
+        ("/predict", {"words": ["0"], "model": "../../etc/passwd"}, 404),
+        ("/predict", {"words": ["0"] * 51}, 413),
+        ("/predict", {"words": ["0" * 301]}, 413),
+        ("/predict", {"words": ["0" * 299] * 20}, 413),
+        ("/predict", {"words": ["0" * 30_000]}, 413),
+        ("/predict", {"words": ["2"], "model": "even"}, 422),
+        ("/explain", {"word": "01", "model": "vanilla"}, 409),
+        ("/explain", {"word": 5}, 422),
+        ("/compare", {"one": "one", "two": "none", "word": ""}, 404),
+    ],
+)
+def test_what_makes_no_sense_is_turned_away(
+    client: Client, path: str, form: Any, status: int
+) -> None:
+    found = client.post(path, form)
+    assert found.status == status
+    assert found.json["error"]
+
+
+@pytest.mark.parametrize(
+    "body", [b"{", b"\xff", b"[" * 5000, b'{"words": [NaN]}', b'{"words": ["\\ud800"]}', b"null"]
+)
+def test_broken_bodies_never_break_the_server(client: Client, body: bytes) -> None:
+    found = client.ask("POST", "/predict", body, Content_Type="application/json")
+    assert found.status in (200, 400, 422)
+    assert client.get("/health").status == 200
+
+
+def test_symbols_may_be_hostile(client: Client) -> None:
+    found = client.post("/explain", {"word": "the <b> <script>alert(1)</script>", "model": "text"})
+    assert found.headers["content-type"] == "application/json"
+    assert found.json["word"][2] == "<script>alert(1)</script>"
+
+
+def test_every_answer_forbids_what_it_does_not_need(client: Client) -> None:
+    for path in ("/", "/health", "/nothing", "/kleene.js"):
+        headers = client.get(path).headers
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "access-control-allow-origin" not in headers
+
+
+def test_other_sites_are_not_answered(client: Client) -> None:
+    assert client.get("/health", Host="evil.example").status == 403
+    assert client.get("/health", Sec_Fetch_Site="cross-site").status == 403
+    reply = client.ask("OPTIONS", "/predict", Origin="http://evil.example")
+    assert "access-control-allow-origin" not in reply.headers
+
+
+def test_a_token_is_asked_for(shelf: Shelf) -> None:
+    with running(create_app(shelf, token="secret", hosts=LOCAL)) as client:
+        assert client.get("/").status == 200
+        assert client.get("/models").status == 401
+        assert client.get("/models", Authorization="Bearer wrong").status == 401
+        assert client.get("/models", Authorization="Bearer secret").status == 200
+
+
+def test_a_body_without_end_is_cut_off(client: Client) -> None:
+    with socket.create_connection(("127.0.0.1", client.port), timeout=10) as line:
+        head = "POST /predict HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+        line.sendall(head.encode())
+        chunk = b"1000\r\n" + b"0" * 4096 + b"\r\n"
+        for _ in range(6):
+            line.sendall(chunk)
+        assert b"413" in line.recv(100)
+
+
+def test_slow_clients_hold_nobody_up(shelf: Shelf) -> None:
+    with running(create_app(shelf, limits=Limits(seconds=0.5), hosts=LOCAL)) as client:
+        lines = [socket.create_connection(("127.0.0.1", client.port)) for _ in range(20)]
+        for line in lines:
+            line.sendall(
+                b"POST /predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 90\r\n\r\n{"
+            )
+        started = time.monotonic()
+        assert client.post("/predict", {"words": ["01"]}).status == 200
+        for line in lines[:10]:
+            line.close()
+        assert client.get("/health").status == 200
+        assert time.monotonic() - started < 2
+        assert b"408" in lines[-1].recv(100)
+        for line in lines[10:]:
+            line.close()
+
+
+def test_models_and_automata_are_loaded_by_their_names(tmp_path: Path) -> None:
+    MODEL.save(tmp_path / "mine")
+    EVEN.save(tmp_path / "even.json")
+    (tmp_path / "other").mkdir()
+    EVEN.save(tmp_path / "other" / "even.json")
+    found = Shelf.load([tmp_path / "mine", tmp_path / "even.json", tmp_path / "other/even.json"])
+    assert [entry.name for entry in found] == ["mine", "even", "even-2"]
+
+
+def test_openapi_tells_of_every_route(client: Client) -> None:
+    document = client.get("/openapi.json").json
+    wanted = {"/predict", "/explain", "/extract", "/automaton", "/health", "/upload", "/compare"}
+    assert wanted <= set(document["paths"])
+    assert json.dumps(document)
