@@ -54,7 +54,10 @@ async def main() -> None:
         try:
             await until_ready(options.port + i)
             await load(options.port + i, options.rate, 2.0)  # warm
+            before = cpu_seconds(process.pid)
             found[name] = await load(options.port + i, options.rate, options.seconds)
+            spent = cpu_seconds(process.pid) - before
+            found[name]["cpu ms a request"] = round(1000 * spent / found[name]["requests"], 2)
         finally:
             process.terminate()
             process.wait()
@@ -66,6 +69,15 @@ async def main() -> None:
 def on_one_core(command: list[str]) -> list[str]:
     """The command on the first core only, where the system can do that."""
     return ["taskset", "-c", "0", *command] if sys.platform == "linux" else command
+
+
+def cpu_seconds(process: int) -> float:
+    """Processor time that a process has used, where the system tells."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def until_ready(port: int) -> None:

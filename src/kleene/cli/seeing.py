@@ -89,10 +89,13 @@ def serve(
       kleene serve model
       kleene serve model other-model dfa.json --port 8080
     """
+    import torch
+
     from kleene.web.app import create_app
     from kleene.web.server import address, bind, make_server, own_names
     from kleene.web.shelf import Shelf
 
+    torch.set_num_threads(1)  # requests are small and many: more threads would only wait
     listening = bind(host, port)
     words = [] if data is None else _texts(data, text_column, max_length)
     shelf = Shelf.load(models, words)

@@ -106,7 +106,12 @@ def read_counter(
             "language that needs counting, or read a finite automaton instead"
         )
     trial = record.first(TRIAL_WORDS)
-    best = max((_choose(model, trial, units, reach) for reach in REACHES), key=_merit)
+    choices: list[_Choice] = []
+    for reach in REACHES:
+        choices.append(_choose(model, trial, units, reach))
+        if choices[-1].agreement == 1:
+            break
+    best = max(choices, key=_merit)
     unit, latches, reach = best.unit, best.latches, best.reach
     votes = count_votes(record, unit, latches, reach)
     for _ in range(ROUNDS):

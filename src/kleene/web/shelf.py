@@ -19,15 +19,14 @@ import torch
 from kleene.automata import DFA
 from kleene.automata.words import spelled_by_characters
 from kleene.data.alphabet import UNKNOWN
-from kleene.data.examples import Examples
 from kleene.errors import DataError, ReadingError
-from kleene.evaluate import evaluate
 from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.read.explain import explain_many
 from kleene.read.extract import extract
 from kleene.read.extraction import Extraction
 from kleene.read.markup import as_json, as_text
+from kleene.read.passes import scores_of
 from kleene.report.content import METHODS, VOCABULARY, describe, explained_dict
 from kleene.report.trust import trust
 from kleene.report.view import View, automaton_view, states_view, view
@@ -111,6 +110,7 @@ class Network:
     def __init__(self, name: str, model: Model, words: Sequence[Word] = ()) -> None:
         self.name, self.model = name, model
         model.network.eval()
+        self.predict([()])  # so that the first request does not wait for kernels to load
         config, symbols = model.network.config, len(model.alphabet.symbols)
         given = list(words) or (_drawn(model) if symbols <= VOCABULARY else [])
         beside = model.network.rnn.cell.has_memory or config.pooling != "last"
@@ -142,8 +142,7 @@ class Network:
         """The label and the probabilities of every word."""
         model = self.model
         encoded = model.alphabet.encode_many(words)
-        examples = Examples(words=encoded, labels=np.zeros(len(words), np.int64))
-        rows = evaluate(model.network, examples).probabilities.astype(float).round(6)
+        rows = scores_of(model.network, encoded).softmax(-1).double().numpy().round(6)
         names = [as_text(label) for label in model.classes]
         return [
             Answer(
