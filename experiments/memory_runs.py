@@ -1,12 +1,14 @@
 """What the experiments with memory have in common: data as numbers, one recipe, errors by column.
 
 Every model gets the same recipe: RMSprop with momentum, easy words first, until all is right; then
-rounds in which gates are sharpened and states cooled (`kleene.train.gates`).
+rounds in which gates are sharpened and states cooled (`kleene.train.gates`), of which the best on
+words longer than those of validation is kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,9 +57,11 @@ class Task:
     train: Examples
     validation: Examples
     tests: dict[str, Examples]
+    longer: Examples
+    """Words as in validation, but longer: to choose how far the gates are sharpened."""
 
 
-def make_task(data: PaperSet) -> Task:
+def make_task(data: PaperSet, longer: Split) -> Task:
     alphabet = Alphabet(data.language.alphabet)
 
     def examples(split: Split) -> Examples:
@@ -70,6 +74,7 @@ def make_task(data: PaperSet) -> Task:
         train=examples(data.train),
         validation=examples(data.validation),
         tests={name: examples(split) for name, split in data.tests.items()},
+        longer=examples(longer),
     )
 
 
@@ -111,12 +116,18 @@ def train(
         learning_rate=0.3 * recipe.learning_rate,
         batch_size=recipe.batch_size,
     )
+    kept = [(_judged(network, task.longer), 0, deepcopy(network.state_dict()))]
     for number, part in enumerate(saturating(sharper, rounds=recipe.rounds)):
         history.epochs.extend(fit(network, task.train, stages=[part], seed=seed + number).epochs)
         drift.append(_column(errors(network, longest), *longest))
+        kept.append((_judged(network, task.longer), number + 1, deepcopy(network.state_dict())))
+    _, best, weights = min(kept, key=lambda one: one[:2])
+    network.load_state_dict(weights)
     result |= {
         "errors": errors(network, task.tests),
         "drift": drift,
+        "round": best,
+        "longer": [one[0] for one in kept],
         "train_accuracy": history.epochs[-1].accuracy,
         "validation": errors(network, {"validation": task.validation}),
     }
@@ -138,6 +149,16 @@ def errors(network: Classifier, tests: Mapping[str, Examples]) -> dict[str, dict
         with network.hard():
             found["hard"] = {n: 1 - evaluate(network, e).accuracy for n, e in tests.items()}
     return {mode: {n: round(x, 4) for n, x in row.items()} for mode, row in found.items()}
+
+
+def _judged(network: Classifier, examples: Examples) -> tuple[float, float]:
+    """What the rounds are compared by: errors, soft and hard together, then the loss."""
+    soft = evaluate(network, examples)
+    total = 1 - soft.accuracy
+    if network.rnn.num_states:
+        with network.hard():
+            total += 1 - evaluate(network, examples).accuracy
+    return round(total, 4), soft.loss
 
 
 def _column(found: Mapping[str, Mapping[str, float]], name: str) -> dict[str, float]:

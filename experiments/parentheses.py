@@ -15,7 +15,7 @@ from ledger import Ledger
 from memory_runs import Recipe, make_task, train
 
 from kleene.automata.counter import CounterMachine
-from kleene.data.paper_sets import parentheses_set
+from kleene.data.paper_sets import VALIDATION_DEPTH, PaperSet, Split, parentheses_set
 from kleene.errors import KleeneError
 from kleene.model import Model
 from kleene.read.counter import read_counter
@@ -57,7 +57,12 @@ def runs(seeds: int) -> Iterator[tuple[str, dict[str, Any]]]:
 def run(size: str, model: str, states: int, seed: int, keep: Path | None = None) -> dict[str, Any]:
     data = parentheses_set(size, seed=seed)
     trained, result = train(
-        make_task(data), model, states=states, hidden=HIDDEN, seed=seed, recipe=RECIPES[size]
+        make_task(data, longer(data, seed)),
+        model,
+        states=states,
+        hidden=HIDDEN,
+        seed=seed,
+        recipe=RECIPES[size],
     )
     if keep is not None:
         trained.save(keep / f"{size}-{model}-{states}-{seed}")
@@ -68,6 +73,12 @@ def run(size: str, model: str, states: int, seed: int, keep: Path | None = None)
             for mode in ("soft", "hard")
         }
     return result
+
+
+def longer(data: PaperSet, seed: int) -> Split:
+    """Fresh words of the depths of validation, up to the greatest length of the tests."""
+    words, labels = data.language.sample(500, range(1_001), seed=[seed, 99], depth=VALIDATION_DEPTH)
+    return Split(words=words, labels=labels)
 
 
 def reading(

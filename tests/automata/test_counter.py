@@ -227,7 +227,7 @@ def test_json_round_trip(tmp_path: Path) -> None:
     again = CounterMachine.from_json(machine.to_json())
     assert json.loads(again.to_json()) == json.loads(machine.to_json())
     saved = parentheses().save(tmp_path / "m.json")
-    assert CounterMachine.from_json(saved.read_text()) == parentheses()
+    assert CounterMachine.load(saved) == parentheses()
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,13 @@ class CounterMachine:
 
         return from_json(document)
 
+    @classmethod
+    def load(cls, path: str | Path) -> CounterMachine:
+        """Read a JSON file that `save` wrote."""
+        from kleene.automata.json_format import read_text
+
+        return cls.from_json(read_text(path))
+
     # -- a machine -----------------------------------------------------------------------------
 
     @property

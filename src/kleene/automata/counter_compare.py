@@ -119,7 +119,7 @@ class _Product:
                         seen.add(clipped)
                         todo.append(clipped)
                         agrees = agrees and clipped.agrees
-        return len({pair[:3] for pair in seen}), agrees, apart
+        return len({(*pair[:3], pair.labels) for pair in seen}), agrees, apart
 
     def search(self, height: int | None) -> Word | None:
         """A shortest word on which the two differ."""

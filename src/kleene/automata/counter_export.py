@@ -21,7 +21,14 @@ from typing import Any
 
 from kleene.automata.counter import CounterMachine
 from kleene.automata.counter_places import Place, reachable
-from kleene.automata.json_format import _array, _fields, _integer, _list, _to_plain, _to_value
+from kleene.automata.json_format import (
+    array_field,
+    document_fields,
+    integer_field,
+    list_field,
+    to_plain,
+    to_value,
+)
 from kleene.automata.symbol_sets import describe
 from kleene.errors import AutomatonError, SettingError
 from kleene.files import write_atomically
@@ -36,9 +43,9 @@ def to_json(machine: CounterMachine, *, indent: int | None = None) -> str:
     """See `CounterMachine.to_json`."""
     document = {
         "format": FORMAT,
-        "alphabet": [_to_plain(symbol) for symbol in machine.alphabet],
+        "alphabet": [to_plain(symbol) for symbol in machine.alphabet],
         "start": machine.initial,
-        "outputs": [[_to_plain(label) for label in row] for row in machine.outputs],
+        "outputs": [[to_plain(label) for label in row] for row in machine.outputs],
         "transitions": machine.transitions.tolist(),
         "increments": machine.increments.tolist(),
     }
@@ -50,18 +57,18 @@ def to_json(machine: CounterMachine, *, indent: int | None = None) -> str:
 def from_json(document: str | Mapping[str, Any]) -> CounterMachine:
     """See `CounterMachine.from_json`."""
     keys = ("alphabet", "start", "outputs", "transitions", "increments")
-    fields = _fields(document, FORMAT, keys)
-    rows = _list(fields, "outputs")
+    fields = document_fields(document, FORMAT, keys)
+    rows = list_field(fields, "outputs")
     if not all(isinstance(row, list | tuple) for row in rows):
         raise AutomatonError(f"'outputs' is {rows!r:.60}, but a list of labels a state is needed")
     names = fields.get("names")
     return CounterMachine(
-        alphabet=tuple(_to_value(symbol) for symbol in _list(fields, "alphabet")),
-        transitions=_array(fields, "transitions", int, "int64"),
-        increments=_array(fields, "increments", int, "int64"),
-        outputs=tuple(tuple(_to_value(label) for label in row) for row in rows),
-        initial=_integer(fields, "start"),
-        names=None if names is None else tuple(str(name) for name in _list(fields, "names")),
+        alphabet=tuple(to_value(symbol) for symbol in list_field(fields, "alphabet")),
+        transitions=array_field(fields, "transitions", int, "int64"),
+        increments=array_field(fields, "increments", int, "int64"),
+        outputs=tuple(tuple(to_value(label) for label in row) for row in rows),
+        initial=integer_field(fields, "start"),
+        names=None if names is None else tuple(str(name) for name in list_field(fields, "names")),
     )
 
 

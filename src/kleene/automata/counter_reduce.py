@@ -41,7 +41,7 @@ def _with_sinks(machine: CounterMachine) -> CounterMachine:
         increments=moves[..., 1],
         outputs=(*machine.outputs, *((label,) * (2 * reach + 1) for label in sinks)),
         initial=machine.initial,
-        names=(*names, *(f"always {label}" for label in sinks)),
+        names=(*names, *(f"{label} for good" for label in sinks)),
     )
 
 

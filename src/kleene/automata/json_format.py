@@ -40,9 +40,9 @@ def dfa_to_json(dfa: DFA, *, indent: int | None = None) -> str:
     """See `DFA.to_json`."""
     document = {
         "format": DFA_FORMAT,
-        "alphabet": [_to_plain(symbol) for symbol in dfa.alphabet],
+        "alphabet": [to_plain(symbol) for symbol in dfa.alphabet],
         "start": dfa.initial,
-        "outputs": [_to_plain(label) for label in dfa.outputs],
+        "outputs": [to_plain(label) for label in dfa.outputs],
         "transitions": dfa.transitions.tolist(),
     }
     if dfa.names is not None:
@@ -52,12 +52,12 @@ def dfa_to_json(dfa: DFA, *, indent: int | None = None) -> str:
 
 def dfa_from_json(document: str | Mapping[str, Any]) -> DFA:
     """See `DFA.from_json`."""
-    fields = _fields(document, DFA_FORMAT, ("alphabet", "start", "outputs", "transitions"))
+    fields = document_fields(document, DFA_FORMAT, ("alphabet", "start", "outputs", "transitions"))
     return DFA(
-        alphabet=tuple(_to_value(symbol) for symbol in _list(fields, "alphabet")),
-        transitions=_array(fields, "transitions", int, np.int64),
-        outputs=tuple(_to_value(label) for label in _list(fields, "outputs")),
-        initial=_integer(fields, "start"),
+        alphabet=tuple(to_value(symbol) for symbol in list_field(fields, "alphabet")),
+        transitions=array_field(fields, "transitions", int, np.int64),
+        outputs=tuple(to_value(label) for label in list_field(fields, "outputs")),
+        initial=integer_field(fields, "start"),
         names=None if fields.get("names") is None else _names(fields),
     )
 
@@ -66,9 +66,9 @@ def pfa_to_json(pfa: PFA, *, indent: int | None = None) -> str:
     """See `PFA.to_json`."""
     document = {
         "format": PFA_FORMAT,
-        "alphabet": [_to_plain(symbol) for symbol in pfa.alphabet],
+        "alphabet": [to_plain(symbol) for symbol in pfa.alphabet],
         "initial": pfa.initial.tolist(),
-        "outputs": [_to_plain(label) for label in pfa.outputs],
+        "outputs": [to_plain(label) for label in pfa.outputs],
         "transitions": pfa.transitions.tolist(),
         "partial": pfa.partial,
     }
@@ -77,12 +77,14 @@ def pfa_to_json(pfa: PFA, *, indent: int | None = None) -> str:
 
 def pfa_from_json(document: str | Mapping[str, Any]) -> PFA:
     """See `PFA.from_json`."""
-    fields = _fields(document, PFA_FORMAT, ("alphabet", "initial", "outputs", "transitions"))
+    fields = document_fields(
+        document, PFA_FORMAT, ("alphabet", "initial", "outputs", "transitions")
+    )
     return PFA(
-        alphabet=tuple(_to_value(symbol) for symbol in _list(fields, "alphabet")),
-        transitions=_array(fields, "transitions", (int, float), np.float64),
-        initial=_array(fields, "initial", (int, float), np.float64),
-        outputs=tuple(_to_value(label) for label in _list(fields, "outputs")),
+        alphabet=tuple(to_value(symbol) for symbol in list_field(fields, "alphabet")),
+        transitions=array_field(fields, "transitions", (int, float), np.float64),
+        initial=array_field(fields, "initial", (int, float), np.float64),
+        outputs=tuple(to_value(label) for label in list_field(fields, "outputs")),
         partial=fields.get("partial", False) is True,
     )
 
@@ -96,7 +98,7 @@ def read_text(path: str | Path) -> str:
         raise AutomatonError(f"cannot read {path}: {reason}; give a JSON file") from error
 
 
-def _fields(
+def document_fields(
     document: str | Mapping[str, Any], wanted: str, keys: tuple[str, ...]
 ) -> dict[str, Any]:
     """The parsed document, once its format and keys are right."""
@@ -118,26 +120,28 @@ def _fields(
     return dict(document)
 
 
-def _list(fields: Mapping[str, Any], key: str) -> list[Any]:
+def list_field(fields: Mapping[str, Any], key: str) -> list[Any]:
+    """A key whose value must be a list."""
     if not isinstance(fields[key], list | tuple):
         raise AutomatonError(f"{key!r} is {fields[key]!r}, but a list is needed")
     return list(fields[key])
 
 
 def _names(fields: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(str(name) for name in _list(fields, "names"))
+    return tuple(str(name) for name in list_field(fields, "names"))
 
 
-def _integer(fields: Mapping[str, Any], key: str) -> int:
+def integer_field(fields: Mapping[str, Any], key: str) -> int:
+    """A key whose value must be the number of a state."""
     value = fields[key]
     if not isinstance(value, int) or isinstance(value, bool):
         raise AutomatonError(f"{key!r} is {value!r}, but the number of a state is needed")
     return value
 
 
-def _array(fields: Mapping[str, Any], key: str, kind: Any, dtype: Any) -> Any:
+def array_field(fields: Mapping[str, Any], key: str, kind: Any, dtype: Any) -> Any:
     """Nested lists of numbers as an array; anything else is named."""
-    value = _list(fields, key)
+    value = list_field(fields, key)
     stack = [value]
     while stack:
         for entry in stack.pop():
@@ -152,10 +156,10 @@ def _array(fields: Mapping[str, Any], key: str, kind: Any, dtype: Any) -> Any:
         raise AutomatonError(message) from error
 
 
-def _to_plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """A symbol or label as JSON, which must come back as it was."""
     if isinstance(value, tuple):
-        return [_to_plain(part) for part in value]
+        return [to_plain(part) for part in value]
     finite = not isinstance(value, float) or np.isfinite(value)
     if value is None or (isinstance(value, str | bool | int | float) and finite):
         return value
@@ -163,10 +167,10 @@ def _to_plain(value: Any) -> Any:
     raise AutomatonError(message)
 
 
-def _to_value(value: Any) -> Any:
+def to_value(value: Any) -> Any:
     """The hashable value that a piece of JSON stands for."""
     if isinstance(value, list | tuple):
-        return tuple(_to_value(part) for part in value)
+        return tuple(to_value(part) for part in value)
     if isinstance(value, dict):
         raise AutomatonError(f"{value!r} is no symbol or label; use strings, numbers or lists")
     return value

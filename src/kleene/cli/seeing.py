@@ -96,19 +96,19 @@ def serve(
     from kleene.web.shelf import Shelf
 
     torch.set_num_threads(1)  # requests are small and many: more threads would only wait
-    listening = bind(host, port)
-    words = [] if data is None else _texts(data, text_column, max_length)
-    shelf = Shelf.load(models, words)
-    app = create_app(shelf, token=token, hosts=own_names(host))
-    page = address(listening) + (f"#token={token}" if token else "")
-    say(f"serving {', '.join(entry.name for entry in shelf)} on {page} (Ctrl-C ends it)")
-    if own_names(host) is None and token is None:
-        say("others can reach this server, and no token is asked for; see --token")
-    if browser:
-        import webbrowser
+    with bind(host, port) as listening:
+        words = [] if data is None else _texts(data, text_column, max_length)
+        shelf = Shelf.load(models, words)
+        app = create_app(shelf, token=token, hosts=own_names(host))
+        page = address(listening) + (f"#token={token}" if token else "")
+        say(f"serving {', '.join(entry.name for entry in shelf)} on {page} (Ctrl-C ends it)")
+        if own_names(host) is None and token is None:
+            say("others can reach this server, and no token is asked for; see --token")
+        if browser:
+            import webbrowser
 
-        webbrowser.open(page)
-    make_server(app).run(sockets=[listening])
+            webbrowser.open(page)
+        make_server(app).run(sockets=[listening])
 
 
 def _texts(data: str, text_column: str | None, max_length: int) -> list[object]:

@@ -24,8 +24,8 @@ from kleene.read.table import read_table
 from kleene.train.recipe import hidden_vectors
 
 CLUSTERS = (8, 16, 32, 64)
-MOST_WORK = 2e10
-"""Table look-ups that a round of mending may take; larger machines are taken as they are."""
+MOST_SYMBOLS = 30
+"""The largest alphabet over which small machines are searched for from random tables."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,10 +62,9 @@ def candidates(
         evidence = Evidence.of(words, labels, raw, model.classes)
         plain = judge(raw.transitions, raw.initial, evidence)
         found.append(Candidate(mended=plain, origin=f"{count} clusters"))
-        if _work(raw, evidence) <= MOST_WORK:
-            mended = mend(raw, evidence, seed=seed)
-            if mended.bits < plain.bits:
-                found.append(Candidate(mended=mended, origin=f"{count} clusters, mended"))
+        mended = mend(raw, evidence, seed=seed)
+        if mended.bits < plain.bits:
+            found.append(Candidate(mended=mended, origin=f"{count} clusters, mended"))
         if found[-1].mended.errors == 0:
             break
     return sorted(found, key=lambda candidate: candidate.mended.bits)
@@ -82,6 +81,8 @@ def small_machines(
     seed: int = 0,
 ) -> Candidate | None:
     """The best machine found from random small tables; None where that would take too long."""
+    if len(alphabet) > MOST_SYMBOLS:
+        return None
     random = np.random.default_rng(seed)
     best: Mended | None = None
     for size in sizes:
@@ -90,8 +91,6 @@ def small_machines(
             outputs = tuple(classes[i % len(classes)] for i in range(size))
             start = DFA(alphabet=tuple(alphabet), transitions=table, outputs=outputs)
             evidence = Evidence.of(words, labels, start, classes)
-            if _work(start, evidence) * tries > MOST_WORK:
-                break
             found = mend(start, evidence, seed=int(random.integers(2**31)), rounds=2)
             if best is None or found.bits < best.bits:
                 best = found
@@ -120,8 +119,3 @@ def with_centroids(network: Classifier, centroids: NDArray[np.float32]) -> Class
         copy.rnn.centroids(0).copy_(torch.from_numpy(centroids))
     copy.rnn.temperature = network.rnn.temperature
     return copy.to(network.device).eval()
-
-
-def _work(dfa: DFA, evidence: Evidence) -> float:
-    """Look-ups of one sweep over all single changes."""
-    return float(dfa.num_states**2 * len(dfa.alphabet) * len(evidence.symbols))

@@ -40,8 +40,8 @@ Flags: TypeAlias = NDArray[np.bool_]
 MOST_WORDS = 2_000
 TRIAL_WORDS = 300  # on which the counter and the latches are chosen
 TRIED = 4  # counting units tried with latches: those that leave the fewest votes overridden
+COMPARED = 12  # counting units that each of them is compared with, the cleanest
 MOST_LATCHES = 3
-WORTH = 0.8  # a latch must bring the overridden votes down to this share
 REACHES = (2, 3, 4)
 ROUNDS = 4  # of asking about moves that no word has shown
 SHORT_WORDS = 3_000
@@ -75,7 +75,7 @@ class CounterReading:
         return asdict(self) | {"machine": json.loads(self.machine.to_json())}
 
     def __str__(self) -> str:
-        latched = "".join(f", a latch in unit {latch.unit}" for latch in self.latches)
+        latched = "".join(f", a latch in {latch}" for latch in self.latches)
         last = "no disagreement found"
         if self.disagreement is not None:
             last = f"a disagreement: {self.disagreement!r:.60}"
@@ -172,33 +172,38 @@ def _merit(choice: _Choice) -> tuple[float, int, int, int]:
 
 
 def _choose(model: Model, record: MemoryRecord, units: list[CountingUnit], reach: int) -> _Choice:
-    """The counting unit, and its latches, whose machine agrees best with the network."""
+    """The counting unit, and its latches, whose machine agrees best with the network.
+
+    Units that leave the fewest votes overridden come first, so a full agreement ends the search.
+    """
 
     def lost(votes: Votes) -> int:
         return votes.overridden + votes.labels_overridden
 
     plain = {unit.unit: count_votes(record, unit, [], reach) for unit in units}
+    known = record.labels >= 0
     choices = []
     for unit in sorted(units, key=lambda u: lost(plain[u.unit]))[:TRIED]:
         latches: list[Latch] = []
         votes = plain[unit.unit]
-        while len(latches) < MOST_LATCHES and lost(votes):
-            found = best_latch(record, unit, latches, reach)
-            if found is None or lost(found[1]) > WORTH * lost(votes):
-                break
-            latches.append(found[0])
-            votes = found[1]
-        known = record.labels >= 0
-        same = _agreement(model, votes.machine(model)[0], record)[known]
-        choices.append(
-            _Choice(
+        while True:
+            same = _agreement(model, votes.machine(model)[0], record)[known]
+            choice = _Choice(
                 unit=unit,
                 latches=latches,
                 reach=reach,
                 agreement=float(same.mean()),
                 lost=lost(votes),
             )
-        )
+            if choice.agreement == 1:
+                return choice
+            choices.append(choice)
+            if len(latches) == MOST_LATCHES:
+                break
+            found = best_latch(record, unit, latches, reach, units[:COMPARED])
+            if found is None:
+                break
+            latches, votes = [*latches, found[0]], found[1]
     return max(choices, key=_merit)
 
 

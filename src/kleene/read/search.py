@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int32]
 
+MOST_WORK = 3e9
+"""Table look-ups that one kind of change may take; larger machines are left as they are."""
+
 
 @numba.njit(cache=True, nogil=True)
 def _endings(table: Any, initial: Any, symbols: Any, ends: Any, out: Any) -> None:
@@ -132,6 +135,10 @@ class _Search:
         self.total = int(counts.sum())
         self.random = np.random.default_rng(seed)
 
+    def affords(self, machines: int) -> bool:
+        """Whether so many machines can be run over all words in a few seconds."""
+        return machines * len(self.words[0]) <= MOST_WORK
+
     def errors(self, table: Ints, initial: int) -> int:
         votes = np.zeros((len(table), self.words[2].shape[1]), dtype=np.int64)
         return int(_errors(table, initial, *self.words, votes))
@@ -155,7 +162,7 @@ class _Search:
     def merge(self, table: Ints, initial: int, errors: int) -> tuple[Ints, int, int]:
         """Merge pairs of states as long as that shortens the description."""
         cost = self.bits(table, errors)
-        again = True
+        again = self.affords(len(table) ** 2)
         while again and len(table) > 1:
             again = False
             for gone in self.random.permutation(len(table)):
@@ -197,10 +204,10 @@ def improve(
     for _ in range(rounds):
         before = search.bits(table, errors)
         table, initial, errors = search.merge(table, initial, errors)
-        if errors:
+        if errors and search.affords(table.size * len(table)):
             errors = search.sweep(table, initial, errors)
             table, initial, errors = search.merge(table, initial, errors)
-        if errors:
+        if errors and search.affords(table.size**2 * len(table)):
             larger, fewer = search.split(table, initial, errors)
             if search.bits(larger, fewer) < search.bits(table, errors):
                 table, errors = larger, fewer

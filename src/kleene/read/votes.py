@@ -1,8 +1,9 @@
 """Votes for a one-counter machine: every step of the network says what follows where.
 
-A state of the machine is a centroid together with the latches: units of the memory that stand on
-one of two sides of a gap, such as one that remembers an error. What cannot be told from state, view
-of the counter and symbol is outvoted, and counted.
+A state of the machine is a centroid together with the latches: values in the memory that stand on
+one of two sides of a gap, such as a unit that remembers an error, or two counters that agree until
+there is one. What cannot be told from state, view of the counter and symbol is outvoted, and
+counted.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kleene.automata.counter import CounterMachine
 from kleene.data.alphabet import Ids
@@ -25,17 +27,28 @@ GAPS = 2  # places at which a unit may be cut in two
 
 @dataclass(frozen=True, kw_only=True)
 class Latch:
-    """A unit of the memory that is read as one bit: whether it is above a threshold."""
+    """One bit of the memory: whether a unit, or the difference of two, is above a threshold."""
 
-    unit: int
+    weights: tuple[tuple[int, float], ...]
+    """Units, and what each counts for."""
     threshold: float
+
+    def values(self, record: MemoryRecord) -> Floats:
+        """What is compared with the threshold, (word, time + 1)."""
+        units, weights = zip(*self.weights, strict=True)
+        values: Floats = record.memory[:, :, list(units)] @ np.array(weights, dtype=np.float32)
+        return values
+
+    def __str__(self) -> str:
+        return " and ".join(f"unit {unit}" for unit, _ in self.weights)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Votes:
     """Steps and prefixes as numbers: what was the case, and what followed."""
 
-    num_states: int
+    names: tuple[str, ...]
+    """One per state: its centroid, and the latches that are above their thresholds."""
     reach: int
     """How far from 0 the counter is seen."""
     places: Ints  # (step,) state and view before the step
@@ -44,6 +57,11 @@ class Votes:
     prefix_places: Ints  # (prefix,)
     prefix_labels: Ints  # (prefix,) the network's class
     initial: int
+
+    @property
+    def num_states(self) -> int:
+        """How many states occur."""
+        return len(self.names)
 
     @property
     def overridden(self) -> int:
@@ -84,6 +102,7 @@ class Votes:
             increments=increments,
             outputs=tuple(tuple(model.classes[i] for i in row) for row in rows),
             initial=self.initial,
+            names=self.names,
         )
         return machine, len(reached) * symbols - len(known)
 
@@ -92,12 +111,12 @@ def count_votes(
     record: MemoryRecord, unit: CountingUnit, latches: Sequence[Latch], reach: int
 ) -> Votes:
     """The votes of all steps of a record."""
-    states, num_states = latched_states(record, latches)
+    states, names = latched_states(record, latches)
     values = counters(record, unit)
     places = states * (2 * reach + 1) + np.clip(values, -reach, reach) + reach
     at, known = record.steps, record.states >= 0
     return Votes(
-        num_states=num_states,
+        names=names,
         reach=reach,
         places=places[:, :-1][at],
         columns=record.columns[at],
@@ -108,26 +127,44 @@ def count_votes(
     )
 
 
-def latched_states(record: MemoryRecord, latches: Sequence[Latch]) -> tuple[Ints, int]:
-    """The machine's state at each time, numbered over those that occur, and how many there are."""
-    states = np.maximum(record.states, 0)
-    for latch in latches:
-        states = 2 * states + (record.memory[:, :, latch.unit] > latch.threshold)
+def latched_states(record: MemoryRecord, latches: Sequence[Latch]) -> tuple[Ints, tuple[str, ...]]:
+    """The machine's state at each time, numbered over those that occur, and their names."""
+    bits = np.zeros(record.states.shape, dtype=np.int64)
+    for number, latch in enumerate(latches):
+        bits |= (latch.values(record) > latch.threshold).astype(np.int64) << number
     known = record.states >= 0
+    states = np.maximum(record.states, 0) * 2 ** len(latches) + bits
     found = np.unique(states[known])
-    return np.where(known, np.searchsorted(found, states), 0), len(found)
+    names = tuple(_name(*divmod(int(state), 2 ** len(latches))) for state in found)
+    return np.where(known, np.searchsorted(found, states), 0), names
+
+
+def _name(centroid: int, bits: int) -> str:
+    marks = "".join("abcdefgh"[i] for i in range(8) if bits >> i & 1)
+    return f"{centroid}{marks}"
 
 
 def best_latch(
-    record: MemoryRecord, unit: CountingUnit, latches: Sequence[Latch], reach: int
+    record: MemoryRecord,
+    unit: CountingUnit,
+    latches: Sequence[Latch],
+    reach: int,
+    others: Sequence[CountingUnit] = (),
 ) -> tuple[Latch, Votes] | None:
-    """The cut of one unit that leaves the fewest votes overridden."""
+    """The bit that leaves the fewest votes overridden: a unit, or the counter less another one."""
     known = record.states >= 0
+    sources: list[tuple[tuple[int, float], ...]] = [
+        ((number, 1.0),) for number in range(record.memory.shape[2]) if number != unit.unit
+    ]
+    sources += [
+        ((unit.unit, 1 / unit.step), (other.unit, -1 / other.step))
+        for other in others
+        if other.unit != unit.unit
+    ]
     tried = [
         (latch, count_votes(record, unit, [*latches, latch], reach))
-        for number in range(record.memory.shape[2])
-        if number != unit.unit
-        for latch in _cuts(record.memory[:, :, number][known], number)
+        for weights in sources
+        for latch in _cuts(record, weights, known)
     ]
     return min(tried, key=lambda t: t[1].overridden + t[1].labels_overridden, default=None)
 
@@ -148,15 +185,18 @@ def questions(record: MemoryRecord, votes: Votes, symbols: int) -> list[Ids]:
     return asked
 
 
-def _cuts(values: Floats, unit: int) -> list[Latch]:
-    """The middles of the widest gaps between the values of a unit that have many on either side."""
-    ordered = np.sort(values)
+def _cuts(
+    record: MemoryRecord, weights: tuple[tuple[int, float], ...], known: NDArray[np.bool_]
+) -> list[Latch]:
+    """The middles of the widest gaps between the values that have many on either side."""
+    ordered = np.sort(Latch(weights=weights, threshold=0.0).values(record)[known])
     gaps = np.diff(ordered)
     share = np.arange(1, len(ordered)) / len(ordered)
-    merit = gaps * np.minimum(share, 1 - share)
-    best = np.argsort(-merit)[:GAPS]
+    best = np.argsort(-gaps * np.minimum(share, 1 - share))[:GAPS]
     return [
-        Latch(unit=unit, threshold=float(ordered[i] + gaps[i] / 2)) for i in best if gaps[i] > 1e-6
+        Latch(weights=weights, threshold=float(ordered[i] + gaps[i] / 2))
+        for i in best
+        if gaps[i] > 1e-6
     ]
 
 

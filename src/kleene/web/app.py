@@ -6,7 +6,7 @@ import asyncio
 import csv
 import io
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, TypeVar
 
@@ -28,7 +28,6 @@ from kleene.web.forms import (
     ExplainForm,
     Health,
     PredictForm,
-    Prediction,
     Predictions,
     Problem,
 )
@@ -159,13 +158,13 @@ def _add_page(app: FastAPI, shelf: Shelf) -> None:
 
 
 def _add_questions(app: FastAPI, shelf: Shelf, desk: Desk) -> None:
-    @app.post("/predict", tags=["words"])
-    async def predict(form: PredictForm) -> Predictions:
+    @app.post("/predict", tags=["words"], response_model=Predictions)
+    async def predict(form: PredictForm) -> Response:
         """The label of every word."""
         entry = _entry(shelf, form.model)
         found = await desk.predict(entry, desk.words(entry, form.words))
-        answers = [Prediction.model_construct(**answer.to_dict()) for answer in found]
-        return Predictions.model_construct(model=entry.name, predictions=answers)
+        predictions = [answer.to_dict() for answer in found]
+        return JSONResponse({"model": entry.name, "predictions": predictions})
 
     @app.post("/explain", tags=["words"])
     async def explain(form: ExplainForm) -> Explained:
@@ -246,25 +245,25 @@ def _entry(shelf: Shelf, name: str | None) -> Entry:
 def _answer_errors(app: FastAPI) -> None:
     """Every error as `{"error": reason}`, with nothing of the request repeated unchecked."""
 
-    def problem(status: int, reason: str) -> JSONResponse:
+    def problem(status: int, reason: str, headers: Mapping[str, str] | None = None) -> Response:
         text = reason.encode("utf-8", "replace").decode()
-        return JSONResponse({"error": text}, status_code=status)
+        return JSONResponse({"error": text}, status_code=status, headers=headers)
 
     @app.exception_handler(RefusedError)
-    async def refused(_: Request, error: RefusedError) -> JSONResponse:
+    async def refused(_: Request, error: RefusedError) -> Response:
         return problem(error.status, error.reason)
 
     @app.exception_handler(KleeneError)
-    async def mistaken(_: Request, error: KleeneError) -> JSONResponse:
+    async def mistaken(_: Request, error: KleeneError) -> Response:
         wrong_word = isinstance(error, DataError | AlphabetError)
         return problem(422 if wrong_word else 409, str(error))
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+    async def invalid(_: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"][:4])
         return problem(422, f"{where}: {first['msg']}"[:300])
 
     @app.exception_handler(HTTPException)
-    async def other(_: Request, error: HTTPException) -> JSONResponse:
-        return problem(error.status_code, str(error.detail))
+    async def other(_: Request, error: HTTPException) -> Response:
+        return problem(error.status_code, str(error.detail), error.headers)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
+Symbols: TypeAlias = list[str | bool | int | float | list[Any] | None]
 Named = Field(default=None, max_length=200, description="Which model; the first when left out.")
 SomeWord = Field(description="A text, or a list of symbols.", examples=["0110"])
 
@@ -19,7 +20,7 @@ class Form(BaseModel):
 class PredictForm(Form):
     """Words to label."""
 
-    words: list[str | list[Any]] = Field(
+    words: list[str | Symbols] = Field(
         description="Texts, or lists of symbols.", examples=[["0110"]]
     )
     model: str | None = Named
@@ -28,7 +29,7 @@ class PredictForm(Form):
 class ExplainForm(Form):
     """A word to explain."""
 
-    word: str | list[Any] = SomeWord
+    word: str | Symbols = SomeWord
     model: str | None = Named
 
 
@@ -37,7 +38,7 @@ class CompareForm(Form):
 
     one: str = Field(max_length=200)
     two: str = Field(max_length=200)
-    word: str | list[Any] = SomeWord
+    word: str | Symbols = SomeWord
 
 
 class Prediction(BaseModel):

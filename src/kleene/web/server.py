@@ -23,7 +23,9 @@ def bind(host: str, port: int) -> socket.socket:
     """A socket to listen on, or an error that says what to do; port 0 takes any that is free."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, backlog=256)
+        listening = socket.create_server((host, port), family=family, backlog=256)
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # answers wait for nobody
+        return listening
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
         raise SettingError(

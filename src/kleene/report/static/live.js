@@ -164,7 +164,7 @@ Kleene.live = function (place) {
       [trusts.length > 1 && h("h3", {}, name), found instanceof Error ? h("p", { class: "note" }, found.message) : Kleene.trust(found.trust)])) : null;
     const parts = [reading(models, views), comparing(models), file(models), trusted, api()].filter(Boolean);
     place.replaceChildren(
-      h("header", { class: "slim" }, h("p", { class: "brand" }, "Kleene"), h("h1", {}, models.map((model) => model.name).join(" and "))),
+      h("header", { class: "slim" }, h("p", { class: "brand" }, "Kleene"), h("h1", {}, models.map((model) => model.name).join(", ").replace(/, ([^,]*)$/, " and $1"))),
       h("nav", { "aria-label": "Sections" }, parts.map((part) => h("a", { href: `#${part.id}` }, { read: "Read", compare: "Compare", file: "File", trust: "Trust", api: "API" }[part.id]))),
       h("main", {}, parts));
   }

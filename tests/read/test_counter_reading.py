@@ -51,7 +51,7 @@ def test_the_network_set_by_hand_is_right_on_sampled_words() -> None:
 def test_counter_and_latch_are_found(reading: CounterReading) -> None:
     assert reading.unit.unit == 0
     assert reading.unit.step == pytest.approx(1.0, abs=1e-3)
-    assert [latch.unit for latch in reading.latches] == [1]
+    assert [str(latch) for latch in reading.latches] == ["unit 1"]
 
 
 def test_the_machine_is_proved_to_be_the_language(reading: CounterReading) -> None:
@@ -110,7 +110,7 @@ def test_overridden_votes_are_those_against_the_majority() -> None:
         cases[int(move)] = cases.get(int(move), 0) + 1
     lost = sum(sum(case.values()) - max(case.values()) for case in by_case.values())
     assert votes.overridden == lost
-    latched = count_votes(record, unit, [Latch(unit=1, threshold=0.5)], 2)
+    latched = count_votes(record, unit, [Latch(weights=((1, 1.0),), threshold=0.5)], 2)
     assert votes.labels_overridden > latched.labels_overridden == 0
 
 
