@@ -70,10 +70,10 @@ INTRODUCTION = """\
 Error rates, median over seeds (least to greatest); every run makes its own data from its seed, and
 half of the non-members have equally many `(` and `)`. All models have width 50 and the same recipe:
 RMSprop 1e-3 with momentum 0.9, forget bias 1, easy words first, then six rounds in which gates are
-sharpened and, where there are states, cooled (`kleene.train.gates`); the round is kept that does
-best on 500 further words of the validation depths (6 to 10), up to length 1,000. *Hard* is the
-network with every hidden vector replaced by its nearest centroid. The rows of the paper are as
-printed there; rows without one of ours have not been run yet."""
+sharpened and, where there are states, cooled (`kleene.train.gates`); kept is the round with the
+fewest errors on 500 further words of the validation depths (6 to 10), up to length 1,000, the
+latest of several. *Hard* is the network with every hidden vector replaced by its nearest centroid.
+The rows of the paper are as printed there; what has no row of ours has not been run yet."""
 
 DRIFT = """\
 After training all training words are right, the loss is 0, and the counter still leaks on words of

@@ -129,6 +129,49 @@ def matcher() -> str:
     return _markdown(["length of words", "symbols a second", "over automata-lib", "over re"], lines)
 
 
+def benchmarks() -> str:
+    path = ROOT / "benchmarks/results/recurrent.json"
+    if not path.exists():
+        return "_No results yet: `python benchmarks/recurrent.py`._"
+    found = {(r["row"], r["cell"], r["shape"]): r for r in json.loads(path.read_text())["results"]}
+    lines = []
+    for row, name in SPEED.items():
+        for cell in ("LSTM-P", "GRU"):
+            results = [found.get((row, cell, shape)) for shape in "ABCD"]
+            lines.append([name, cell, *(_against_bar(r["ratio"], r["bar"], r["met"]) if r else ""
+                                        for r in results)])  # fmt: skip
+    for cell in ("LSTM-P", "GRU"):
+        results = [found.get(("train", cell, shape)) for shape in "ABC"]
+        ratios = [r["milliseconds"]["fused"] / r["milliseconds"]["products"] for r in results if r]
+        cells = (_against_bar(ratio, 1.3, ratio <= 1.3) for ratio in ratios)
+        lines.append(["train step over its matrix products alone", cell, *cells, ""])
+    return _markdown(["ratio to torch.nn", "cell", "A", "B", "C", "D"], lines)
+
+
+def end_to_end() -> str:
+    path = ROOT / "benchmarks/results/end_to_end.json"
+    if not path.exists():
+        return "_No results yet: `python benchmarks/end_to_end.py`._"
+    content = json.loads(path.read_text())
+    lines = [
+        [name, f"{1000 * seconds / content['texts']:.0f} s", f"{content['ratio'][name]:.2f}"]
+        for name, seconds in content["seconds_per_epoch"].items()
+    ]
+    return _markdown(["text classifier", "CPU time for 1,000 texts", "ratio"], lines)
+
+
+def _against_bar(ratio: float, bar: float, met: bool) -> str:
+    return f"{ratio:.2f} ({bar:.2f}{'' if met else ' missed'})"
+
+
+SPEED = {
+    "train": "train step",
+    "tokens": "train step from symbols",
+    "packed": "train step, packed",
+    "inference": "inference",
+    "one": "inference, batch of one",
+    "threads": "two threads over one (speed-up)",
+}
 METHODS = {
     "kleene": "Kleene's automaton",
     "gru": "plain GRU",
@@ -141,6 +184,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "mlregtest": mlregtest,
     "scratch": scratch,
     "matcher": matcher,
+    "benchmarks": benchmarks,
+    "end-to-end": end_to_end,
 }
 
 

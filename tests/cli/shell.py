@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -21,6 +22,11 @@ class Outcome:
 Kleene = Callable[..., Outcome]
 
 
+def _heed_interrupts() -> None:
+    """A test run in the background of a shell is told to ignore Ctrl-C; its children are not."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def start(*arguments: object, **options: object) -> subprocess.Popen[str]:
     """Run a command in a process of its own."""
     return subprocess.Popen(
@@ -29,6 +35,7 @@ def start(*arguments: object, **options: object) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONUNBUFFERED": ""},
+        preexec_fn=_heed_interrupts if "preexec_fn" not in options else None,
         **options,  # type: ignore[call-overload]
     )
 

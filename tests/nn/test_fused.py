@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import os
 import subprocess
 import sys
 import threading
@@ -307,6 +307,17 @@ def test_without_gradients(mode, build) -> None:
     assert torch.equal(found, true.detach())
 
 
+@pytest.mark.parametrize("states", [0, 20])
+def test_last_states_without_gradients_on_ragged_sequences(states) -> None:
+    network = SRLSTM(3, 10, num_states=states, peephole=True)
+    x = pack_sequence([torch.randn(n, 3) for n in (2, 9, 5, 9, 1)], enforce_sorted=False)
+    _, true = network(x)
+    with torch.no_grad():
+        _, found = network(x)
+    for a, b in zip(found, true, strict=True):
+        assert torch.equal(a, b.detach())
+
+
 def test_two_threads_at_once() -> None:
     networks = [SRGRU(3, 10, num_states=6), SRLSTM(3, 12, num_states=5)]
     x = torch.randn(20, 4, 3)
@@ -323,31 +334,47 @@ def test_two_threads_at_once() -> None:
                 torch.testing.assert_close(run, expected, rtol=1e-5, atol=1e-5)
 
 
-def _child(network: torch.nn.Module, x: Tensor, queue: multiprocessing.SimpleQueue) -> None:
+FORKED = """
+import multiprocessing
+import sys
+import torch
+import kleene.nn.fused.blocks
+from kleene.nn import SRGRU
+
+def gradients(network, x):
+    network.zero_grad()
+    network(x)[0].square().sum().backward()
+    return [p.grad.clone() for p in network.parameters() if p.grad is not None]
+
+def child():
     torch.set_num_threads(1)  # as torch's own data workers do: its threads do not survive a fork
-    queue.put([g.tolist() for g in gradients(network, x)])
+    for a, b in zip(gradients(network, x), true, strict=True):
+        torch.testing.assert_close(a, b)
+
+kleene.nn.fused.blocks.WORTH = 1
+torch.set_num_threads(2)
+network, x = SRGRU(3, 4, num_states=3), torch.randn(5, 4, 3)
+true = gradients(network, x)  # threads exist before the fork
+assert len(true) > 4
+worker = multiprocessing.get_context("fork").Process(target=child, daemon=True)
+worker.start()
+worker.join(60)
+sys.exit(worker.exitcode)
+"""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="fork")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_forked_worker(monkeypatch) -> None:
-    monkeypatch.setattr("kleene.nn.fused.blocks.WORTH", 1)
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        network, x = SRGRU(3, 4, num_states=3), torch.randn(5, 4, 3)
-        true = gradients(network, x)  # threads exist before the fork
-        context = multiprocessing.get_context("fork")
-        queue = context.SimpleQueue()
-        worker = context.Process(target=_child, args=(network, x, queue))
-        worker.start()
-        worker.join(60)
-        assert worker.exitcode == 0
-        found = queue.get()
-        for a, b in zip(found, true, strict=True):
-            torch.testing.assert_close(torch.tensor(a), b)
-    finally:
-        torch.set_num_threads(before)
+def test_forked_worker() -> None:
+    environment = os.environ | {"PYTHONPATH": ":".join(sys.path), "KLEENE_FUSED": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_tokens_beyond_the_table_are_refused() -> None:

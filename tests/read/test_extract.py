@@ -101,7 +101,8 @@ def test_result_prints_and_serialises() -> None:
     assert content["method"] == "table"
     assert "none found" in str(reading)
     assert "<svg" in reading._repr_html_()
-    assert reading.certificate is None
+    assert reading.certificate.holds
+    assert reading.certificate.at_running_temperature
 
 
 def test_probabilities_of_the_table_are_those_of_its_most_likely_steps() -> None:

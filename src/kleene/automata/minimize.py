@@ -102,9 +102,12 @@ def _hopcroft(dfa: DFA) -> Ints:
 
 
 def _sources(dfa: DFA) -> list[list[list[int]]]:
-    """For each symbol and state, the states from which that symbol leads there."""
+    """For each symbol and state, the states from which that symbol leads there.
+
+    Symbols that act alike count once: over a vocabulary of thousands, few differ.
+    """
     by_symbol = []
-    for targets in dfa.transitions.T:
+    for targets in np.unique(dfa.transitions, axis=1).T:
         order = np.argsort(targets, kind="stable")
         ends = np.cumsum(np.bincount(targets, minlength=dfa.num_states)).tolist()
         listed = order.tolist()

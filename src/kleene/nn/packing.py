@@ -70,7 +70,8 @@ class Packed:
 
     def restore_state(self, layers: Sequence[Tensor | None]) -> Tensor:
         """Last states of all layers, (layer, batch, hidden), in the order of the input."""
-        state = torch.stack(cast("list[Tensor]", layers))
+        tensors = cast("list[Tensor]", layers)
+        state = tensors[0][None] if len(tensors) == 1 else torch.stack(tensors)
         if self.unsorted is not None:
             state = state[:, self.unsorted]
         return state[:, 0] if self.unbatched else state

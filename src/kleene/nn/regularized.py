@@ -169,15 +169,21 @@ class StateRegularized(nn.Module):
         batch_sizes: Sequence[int],
         hidden: Sequence[Tensor],
         memory: Sequence[Tensor | None],
+        *,
+        full: bool = True,
     ) -> list[Scan]:
-        """Run all layers over packed input, the outputs of one being the input of the next."""
+        """Run all layers over packed input, the outputs of one being the input of the next.
+
+        `full` asks for memory and scores of all steps.
+        """
         scans: list[Scan] = []
         for layer in range(self.num_layers):
             if layer:
                 below = nn.functional.dropout(scans[-1].hidden, self.dropout, self.training)
                 inputs = self.inputs(below, layer)
             recurrence = self.recurrence(layer)
-            scans.append(scan(recurrence, inputs, batch_sizes, hidden[layer], memory[layer]))
+            h, c = hidden[layer], memory[layer]
+            scans.append(scan(recurrence, inputs, batch_sizes, h, c, full=full))
         return scans
 
     def end(
@@ -194,7 +200,7 @@ class StateRegularized(nn.Module):
         self, input: Tensor | PackedSequence, hx: Initial = None
     ) -> tuple[Tensor | PackedSequence, Any]:
         """As `torch.nn.RNN`, `GRU` and `LSTM`: the outputs of all steps, and the last state."""
-        packed, scans = self._run(input, hx)
+        packed, scans = self._run(input, hx, full=False)
         output = packed.restore(scans[-1].hidden, self.batch_first)
         last = packed.restore_state([s.last_hidden for s in scans])
         if not self.cell.has_memory:
@@ -207,12 +213,14 @@ class StateRegularized(nn.Module):
         components = [self.recurrence(layer).component for layer in range(self.num_layers)]
         return make_trace(scans, components, packed.batch_sizes, packed.unsorted)
 
-    def _run(self, input: Tensor | PackedSequence, hx: Initial) -> tuple[Packed, list[Scan]]:
+    def _run(
+        self, input: Tensor | PackedSequence, hx: Initial, full: bool = True
+    ) -> tuple[Packed, list[Scan]]:
         packed = pack(input, self.batch_first, self.input_size)
         shape = (self.num_layers, packed.batch, self.hidden_size)
         hidden, memory = packed.initial(hx, self.zeros, shape, self.cell.has_memory)
         return packed, self.scan_layers(
-            self.inputs(packed.data), packed.batch_sizes, hidden, memory
+            self.inputs(packed.data), packed.batch_sizes, hidden, memory, full=full
         )
 
     def flatten_parameters(self) -> None:

@@ -68,9 +68,9 @@ class Scan:
     carried: Tensor  # steps state; the hidden vectors themselves without a component
     centroids: Tensor | None  # state hidden
     last_hidden: Tensor  # batch hidden
-    memory: Tensor | None  # steps hidden
+    memory: Tensor | None  # steps hidden; may be missing unless a full scan was asked for
     last_memory: Tensor | None  # batch hidden
-    scores: Tensor | None  # steps state; before the temperature
+    scores: Tensor | None  # steps state; before the temperature; may be missing likewise
     mix: Callable[[Tensor, Tensor], Tensor] = torch.mm
 
     @property
@@ -90,11 +90,27 @@ def scan(
     batch_sizes: Sequence[int],
     hidden: Tensor,  # batch hidden
     memory: Tensor | None = None,  # batch hidden
+    *,
+    full: bool = True,
 ) -> Scan:
-    """Run the recurrence along time from the given hidden vectors and memory."""
-    served = serve(recurrence, inputs, batch_sizes, hidden, memory)
+    """Run the recurrence along time from the given hidden vectors and memory.
+
+    Without `full`, memory and scores of the steps between may be missing from the result.
+    """
+    served = serve(recurrence, inputs, batch_sizes, hidden, memory, full)
     if served is not None:
         return _from_served(served, recurrence.component, hidden)
+    return loop(recurrence, inputs, batch_sizes, hidden, memory)
+
+
+def loop(
+    recurrence: Recurrence,
+    inputs: Gates,
+    batch_sizes: Sequence[int],
+    hidden: Tensor,
+    memory: Tensor | None,
+) -> Scan:
+    """The same by torch's own operations, on any device and of any type."""
     x_gates = gates_of(inputs)
     if recurrence.component is None:
         return _scan_plain(recurrence, x_gates, batch_sizes, hidden, memory)

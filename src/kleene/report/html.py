@@ -22,7 +22,10 @@ from kleene.files import write_atomically
 from kleene.machine import Label, Word
 from kleene.model import Model
 
-SHARED = ("machine.js", "dom.js", "graph.js", "charts.js", "reader.js", "sections.js")
+SHARED = (
+    *("machine.js", "dom.js", "graph.js", "charts.js"),
+    *("reader.js", "sections.js", "meaning.js"),
+)
 """What every page needs, in order."""
 
 

@@ -2,11 +2,13 @@
 
 A counter drifts as long as its gates are only nearly 0 and nearly 1. Once all training words are
 right, no gradient is left to close them. But scaling what the gates see of symbol and state,
-sigma(W x + R h + b + p c) -> sigma(f (W x + R h + b) + p c), is the same as scaling rows of W, R,
-b, and moves all gates towards 0 and 1 at once: annealing for gates, as lowering the temperature is
-for states. Peepholes keep their size, so that a memory larger than any seen in training (a deeper
-word) outvotes symbol and state later. A network sharpened a little, trained for an epoch, sharpened
-again, ends up counting in whole steps.
+
+    sigma(W x + R h + b + p c)  ->  sigma(f (W x + R h + b) + p c),
+
+is scaling rows of W, R and b, and moves all gates towards 0 and 1 at once: annealing for gates, as
+lowering the temperature is for states. Peepholes keep their size, so that a memory larger than any
+seen in training (that of a deeper word) does not outvote symbol and state. A network sharpened a
+little, trained for an epoch, sharpened again, ends up counting in whole steps.
 """
 
 from __future__ import annotations

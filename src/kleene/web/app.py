@@ -20,6 +20,7 @@ from kleene.errors import AlphabetError, DataError, KleeneError
 from kleene.machine import Word
 from kleene.report.html import asset, script
 from kleene.web.batcher import Batcher, Passes
+from kleene.web.compare import difference, parting
 from kleene.web.forms import (
     CompareForm,
     Comparison,
@@ -32,8 +33,9 @@ from kleene.web.forms import (
     Problem,
 )
 from kleene.web.guard import App, Guard, Limits, RefusedError
-from kleene.web.shelf import Answer, Entry, Shelf, difference, parting, typed
+from kleene.web.shelf import Answer, Entry, Shelf
 from kleene.web.uploads import read_upload
+from kleene.web.words import typed
 
 Result = TypeVar("Result")
 ModelName = Annotated[str | None, Query(max_length=200, description="The first when left out.")]

@@ -5,21 +5,17 @@ Nothing here knows of HTTP; the answers are plain values.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from kleene.automata import DFA
 from kleene.automata.words import spelled_by_characters
 from kleene.data.alphabet import UNKNOWN
-from kleene.errors import DataError, ReadingError
+from kleene.errors import ReadingError
 from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.read.explain import explain_many
@@ -208,114 +204,6 @@ class Shelf:
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self.entries.values())
-
-
-def parting(one: Entry, two: Entry, word: Word) -> dict[str, Any]:
-    """Both answers to a word, and the shortest beginning of it on which they differ."""
-    if len(word) > 2_000:
-        raise DataError(f"{len(word):,} symbols came; words of up to 2,000 are compared")
-    beginnings = [word[:length] for length in range(len(word) + 1)]
-    answers = [
-        [as_text(answer.label) for answer in entry.predict(beginnings)] for entry in (one, two)
-    ]
-    parts = next(
-        (i for i, pair in enumerate(zip(*answers, strict=True)) if pair[0] != pair[1]), None
-    )
-    return {
-        "labels": [answers[0][-1], answers[1][-1]],
-        "after": answers,
-        "parts_at": parts,
-        "word": [as_json(symbol) for symbol in word],
-    }
-
-
-def difference(one: Entry, two: Entry) -> dict[str, Any]:
-    """A shortest word on which the automata of two entries differ, as the entries answer it."""
-    automata = [
-        entry.dfa if isinstance(entry, Automaton) else _faithful(entry) for entry in (one, two)
-    ]
-    word = automata[0].difference(_labelled_alike(automata[0], automata[1]))
-    if word is None:
-        return {"word": None, "labels": None}
-    with _apart(one) as a, _apart(two) as b:
-        labels = [as_text(entry.predict([word])[0].label) for entry in (a, b)]
-    return {"word": [as_json(symbol) for symbol in word], "labels": labels}
-
-
-def typed(entry: Entry, word: Any) -> Word:
-    """A word as it came: a text, split as the entry reads texts, or a list of symbols."""
-    if isinstance(word, str):
-        text = _whole(word)
-        if entry.tokens == "chars":
-            return text
-        if entry.tokens == "symbols" and text.lstrip().startswith("["):
-            try:
-                return typed(entry, json.loads(text))
-            except (ValueError, RecursionError):
-                raise DataError(f"{text[:40]!r} is no JSON list of symbols; close it") from None
-        return tuple(text.split())
-    if not isinstance(word, list):
-        raise DataError("a word is a text or a list of symbols")
-    symbols = tuple(_symbol(part) for part in word)
-    if entry.tokens == "chars" and all(isinstance(s, str) and len(s) == 1 for s in symbols):
-        return "".join(map(str, symbols))
-    return symbols
-
-
-def _symbol(value: Any, depth: int = 0) -> Any:
-    if isinstance(value, list) and depth < 4:
-        return tuple(_symbol(part, depth + 1) for part in value)
-    if isinstance(value, str):
-        return _whole(value)
-    if (
-        value is None
-        or isinstance(value, bool | int)
-        or (isinstance(value, float) and np.isfinite(value))
-    ):
-        return value
-    raise DataError("a symbol is a text, a finite number, true, false, null, or a list of these")
-
-
-def _whole(text: str) -> str:
-    """A text without lone surrogates, which JSON can spell and no answer can hold."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _faithful(entry: Network) -> DFA:
-    reading = entry.reading
-    if reading is None or not reading.faithful:
-        raise ReadingError(
-            f"{entry.name} has no automaton that follows it on every word, so its difference to "
-            "another cannot be searched for; compare the two on words"
-        )
-    return reading.dfa
-
-
-def _labelled_alike(one: DFA, two: DFA) -> DFA:
-    """The second automaton with its labels as the first spells them: 1 for True, and so on."""
-    from dataclasses import replace
-
-    by_text = {as_text(label): label for label in one.outputs}
-    by_value = {label: label for label in one.outputs}
-    outputs = tuple(
-        by_value.get(label, by_text.get(as_text(label), label)) for label in two.outputs
-    )
-    return replace(two, outputs=outputs)
-
-
-@contextmanager
-def _apart(entry: Entry) -> Iterator[Entry]:
-    """An entry of one's own, for work beside that of others."""
-    if isinstance(entry, Automaton):
-        yield entry
-        return
-    mine = object.__new__(Network)
-    mine.__dict__.update(entry.__dict__)
-    mine.model = deepcopy(entry.model)
-    with torch.inference_mode():
-        yield mine
 
 
 def _drawn(model: Model) -> list[Word]:

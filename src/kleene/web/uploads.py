@@ -11,7 +11,8 @@ from kleene.data.lines import GZIP_MAGIC
 from kleene.errors import DataError
 from kleene.machine import Word
 from kleene.web.guard import Limits, RefusedError
-from kleene.web.shelf import Entry, typed
+from kleene.web.shelf import Entry
+from kleene.web.words import typed
 
 MOST = 50_000  # words of a file
 

@@ -15,7 +15,7 @@ from kleene.nn.fused.blas import gemm
 from kleene.nn.fused.cells import GRU, RELU, elman_back, gru_back, lstm_back
 from kleene.nn.fused.compile import kernel
 from kleene.nn.fused.job import Incoming, Job, Outgoing, Record
-from kleene.nn.fused.lanes import get, load_one, load_whole, put, store_one
+from kleene.nn.fused.lanes import LANES, get, load_one, load_whole, put, store_one
 from kleene.nn.fused.rows import add, add_up, copy
 from kleene.nn.fused.small import times, times_transposed
 from kleene.nn.fused.states import normalise_back, weigh_back
@@ -34,11 +34,11 @@ def room(job: Job, rows: int) -> int:
 @njit(error_model="numpy")
 def elman_rows_back(G: int, p: int, DU: int, DH: int, U: int, d: int, relu: bool, n: int) -> None:
     """A step of `n` sequences; the vectors u are left in `U`."""
-    whole = d - d % 8
+    whole = d - d % LANES
     for b in range(n):
         g, r = (p + b) * d, b * d
-        for j in range(0, whole, 8):
-            put(U, r + j, 8, elman_back(G, g, get(DU, r + j, 8), DH, r, relu, j, 8))
+        for j in range(0, whole, LANES):
+            put(U, r + j, LANES, elman_back(G, g, get(DU, r + j, LANES), DH, r, relu, j, LANES))
         if whole < d:
             m = d - whole
             du = get(DU, r + whole, m)
@@ -50,12 +50,12 @@ def gru_rows_back(
     G: int, N: int, p: int, DU: int, DH: int, DX: int, U: int, d: int, n: int
 ) -> None:
     """A step of `n` sequences; the vectors u are left in `U`."""
-    whole = d - d % 8
+    whole = d - d % LANES
     for b in range(n):
         g, q, r, h, x = (p + b) * 4 * d, (p + b) * d, b * d, b * 4 * d, b * 3 * d
-        for j in range(0, whole, 8):
-            u = gru_back(G, g, N, q, get(DU, r + j, 8), DH, h, DX, x, d, j, 8)
-            put(U, r + j, 8, u)
+        for j in range(0, whole, LANES):
+            u = gru_back(G, g, N, q, get(DU, r + j, LANES), DH, h, DX, x, d, j, LANES)
+            put(U, r + j, LANES, u)
         if whole < d:
             m = d - whole
             u = gru_back(G, g, N, q, get(DU, r + whole, m), DH, h, DX, x, d, whole, m)
@@ -78,12 +78,12 @@ def lstm_rows_back(
     n: int,
 ) -> None:
     """A step of `n` sequences; the vectors u are left in `U`."""
-    whole = d - d % 8
+    whole = d - d % LANES
     for b in range(n):
         g, c, r, h = (p + b) * 4 * d, (p + b) * d, b * d, b * 4 * d
-        for j in range(0, whole, 8):
-            du = get(DU, r + j, 8)
-            put(U, r + j, 8, lstm_back(G, g, B, r, C, c, du, DC, r, DH, h, P, DP, d, j, 8))
+        for j in range(0, whole, LANES):
+            du = get(DU, r + j, LANES)
+            put(U, r + j, LANES, lstm_back(G, g, B, r, C, c, du, DC, r, DH, h, P, DP, d, j, LANES))
         if whole < d:
             m = d - whole
             du = get(DU, r + whole, m)

@@ -1,8 +1,8 @@
-"""The cells' equations and their derivatives, eight hidden units at a time.
+"""The cells' equations and their derivatives, a vector of hidden units at a time.
 
 `H` is what the recurrent product left, `X` the input's half; `G` keeps what the backward pass
 needs, and may be `H` itself. A small letter is the index of the row's first float; `d` is the
-hidden size, `j` the first unit of the eight and `m` how many of them there are.
+hidden size, `j` the first unit of the vector and `m` how many of them there are.
 """
 
 # mypy: ignore-errors

@@ -11,7 +11,7 @@ from kleene.nn.fused.blas import gemm
 from kleene.nn.fused.cells import GRU, LSTM, RELU, elman, gru, lstm
 from kleene.nn.fused.compile import kernel
 from kleene.nn.fused.job import Job, Record
-from kleene.nn.fused.lanes import load_one, load_whole, put
+from kleene.nn.fused.lanes import LANES, load_one, load_whole, put
 from kleene.nn.fused.rows import copy
 from kleene.nn.fused.small import times, times_transposed
 from kleene.nn.fused.states import harden, normalise, weigh, weigh_few
@@ -31,11 +31,11 @@ def elman_rows(
     H: int, X: int, ids: int, x: int, G: int, U: int, d: int, relu: bool, n: int
 ) -> None:
     """A step of `n` sequences."""
-    whole = d - d % 8
+    whole = d - d % LANES
     for b in range(n):
         at = (load_whole(ids, x + b) if ids else x + b) * d
-        for j in range(0, whole, 8):
-            put(U, b * d + j, 8, elman(H, b * d, X, at, G, b * d, relu, j, 8))
+        for j in range(0, whole, LANES):
+            put(U, b * d + j, LANES, elman(H, b * d, X, at, G, b * d, relu, j, LANES))
         if whole < d:
             m = d - whole
             put(U, b * d + whole, m, elman(H, b * d, X, at, G, b * d, relu, whole, m))
@@ -44,12 +44,12 @@ def elman_rows(
 @njit(error_model="numpy")
 def gru_rows(H: int, X: int, ids: int, x: int, G: int, N: int, U: int, d: int, n: int) -> None:
     """A step of `n` sequences."""
-    whole = d - d % 8
+    whole = d - d % LANES
     for b in range(n):
         at = (load_whole(ids, x + b) if ids else x + b) * 3 * d
         h, u = b * 4 * d, b * d
-        for j in range(0, whole, 8):
-            put(U, u + j, 8, gru(H, h, X, at, G, h, N, u, d, j, 8))
+        for j in range(0, whole, LANES):
+            put(U, u + j, LANES, gru(H, h, X, at, G, h, N, u, d, j, LANES))
         if whole < d:
             m = d - whole
             put(U, u + whole, m, gru(H, h, X, at, G, h, N, u, d, whole, m))
@@ -70,12 +70,12 @@ def lstm_rows(
     n: int,
 ) -> None:
     """A step of `n` sequences."""
-    whole = d - d % 8
+    whole = d - d % LANES
     for b in range(n):
         at = (load_whole(ids, x + b) if ids else x + b) * 4 * d
         h, u = b * 4 * d, b * d
-        for j in range(0, whole, 8):
-            put(U, u + j, 8, lstm(H, h, X, at, G, h, B, u, C, u, P, d, j, 8))
+        for j in range(0, whole, LANES):
+            put(U, u + j, LANES, lstm(H, h, X, at, G, h, B, u, C, u, P, d, j, LANES))
         if whole < d:
             m = d - whole
             put(U, u + whole, m, lstm(H, h, X, at, G, h, B, u, C, u, P, d, whole, m))
@@ -116,19 +116,20 @@ def project(job: Job, p: int, rows: int, to: int) -> None:
 
 
 @njit(error_model="numpy")
-def choose(job: Job, rec: Record, U: int, p: int, n: int) -> None:
-    """The stochastic component: weights of the states from the vectors u."""
+def choose(job: Job, rec: Record, U: int, p: int, q: int, n: int) -> None:
+    """The stochastic component: weights of the states from the vectors u; scores go to row `q`."""
     k, d = job.states, job.hidden
+    scores = rec.scores + 4 * (q - p) * k
     if job.unit:
         normalise(U, 0, n, d, rec.norms, p)
         if rec.Q:
             copy(rec.Q, p * d, U, 0, n * d)
-    times_transposed(job.sgemm, n, k, d, U, 0, d, job.keys, rec.scores, p * k)
+    times_transposed(job.sgemm, n, k, d, U, 0, d, job.keys, scores, p * k)
     inverse = load_one(job.inverse, 0)
-    if k <= 8:
-        weigh_few(rec.scores, rec.weights, p, n, k, job.offsets, job.noise, inverse)
+    if k <= LANES:
+        weigh_few(scores, rec.weights, p, n, k, job.offsets, job.noise, inverse)
     else:
-        weigh(rec.scores, rec.weights, p, n, k, job.offsets, job.noise, inverse)
+        weigh(scores, rec.weights, p, n, k, job.offsets, job.noise, inverse)
     if job.hard:
         harden(rec.weights, rec.soft, p, n, k)
 
@@ -144,12 +145,14 @@ def forward(job: Job, rec: Record, scratch: int, first: int, end: int, begin: in
     chunk_end, chunk_start, before = begin, 0, -1
     if begin:
         before = load_whole(job.starts, begin - 1) + first
+    left = before  # where the step before left its memory
 
     for t in range(begin, job.time):
         n = min(load_whole(job.sizes, t), end) - first
         if n <= 0:
             break
         p = load_whole(job.starts, t) + first
+        q = (t % 2) * job.batch + first if job.brief else p
         recur(job, rec, H, first, before, n)
 
         X, ids, x = job.X, job.ids, p
@@ -172,10 +175,10 @@ def forward(job: Job, rec: Record, scratch: int, first: int, end: int, begin: in
         elif job.cell == GRU:
             gru_rows(H, X, ids, x, G, rec.N + 4 * p * d if rec.G else u, u, d, n)
         else:
-            B = job.c0 + 4 * first * d if before < 0 else rec.memory + 4 * before * d
-            lstm_rows(H, X, ids, x, G, B, rec.memory + 4 * p * d, job.peephole, u, d, n)
+            B = job.c0 + 4 * first * d if before < 0 else rec.memory + 4 * left * d
+            lstm_rows(H, X, ids, x, G, B, rec.memory + 4 * q * d, job.peephole, u, d, n)
         if job.states:
-            choose(job, rec, U, p, n)
+            choose(job, rec, U, p, q, n)
 
         running = 0
         if t + 1 < job.time:
@@ -184,5 +187,5 @@ def forward(job: Job, rec: Record, scratch: int, first: int, end: int, begin: in
             to, at, ended = first + running, p + running, n - running
             copy(rec.last_weights, to * carried, rec.weights, at * carried, ended * carried)
             if job.cell >= LSTM:
-                copy(rec.last_memory, to * d, rec.memory, at * d, ended * d)
-        before = p
+                copy(rec.last_memory, to * d, rec.memory, (q + running) * d, ended * d)
+        before, left = p, q

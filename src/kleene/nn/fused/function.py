@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -15,41 +14,15 @@ from kleene.nn.fused import forward as fore
 from kleene.nn.fused.blas import sgemm_address
 from kleene.nn.fused.blocks import run, split
 from kleene.nn.fused.cells import GRU, LSTM
+from kleene.nn.fused.fold import GIVEN, Settings, Tensors, asked, fold, unfold
 from kleene.nn.fused.job import Incoming, Job, Outgoing, Record
 
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """What is no tensor."""
-
-    cell: int
-    hidden: int
-    states: int
-    hard: bool
-    unit: bool
-    batch: int
-    steps: int
-    sizes: Any  # NumPy; time
-    starts: Any  # NumPy; time
-    plain: Callable[..., tuple[Tensor | None, ...]]  # the same by torch's own operations
-
-    @property
-    def width(self) -> int:
-        """Of the recurrent half of the gates, with the hidden vector where the cell reads it."""
-        return self.hidden if self.cell < GRU else 4 * self.hidden
-
-    @property
-    def gates(self) -> int:
-        """Of the input's half of the gates."""
-        return 3 * self.hidden if self.cell == GRU else self.width
-
-
-TENSORS = (
-    "X", "ids", "x", "W", "bias", "H0", "M", "h_bias", "keys", "offsets", "noise", "inverse",
-    "peephole", "c0",
+ADDRESSES = Job._fields[Job._fields.index("X") :]  # a job's tensors, after its shapes
+FOLDED = (  # of them, those that `fold` makes or changes
+    "bias", "H0", "M", "h_bias", "keys", "offsets", "inverse", "peephole",
 )  # fmt: skip
 OUTPUTS = 5  # weights, scores, memory, last weights, last memory: the first fields of a Record
-Tensors = Sequence[Tensor | None]
+Blocks: TypeAlias = Sequence[tuple[int, int]]
 
 
 def address(tensor: Tensor | None) -> int:
@@ -57,9 +30,9 @@ def address(tensor: Tensor | None) -> int:
     return 0 if tensor is None else tensor.data_ptr()
 
 
-def make_job(settings: Settings, tensors: Tensors) -> Job:
-    """The pass over contiguous tensors, in the order of `TENSORS`, that must outlive it."""
-    x, H0 = tensors[TENSORS.index("x")], tensors[TENSORS.index("H0")]
+def make_job(settings: Settings, held: Tensors) -> Job:
+    """The pass over what `fold` made, which must outlive it."""
+    x, H0 = held["x"], held["H0"]
     assert H0 is not None
     return Job(
         sgemm_address(),
@@ -75,9 +48,10 @@ def make_job(settings: Settings, tensors: Tensors) -> Job:
         settings.width if settings.states else settings.gates,
         1 if x is None else x.shape[1],
         int(H0.shape[0] == 1),
+        int(not settings.full),
         settings.sizes.ctypes.data,
         settings.starts.ctypes.data,
-        *map(address, tensors),
+        *[address(held[name]) for name in ADDRESSES],
     )
 
 
@@ -85,10 +59,11 @@ def make_record(settings: Settings, keep: bool) -> list[Tensor | None]:
     """Room for what a pass writes, in the order of `Record`."""
     k, d, steps = settings.states, settings.hidden, settings.steps
     memory, kept = settings.cell >= LSTM, keep and settings.unit
+    rows = steps if settings.full else 2 * settings.batch
     return [
         torch.empty(steps, k or d),
-        torch.empty(steps, k) if k else None,
-        torch.empty(steps, d) if memory else None,
+        torch.empty(rows, k) if k else None,
+        torch.empty(rows, d) if memory else None,
         torch.empty(int(settings.sizes[0]), k or d),
         torch.empty(settings.batch, d) if memory else None,
         torch.empty(steps, settings.width) if keep else None,
@@ -99,8 +74,23 @@ def make_record(settings: Settings, keep: bool) -> list[Tensor | None]:
     ]
 
 
-def _contiguous(tensors: Tensors) -> list[Tensor | None]:
-    return [None if tensor is None else tensor.contiguous() for tensor in tensors]
+def run_forward(
+    settings: Settings, held: Tensors, keep: bool
+) -> tuple[list[Tensor | None], Blocks]:
+    """Run the pass, block by block of sequences; the fields of a `Record`, and the blocks."""
+    record = make_record(settings, keep)
+    c0, last_memory, done = held["c0"], record[4], int(settings.sizes[0])
+    if last_memory is not None and c0 is not None and done < settings.batch:
+        last_memory[done:] = c0[done:]
+    job, arrays = make_job(settings, held), Record(*map(address, record))
+    blocks = split(settings.sizes, settings.batch, settings.width * (settings.states + 1))
+
+    def work(first: int, end: int) -> None:
+        scratch = torch.empty(fore.room(job, end - first))
+        fore.forward(job, arrays, scratch.data_ptr(), first, end, 0)
+
+    run(work, blocks)
+    return record, blocks
 
 
 class Fused(Function):
@@ -108,24 +98,11 @@ class Fused(Function):
 
     @staticmethod
     def forward(ctx: Any, settings: Settings, *tensors: Tensor | None) -> Any:
-        """Run the pass, block by block of sequences."""
-        keep = any(ctx.needs_input_grad)
-        held = _contiguous(tensors)
-        record = make_record(settings, keep)
-        c0, last_memory, done = held[-1], record[4], int(settings.sizes[0])
-        if last_memory is not None and c0 is not None and done < settings.batch:
-            last_memory[done:] = c0.detach()[done:]
-        job, arrays = make_job(settings, held), Record(*map(address, record))
-        blocks = split(settings.sizes, settings.batch, settings.width * (settings.states + 1))
-
-        def work(first: int, end: int) -> None:
-            scratch = torch.empty(fore.room(job, end - first))
-            fore.forward(job, arrays, scratch.data_ptr(), first, end, 0)
-
-        run(work, blocks)
-        ctx.settings, ctx.blocks = settings, blocks
-        if keep:
-            ctx.save_for_backward(*tensors, *record)
+        """Run the pass and keep what the way back needs."""
+        held = fold(settings, dict(zip(GIVEN, tensors, strict=True)))
+        record, ctx.blocks = run_forward(settings, held, keep=True)
+        ctx.settings = settings
+        ctx.save_for_backward(*tensors, *[held[name] for name in FOLDED], *record)
         ctx.set_materialize_grads(False)
         return tuple(record[:OUTPUTS])
 
@@ -133,10 +110,18 @@ class Fused(Function):
     def backward(ctx: Any, *grads: Tensor | None) -> Any:
         """Run the pass backward, or differentiate the plain one where a graph is wanted."""
         settings, needs = ctx.settings, ctx.needs_input_grad[1:]
-        tensors, record = ctx.saved_tensors[: len(TENSORS)], ctx.saved_tensors[len(TENSORS) :]
+        saved = ctx.saved_tensors
+        tensors, rest = saved[: len(GIVEN)], saved[len(GIVEN) :]
         if torch.is_grad_enabled():
             return (None, *_differentiable(settings, tensors, needs, grads))
-        return (None, *_gradients(settings, tensors, record, needs, ctx.blocks, grads))
+        held: Tensors = {
+            name: None if tensor is None else tensor.contiguous()
+            for name, tensor in zip(GIVEN, tensors, strict=True)
+        }
+        held |= zip(FOLDED, rest[: len(FOLDED)], strict=True)
+        wanted = {name for name, need in zip(GIVEN, needs, strict=True) if need}
+        found = _gradients(settings, held, rest[len(FOLDED) :], wanted, ctx.blocks, grads)
+        return (None, *[found[name] if name in wanted else None for name in GIVEN])
 
 
 SUMS = ("X", "W", "bias", "H0", "M", "h_bias", "keys", "offsets", "inverse", "peephole")
@@ -144,21 +129,18 @@ SUMS = ("X", "W", "bias", "H0", "M", "h_bias", "keys", "offsets", "inverse", "pe
 
 def _gradients(
     settings: Settings,
-    tensors: Tensors,
-    record: Tensors,
-    needs: Sequence[bool],
-    blocks: Sequence[tuple[int, int]],
-    grads: Tensors,
-) -> list[Tensor | None]:
-    held, grads = _contiguous(tensors), _contiguous(grads)
+    held: Tensors,
+    record: Sequence[Tensor | None],
+    needs: set[str],
+    blocks: Blocks,
+    grads: Sequence[Tensor | None],
+) -> dict[str, Tensor]:
+    incoming = [None if grad is None else grad.contiguous() for grad in grads]
     job, arrays = make_job(settings, held), Record(*map(address, record))
-    given = Incoming(*map(address, grads[:3]))
-    wanted = {
-        name: tensor
-        for name, tensor, need in zip(TENSORS, held, needs, strict=True)
-        if need and tensor is not None
-    }
-    shared = _own_rows(settings, job, wanted, grads)
+    given = Incoming(*map(address, incoming[:3]))
+    names = asked(settings, needs)
+    wanted = {name: tensor for name in names if (tensor := held[name]) is not None}
+    shared = _own_rows(settings, job, wanted, incoming)
     sums = [
         {name: torch.zeros_like(wanted[name]) for name in SUMS if name in wanted.keys() - shared}
         for _ in blocks
@@ -167,20 +149,20 @@ def _gradients(
     def work(first: int, end: int) -> None:
         mine = sums[[block[0] for block in blocks].index(first)] | shared
         scratch = torch.empty(back.room(job, end - first))
-        out = Outgoing(*(address(mine.get(name)) for name in Outgoing._fields))
+        out = Outgoing(*[address(mine.get(name)) for name in Outgoing._fields])
         back.backward(job, arrays, given, out, scratch.data_ptr(), first, end)
 
     run(work, blocks)
-    result = sums[0] | shared
     for name, total in sums[0].items():
         for other in sums[1:]:
             total += other[name]
-    result["c0"] = shared["DC"]
-    return [result[name] if need else None for name, need in zip(TENSORS, needs, strict=True)]
+    result = sums[0] | shared
+    result["c0"] = result["DC"]
+    return unfold(settings, needs, held, result)
 
 
 def _own_rows(
-    settings: Settings, job: Job, wanted: dict[str, Tensor], grads: Tensors
+    settings: Settings, job: Job, wanted: dict[str, Tensor], grads: Sequence[Tensor | None]
 ) -> dict[str, Tensor]:
     """Gradients in which every sequence has rows of its own, so that threads can share them."""
     last_weights, last_memory = grads[3:]
@@ -202,7 +184,10 @@ def _own_rows(
 
 
 def _differentiable(
-    settings: Settings, tensors: Tensors, needs: Sequence[bool], grads: Tensors
+    settings: Settings,
+    tensors: Sequence[Tensor | None],
+    needs: Sequence[bool],
+    grads: Sequence[Tensor | None],
 ) -> list[Tensor | None]:
     """Gradients that can be differentiated again."""
     outputs = settings.plain(settings, *tensors)

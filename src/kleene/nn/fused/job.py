@@ -30,6 +30,7 @@ class Job(NamedTuple):
     columns: int
     size: int  # of an input vector
     one_start: int  # all sequences share one row of H0
+    brief: int  # memory and scores of two steps only, in turns
     sizes: int  # time; how many sequences are running
     starts: int  # time; where each step's rows begin
     X: int = 0  # rows gates
@@ -52,8 +53,8 @@ class Record(NamedTuple):
     """What the forward pass writes, and the backward pass reads."""
 
     weights: int = 0  # steps states; without states, the hidden vectors
-    scores: int = 0  # steps states
-    memory: int = 0  # steps hidden
+    scores: int = 0  # steps states; 2 batch states if brief
+    memory: int = 0  # steps hidden; 2 batch hidden if brief
     last_weights: int = 0  # batch states
     last_memory: int = 0  # batch hidden
     G: int = 0  # steps width; gates, kept only for the backward pass

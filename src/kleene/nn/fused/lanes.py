@@ -1,8 +1,10 @@
-"""Eight floats as one value inside compiled kernels.
+"""Sixteen floats as one value inside compiled kernels.
 
 LLVM's own vectoriser gives up on loops over many arrays that might overlap, and says nothing. With
 a vector type of our own a kernel reads like the cell's equations and is vectorised by
-construction. Rows need not be multiples of eight: the last lanes are loaded and stored in part.
+construction. Sixteen are one register or two,
+and two halves that do not wait for each other hide how long a division takes. Rows need not be
+multiples of sixteen: the last lanes are loaded and stored in part.
 Memory is named by its address, a whole number, and counted in floats from there.
 """
 
@@ -19,7 +21,7 @@ from numba.core import cgutils
 from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
-LANES = 8
+LANES = 16
 _FLOAT, _INT, _BIT = ir.FloatType(), ir.IntType(32), ir.IntType(1)
 _FLOATS, _INTS, _BITS = (ir.VectorType(of, LANES) for of in (_FLOAT, _INT, _BIT))
 _FAST = ("contract", "nsz", "arcp")  # a * b + c may become one instruction
@@ -68,7 +70,7 @@ def _constant(value: float) -> Any:
 
 @intrinsic
 def load(typing: Any, base: Any, index: Any) -> Any:
-    """The eight floats from `index` on."""
+    """The floats from `index` on."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.load(_address(builder, *args), align=4)
@@ -83,14 +85,14 @@ def load_part(typing: Any, base: Any, index: Any, count: Any, other: Any) -> Any
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         rest = [ir.Constant(_INT, 4), _mask(builder, args[2]), _spread(builder, args[3], _FLOATS)]
         pointer = _address(builder, args[0], args[1])
-        return _call(builder, "llvm.masked.load.v8f32.p0", _FLOATS, [pointer, *rest])
+        return _call(builder, f"llvm.masked.load.v{LANES}f32.p0", _FLOATS, [pointer, *rest])
 
     return lanes(types.intp, types.intp, types.intp, types.float32), generate
 
 
 @intrinsic
 def store(typing: Any, base: Any, index: Any, value: Any) -> Any:
-    """Write eight floats from `index` on."""
+    """Write them from `index` on."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         builder.store(args[2], _address(builder, args[0], args[1]), align=4)
@@ -105,7 +107,7 @@ def store_part(typing: Any, base: Any, index: Any, count: Any, value: Any) -> An
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         rest = [_address(builder, args[0], args[1]), ir.Constant(_INT, 4), _mask(builder, args[2])]
-        _call(builder, "llvm.masked.store.v8f32.p0", ir.VoidType(), [args[3], *rest])
+        _call(builder, f"llvm.masked.store.v{LANES}f32.p0", ir.VoidType(), [args[3], *rest])
         return context.get_dummy_value()
 
     return types.void(types.intp, types.intp, types.intp, lanes), generate
@@ -184,8 +186,8 @@ def _reduction(name: str, start: float | None) -> Any:
     return apply
 
 
-total = _reduction("llvm.vector.reduce.fadd.v8f32", 0.0)
-highest = _reduction("llvm.vector.reduce.fmax.v8f32", None)
+total = _reduction(f"llvm.vector.reduce.fadd.v{LANES}f32", 0.0)
+highest = _reduction(f"llvm.vector.reduce.fmax.v{LANES}f32", None)
 
 
 @intrinsic
@@ -274,20 +276,20 @@ def tanh_near(typing: Any, x: Any, far: Any) -> Any:
 
 @njit(forceinline=True)
 def get(base: Any, index: Any, count: Any) -> Any:
-    """Up to eight floats, 0 in the lanes beyond."""
-    return load(base, index) if count >= 8 else load_part(base, index, count, 0.0)
+    """Up to `LANES` floats, 0 in the lanes beyond."""
+    return load(base, index) if count >= LANES else load_part(base, index, count, 0.0)
 
 
 @njit(forceinline=True)
 def get_or(base: Any, index: Any, count: Any, other: Any) -> Any:
-    """Up to eight floats, `other` in the lanes beyond."""
-    return load(base, index) if count >= 8 else load_part(base, index, count, other)
+    """Up to `LANES` floats, `other` in the lanes beyond."""
+    return load(base, index) if count >= LANES else load_part(base, index, count, other)
 
 
 @njit(forceinline=True)
 def put(base: Any, index: Any, count: Any, value: Any) -> None:
-    """Write up to eight floats."""
-    if count >= 8:
+    """Write up to `LANES` floats."""
+    if count >= LANES:
         store(base, index, value)
     else:
         store_part(base, index, count, value)

@@ -13,18 +13,23 @@ from kleene.nn.fused.blocks import run, shares
 from kleene.nn.fused.tall import mix, mix_back
 
 
+def product(weights: Tensor, centroids: Tensor) -> Tensor:
+    """All rows, without a graph."""
+    w, S = weights.contiguous(), centroids.contiguous()
+    h = torch.empty(len(w), S.shape[1])
+    places = (sgemm_address(), *S.shape, w.data_ptr(), S.data_ptr(), h.data_ptr())
+    run(lambda first, end: mix(*places, first, end), shares(len(w), S.numel()))
+    return h
+
+
 class Mix(Function):
     """h = w S."""
 
     @staticmethod
     def forward(ctx: Any, weights: Tensor, centroids: Tensor) -> Tensor:
         """All rows."""
-        w, S = weights.contiguous(), centroids.contiguous()
         ctx.save_for_backward(weights, centroids)
-        h = torch.empty(len(w), S.shape[1])
-        places = (sgemm_address(), *S.shape, w.data_ptr(), S.data_ptr(), h.data_ptr())
-        run(lambda first, end: mix(*places, first, end), shares(len(w), S.numel()))
-        return h
+        return product(weights, centroids)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:

@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import Tensor
-from torch.nn.functional import embedding, linear, normalize
 
-from kleene.nn.cells import Cell
+from kleene.nn.inputs import Gates, LookedUp, Projected
 from kleene.nn.transition import Transition
+
+if TYPE_CHECKING:
+    from kleene.nn.scan import Recurrence
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A transition whose noise has been drawn before."""
+
+    transition: Transition
+    noise: Tensor | None
+
+    @property
+    def name(self) -> str:
+        """The same."""
+        return self.transition.name
+
+    def draw(self, steps: int, states: int, like: Tensor, stochastic: bool) -> Tensor | None:
+        """What was drawn."""
+        return self.noise
+
+    def __call__(self, scores: Tensor, temperature: Tensor, noise: Tensor | None) -> Tensor:
+        """The same."""
+        return self.transition(scores, temperature, noise)
 
 
 @dataclass(frozen=True)
 class Plain:
     """The same outputs from the same tensors."""
 
-    cell: Cell
-    transition: Transition | None
+    recurrence: Recurrence
 
     def __call__(
         self,
@@ -28,51 +49,35 @@ class Plain:
         x: Tensor | None,
         W: Tensor | None,
         bias: Tensor | None,
-        H0: Tensor,
-        M: Tensor,
+        hidden: Tensor,
+        R: Tensor,
         h_bias: Tensor | None,
-        keys: Tensor,
-        offsets: Tensor | None,
+        S: Tensor | None,
+        temperature: Tensor | None,
         noise: Tensor | None,
-        inverse: Tensor,
         peephole: Tensor | None,
-        c0: Tensor,
+        c0: Tensor | None,
     ) -> tuple[Tensor | None, ...]:
         """Weights, scores and memory of all steps, and the last weights and memory."""
+        from kleene.nn.scan import last_steps, loop
+
+        inputs: Gates
         if x is not None:
             assert W is not None
-            X = linear(x, W, bias)
-        elif ids is not None:
+            inputs = Projected(x=x, weight=W, bias=bias)
+        else:
             assert X is not None
-            X = embedding(ids, X)
-        assert X is not None
-        cell, d = self.cell, settings.hidden
-        c: Tensor | None = c0 if cell.has_memory else None
-        peephole = peephole if cell.peepholes else None
-        carried: Tensor | None = None
-        outputs: list[list[Tensor]] = [[], [], []]
-        last: list[list[Tensor]] = [[], [] if c is None else [c[settings.sizes[0] :]]]
-        for t, (start, n) in enumerate(zip(settings.starts, settings.sizes, strict=True)):
-            if carried is None:
-                product = H0.expand(settings.batch, -1)[:n]
-            else:
-                product = linear(carried[:n], M.T, h_bias)
-                if not settings.states and cell.reads_hidden:
-                    product = torch.cat([product, carried[:n]], -1)
-            c = None if c is None else c[:n]
-            h = product[:, -d:] if cell.reads_hidden else None
-            gates = product[:, :-d] if cell.reads_hidden else product
-            carried, c = cell.step(X[start : start + n], gates, h, c, peephole)
-            if self.transition is not None:
-                query = normalize(carried, dim=-1) if settings.unit else carried
-                score = linear(query, keys, offsets)
-                drawn = None if noise is None else noise[start : start + n]
-                carried = self.transition(score, 1 / inverse, drawn)
-                outputs[1].append(score)
-            outputs[0].append(carried)
-            running = settings.sizes[t + 1] if t + 1 < len(settings.sizes) else 0
-            last[0].insert(0, carried[running:])
-            if c is not None:
-                outputs[2].append(c)
-                last[1].insert(0, c[running:])
-        return tuple(torch.cat(part) if part else None for part in [*outputs, *last])
+            inputs = X if ids is None else LookedUp(ids=ids, table=X)
+        component = self.recurrence.component
+        if component is not None:
+            assert S is not None
+            assert temperature is not None
+            drawn = Drawn(component.transition, noise)
+            component = replace(component, centroids=S, temperature=temperature, transition=drawn)
+        recurrence = replace(
+            self.recurrence, weight=R, bias=h_bias, peephole=peephole, component=component
+        )
+        sizes = settings.sizes.tolist()
+        found = loop(recurrence, inputs, sizes, hidden, c0)
+        last = found.carried[last_steps(sizes)]
+        return found.carried, found.scores, found.memory, last, found.last_memory

@@ -6,20 +6,20 @@ from __future__ import annotations
 
 from numba import njit
 
-from kleene.nn.fused.lanes import get, put
+from kleene.nn.fused.lanes import LANES, get, put
 
 
 @njit(error_model="numpy")
 def copy(to: int, at: int, source: int, begin: int, size: int) -> None:
     """Copy `size` floats from one place to another, both counted in floats."""
-    for j in range(0, size, 8):
+    for j in range(0, size, LANES):
         put(to, at + j, size - j, get(source, begin + j, size - j))
 
 
 @njit(error_model="numpy")
 def add(to: int, at: int, source: int, begin: int, size: int) -> None:
     """Add `size` floats to what stands there."""
-    for j in range(0, size, 8):
+    for j in range(0, size, LANES):
         m = size - j
         put(to, at + j, m, get(to, at + j, m) + get(source, begin + j, m))
 

@@ -1,8 +1,4 @@
-"""What the fused path takes, and how it is prepared: torch's half of the work.
-
-M = S R^T + b, the keys and the start are built by torch, whose graph carries their gradients on to
-the weights; the fused node sees only what the loop uses.
-"""
+"""What the fused path takes, and how it is handed over."""
 
 from __future__ import annotations
 
@@ -23,11 +19,11 @@ from kleene.nn.similarity import Cosine, Dot, Euclidean
 from kleene.nn.transition import Gumbel, Mixture, SoftArgmax
 
 if TYPE_CHECKING:
-    from kleene.nn.fused.function import Settings
-    from kleene.nn.scan import Component, Recurrence
+    from kleene.nn.fused.fold import Settings, Tensors
+    from kleene.nn.scan import Recurrence
 
 CELLS, TRANSITIONS = (Elman, GRU, LSTM), (Mixture, SoftArgmax, Gumbel)
-SIMILARITIES = (Dot, Euclidean, Cosine)
+SIMILARITIES, KINDS = (Dot, Euclidean, Cosine), (Tensor, torch.nn.Parameter)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +31,8 @@ class Served:
     """The results of a fused pass."""
 
     carried: Tensor  # steps state; the weights, or the hidden vectors of a plain recurrence
-    scores: Tensor | None  # steps state
-    memory: Tensor | None  # steps hidden
+    scores: Tensor | None  # steps state; None if not asked for
+    memory: Tensor | None  # steps hidden; None if not asked for
     last_carried: Tensor  # running state; of the sequences that have a step
     last_memory: Tensor | None  # batch hidden
 
@@ -47,12 +43,13 @@ def serve(
     batch_sizes: Sequence[int],
     hidden: Tensor,
     memory: Tensor | None,
+    full: bool = True,
 ) -> Served | None:
     """Run the pass, or return None if it is not for this path."""
     sizes = np.array(batch_sizes, np.int64)
     if not serves(recurrence, inputs, sizes, hidden, memory):
         return None
-    return _run(recurrence, inputs, sizes, hidden, memory)
+    return _run(*prepare(recurrence, inputs, sizes, hidden, memory, full))
 
 
 def serves(
@@ -99,7 +96,7 @@ def _sound(
     """Whether every index stays in bounds; the plain loop words the error of those that do not."""
     batch, size = hidden.shape
     steps, width = int(sizes.sum()), recurrence.cell.gates * size
-    if sizes[-1] < 1 or sizes[0] > batch or (np.diff(sizes) > 0).any():
+    if sizes[-1] < 1 or sizes[0] > batch or (sizes[1:] > sizes[:-1]).any():
         return False
     if memory is not None and memory.shape != hidden.shape:
         return False
@@ -119,8 +116,7 @@ def _sound(
 
 
 def _plain_tensor(tensor: Tensor) -> bool:
-    kinds = (Tensor, torch.nn.Parameter)
-    return type(tensor) in kinds and tensor.dtype == torch.float32 and tensor.device.type == "cpu"
+    return type(tensor) in KINDS and tensor.dtype is torch.float32 and tensor.is_cpu
 
 
 @functools.cache
@@ -139,18 +135,22 @@ def _ready() -> bool:
     return True
 
 
-def _run(
-    recurrence: Recurrence,
-    inputs: Gates,
-    sizes: Any,
-    hidden: Tensor,
-    memory: Tensor | None,
-) -> Served:
-    from kleene.nn.fused.function import Fused
+def _run(settings: Settings, given: Tensors) -> Served:
+    from kleene.nn.fused.fold import fold
+    from kleene.nn.fused.function import OUTPUTS, Fused, run_forward
 
-    settings, tensors = prepare(recurrence, inputs, sizes, hidden, memory)
-    results = Fused.apply(settings, *tensors.values())  # type: ignore[no-untyped-call]
-    return Served(**dict(zip(Served.__dataclass_fields__, results, strict=True)))
+    if settings.keep:
+        results = Fused.apply(settings, *given.values())  # type: ignore[no-untyped-call]
+    else:
+        results = run_forward(settings, fold(settings, given), keep=False)[0][:OUTPUTS]
+    carried, scores, memory, last_carried, last_memory = results
+    return Served(
+        carried=carried,
+        scores=scores if settings.full else None,
+        memory=memory if settings.full else None,
+        last_carried=last_carried,
+        last_memory=last_memory,
+    )
 
 
 def prepare(
@@ -159,80 +159,58 @@ def prepare(
     sizes: Any,
     hidden: Tensor,
     memory: Tensor | None,
-) -> tuple[Settings, dict[str, Tensor | None]]:
+    full: bool = True,
+) -> tuple[Settings, Tensors]:
     """What the fused node takes."""
-    from kleene.nn.fused.function import TENSORS, Settings
+    from kleene.nn.fused.fold import GIVEN, Settings
     from kleene.nn.fused.plain import Plain
 
-    cell, component, size = recurrence.cell, recurrence.component, hidden.shape[-1]
-    steps = int(sizes.sum())
-    tensors: dict[str, Tensor | None] = dict.fromkeys(TENSORS)
+    component, steps = recurrence.component, int(sizes.sum())
+    given: Tensors = dict.fromkeys(GIVEN)
+    given |= {"hidden": hidden, "c0": memory, "R": recurrence.weight, "h_bias": recurrence.bias}
+    given["peephole"] = recurrence.peephole
     if isinstance(inputs, Projected):
-        tensors |= {"x": inputs.x, "W": inputs.weight, "bias": inputs.bias}
+        given |= {"x": inputs.x, "W": inputs.weight, "bias": inputs.bias}
     elif isinstance(inputs, LookedUp):
-        tensors |= {"ids": inputs.ids.long(), "X": inputs.table}
+        given |= {"ids": inputs.ids.long(), "X": inputs.table}
     else:
-        tensors["X"] = inputs
-    tensors["H0"] = _start(recurrence, hidden)
-    tensors["c0"] = hidden.detach() if memory is None else memory
-    if cell.has_memory:
-        peephole = recurrence.peephole
-        tensors["peephole"] = hidden.new_zeros(3, size) if peephole is None else peephole
-    transition = None if component is None else component.transition
-    if component is None:
-        tensors |= {"M": recurrence.weight.T, "h_bias": recurrence.bias}
-    else:
-        tensors |= _component(recurrence, component, steps)
-    hard = isinstance(transition, SoftArgmax) or (
-        isinstance(transition, Gumbel) and transition.hard
+        given["X"] = inputs
+    states, transition, similarity = 0, None, None
+    if component is not None:
+        states, S = component.num_states, component.centroids
+        transition, similarity = component.transition, component.similarity
+        given |= {"S": S, "temperature": component.temperature}
+        given["noise"] = transition.draw(steps, states, S, component.stochastic)
+    keep = torch.is_grad_enabled() and any(
+        tensor is not None and tensor.requires_grad for tensor in given.values()
     )
     return Settings(
-        cell=_number(cell),
-        hidden=size,
-        states=0 if component is None else component.num_states,
-        hard=hard,
-        unit=component is not None and isinstance(component.similarity, Cosine),
+        cell=_number(recurrence.cell),
+        hidden=hidden.shape[1],
+        states=states,
+        hard=isinstance(transition, SoftArgmax)
+        or (isinstance(transition, Gumbel) and transition.hard),
+        unit=isinstance(similarity, Cosine),
+        offset=isinstance(similarity, Euclidean),
         batch=hidden.shape[0],
         steps=steps,
         sizes=sizes,
         starts=sizes.cumsum() - sizes,
-        plain=Plain(cell, transition),
-    ), tensors
+        from_zero=not (hidden.requires_grad or hidden.numpy().any()),
+        keep=keep,
+        full=full or keep,
+        plain=Plain(recurrence),
+    ), given
 
 
 def mixed(weights: Tensor, centroids: Tensor) -> Tensor:
     """Hidden vectors from the weights of a pass that this path served."""
-    from kleene.nn.fused.mix import Mix
+    from kleene.nn.fused.mix import Mix, product
 
-    product: Tensor = Mix.apply(weights, centroids)  # type: ignore[no-untyped-call]
-    return product
-
-
-def _start(recurrence: Recurrence, hidden: Tensor) -> Tensor:
-    """R h_0 + b for the first step, and h_0 where the cell reads it; one row stands for zeros."""
-    if hidden.requires_grad or hidden.numpy().any():
-        first = recurrence.gates(hidden)
-    elif recurrence.bias is not None:
-        first, hidden = recurrence.bias[None], hidden[:1]
-    else:
-        first, hidden = hidden.new_zeros(1, recurrence.weight.shape[0]), hidden[:1]
-    return torch.cat([first, hidden], -1) if recurrence.cell.reads_hidden else first
-
-
-def _component(
-    recurrence: Recurrence, component: Component, steps: int
-) -> dict[str, Tensor | None]:
-    keys, offsets = component.similarity.keys(component.centroids)
-    M = recurrence.gates(component.centroids)
-    if recurrence.cell.reads_hidden:
-        M = torch.cat([M, component.centroids], -1)
-    return {
-        "M": M,
-        "keys": keys,
-        "offsets": offsets,
-        "noise": component.transition.draw(steps, len(keys), keys, component.stochastic),
-        "inverse": component.temperature.reciprocal().reshape(1),
-    }
+    if not torch.is_grad_enabled():
+        return product(weights, centroids)
+    hidden: Tensor = Mix.apply(weights, centroids)  # type: ignore[no-untyped-call]
+    return hidden
 
 
 def _number(cell: Any) -> int:

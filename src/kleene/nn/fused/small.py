@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from kleene.nn.fused.blas import gemm
-from kleene.nn.fused.lanes import full, get, load, load_one, put, store, store_one, total
+from kleene.nn.fused.lanes import LANES, full, get, load, load_one, put, store, store_one, total
 
 ZERO = np.float32(0.0)
 FEW_ROWS, FEW_WEIGHTS = 2, 1024  # at or below either, BLAS is slower
@@ -19,25 +19,25 @@ def _times(n: int, m: int, k: int, A: int, a: int, B: int, C: int, c: int) -> No
     for row in range(n):
         left, to = a + row * k, c + row * m
         j = 0
-        while j + 32 <= m:
+        while j + 4 * LANES <= m:
             s0, s1, s2, s3 = full(0.0), full(0.0), full(0.0), full(0.0)
             for i in range(k):
                 x, at = full(load_one(A, left + i)), i * m + j
                 s0 = s0 + x * load(B, at)
-                s1 = s1 + x * load(B, at + 8)
-                s2 = s2 + x * load(B, at + 16)
-                s3 = s3 + x * load(B, at + 24)
+                s1 = s1 + x * load(B, at + LANES)
+                s2 = s2 + x * load(B, at + 2 * LANES)
+                s3 = s3 + x * load(B, at + 3 * LANES)
             store(C, to + j, s0)
-            store(C, to + j + 8, s1)
-            store(C, to + j + 16, s2)
-            store(C, to + j + 24, s3)
-            j += 32
+            store(C, to + j + LANES, s1)
+            store(C, to + j + 2 * LANES, s2)
+            store(C, to + j + 3 * LANES, s3)
+            j += 4 * LANES
         while j < m:
             s0 = full(0.0)
             for i in range(k):
                 s0 = s0 + full(load_one(A, left + i)) * get(B, i * m + j, m - j)
             put(C, to + j, m - j, s0)
-            j += 8
+            j += LANES
 
 
 @njit(error_model="numpy")
@@ -48,7 +48,7 @@ def _dots(n: int, m: int, k: int, A: int, a: int, wide: int, B: int, C: int, c: 
         while j + 4 <= m:
             s0, s1, s2, s3 = full(0.0), full(0.0), full(0.0), full(0.0)
             b = j * k
-            for i in range(0, k, 8):
+            for i in range(0, k, LANES):
                 x = get(A, left + i, k - i)
                 s0 = s0 + x * get(B, b + i, k - i)
                 s1 = s1 + x * get(B, b + k + i, k - i)
@@ -61,7 +61,7 @@ def _dots(n: int, m: int, k: int, A: int, a: int, wide: int, B: int, C: int, c: 
             j += 4
         while j < m:
             s0 = full(0.0)
-            for i in range(0, k, 8):
+            for i in range(0, k, LANES):
                 s0 = s0 + get(A, left + i, k - i) * get(B, j * k + i, k - i)
             store_one(C, to + j, total(s0))
             j += 1

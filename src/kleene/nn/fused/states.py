@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 
 from kleene.nn.fused.lanes import (
+    LANES,
     exp,
     full,
     get,
@@ -36,7 +37,7 @@ def weigh(
     source = weights if moved else scores
     for at in range(row * k, (row + rows) * k, k):
         top = full(LOWEST)
-        for j in range(0, k, 8):
+        for j in range(0, k, LANES):
             m = k - j
             s = get_or(scores, at + j, m, LOWEST)
             if moved:
@@ -49,12 +50,12 @@ def weigh(
             top = larger(s, top)
         peak = full(highest(top))
         mass = full(0.0)
-        for j in range(0, k, 8):
+        for j in range(0, k, LANES):
             e = exp((get_or(source, at + j, k - j, LOWEST) - peak) * scale)
             put(weights, at + j, k - j, e)
             mass = mass + e
         share = full(np.float32(1.0) / total(mass))
-        for j in range(0, k, 8):
+        for j in range(0, k, LANES):
             put(weights, at + j, k - j, get(weights, at + j, k - j) * share)
 
 
@@ -62,7 +63,7 @@ def weigh(
 def weigh_few(
     scores: int, weights: int, row: int, rows: int, k: int, offsets: int, noise: int, inverse: float
 ) -> None:
-    """The same for at most eight states, which never leave the registers."""
+    """The same for states that fit into one vector, which never leave the registers."""
     scale = full(inverse)
     for at in range(row * k, (row + rows) * k, k):
         s = get_or(scores, at, k, LOWEST)
@@ -111,11 +112,11 @@ def weigh_back(
     for b in range(rows):
         at, here = b * k, (row + b) * k
         mean = full(0.0)
-        for j in range(0, k, 8):
+        for j in range(0, k, LANES):
             mean = mean + get(D, at + j, k - j) * get(alpha, here + j, k - j)
         mean = full(total(mean))
         raised = full(0.0)
-        for j in range(0, k, 8):
+        for j in range(0, k, LANES):
             m = k - j
             ds = get(alpha, here + j, m) * (get(D, at + j, m) - mean)
             if learn_temperature:
@@ -138,14 +139,14 @@ def normalise(U: int, row: int, rows: int, d: int, norms: int, kept: int) -> Non
     for b in range(rows):
         at = (row + b) * d
         square = full(0.0)
-        for j in range(0, d, 8):
+        for j in range(0, d, LANES):
             u = get(U, at + j, d - j)
             square = square + u * u
         inverse = np.float32(1.0) / max(np.float32(math.sqrt(total(square))), TINY)
         if norms:
             store_one(norms, kept + b, inverse)
         factor = full(inverse)
-        for j in range(0, d, 8):
+        for j in range(0, d, LANES):
             put(U, at + j, d - j, get(U, at + j, d - j) * factor)
 
 
@@ -155,10 +156,10 @@ def normalise_back(DU: int, Q: int, row: int, rows: int, d: int, norms: int) -> 
     for b in range(rows):
         at, here = b * d, (row + b) * d
         along = full(0.0)
-        for j in range(0, d, 8):
+        for j in range(0, d, LANES):
             along = along + get(DU, at + j, d - j) * get(Q, here + j, d - j)
         along = full(total(along))
         factor = full(load_one(norms, row + b))
-        for j in range(0, d, 8):
+        for j in range(0, d, LANES):
             m = d - j
             put(DU, at + j, m, (get(DU, at + j, m) - get(Q, here + j, m) * along) * factor)

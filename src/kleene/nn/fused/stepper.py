@@ -10,6 +10,7 @@ from torch import Tensor
 
 from kleene.nn.fused import forward as fore
 from kleene.nn.fused.blas import alone
+from kleene.nn.fused.fold import fold
 from kleene.nn.fused.function import address, make_job, make_record
 from kleene.nn.fused.job import Record
 from kleene.nn.fused.serve import prepare
@@ -26,8 +27,10 @@ class Stepper:
         batch = len(start)
         memory = start if recurrence.cell.has_memory else None
         sizes = np.array([batch, batch])
-        settings, tensors = prepare(recurrence, inputs, sizes, start, memory)
-        self._held = [None if t is None else t.detach().contiguous() for t in tensors.values()]
+        settings, given = prepare(recurrence, inputs, sizes, start, memory)
+        self._held = fold(
+            settings, {n: None if t is None else t.detach() for n, t in given.items()}
+        )
         self._record = make_record(settings, keep=False)
         self._rows = Record(*map(address, self._record))
         job = make_job(settings, self._held)
@@ -36,7 +39,9 @@ class Stepper:
         self._jobs = [job._replace(starts=turn.ctypes.data) for turn in self._turns]
         self._start = self._jobs[1]._replace(time=1)
         self._input = inputs.x if isinstance(inputs, Projected) else inputs.ids
-        assert any(t is not None and t.data_ptr() == self._input.data_ptr() for t in self._held)
+        held = self._held["x" if isinstance(inputs, Projected) else "ids"]
+        assert held is not None
+        assert held.data_ptr() == self._input.data_ptr()
         self._batch, self._settings, self._steps = batch, settings, 0
 
     def step(self, x: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:

@@ -12,7 +12,7 @@ from numba import njit
 
 from kleene.nn.fused.blas import gemm
 from kleene.nn.fused.compile import kernel
-from kleene.nn.fused.lanes import full, get, load_one, put
+from kleene.nn.fused.lanes import LANES, full, get, load_one, put
 from kleene.nn.fused.small import FEW_WEIGHTS, times, times_transposed
 
 CHUNK, ONE = 512, np.float32(1.0)
@@ -28,7 +28,7 @@ def mix(sgemm: int, k: int, d: int, w: int, S: int, h: int, first: int, end: int
 @njit(error_model="numpy")
 def _add_outer(n: int, k: int, d: int, w: int, row: int, dh: int, dS: int) -> None:
     """dS += w^T dh, for few states and hidden units."""
-    for j in range(0, d, 8):
+    for j in range(0, d, LANES):
         for i in range(k):
             s = get(dS, i * d + j, d - j)
             for r in range(row, row + n):

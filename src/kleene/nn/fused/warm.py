@@ -6,7 +6,8 @@ import numpy as np
 import torch
 
 from kleene.nn.fused import cells
-from kleene.nn.fused.function import TENSORS, Fused, Settings
+from kleene.nn.fused.fold import GIVEN, Settings
+from kleene.nn.fused.function import Fused
 from kleene.nn.fused.mix import Mix
 
 
@@ -19,15 +20,19 @@ def warm() -> None:
         states=1,
         hard=False,
         unit=False,
+        offset=False,
         batch=1,
         steps=1,
         sizes=one,
         starts=one - one,
+        from_zero=True,
+        keep=True,
+        full=True,
         plain=lambda *_: (),
     )
     with torch.inference_mode(False), torch.enable_grad():
         tensor = torch.ones(1, 1, requires_grad=True)
-        names = ("X", "H0", "M", "keys", "inverse", "c0")
-        tensors = dict.fromkeys(TENSORS) | dict.fromkeys(names, tensor)
+        learned = dict.fromkeys(("X", "R", "S", "temperature"), tensor)
+        tensors = dict.fromkeys(GIVEN) | learned | {"hidden": torch.zeros(1, 1)}
         weights = Fused.apply(settings, *tensors.values())[0]  # type: ignore[no-untyped-call]
         torch.autograd.grad(Mix.apply(weights, tensor).sum(), tensor)  # type: ignore[no-untyped-call]

@@ -2,8 +2,20 @@
 "use strict";
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
-  const KEPT = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "opacity",
-    "font-family", "font-size", "font-weight", "text-anchor", "dominant-baseline", "stroke-linejoin"];
+  const KEPT = [
+    "fill",
+    "fill-opacity",
+    "stroke",
+    "stroke-width",
+    "stroke-dasharray",
+    "opacity",
+    "font-family",
+    "font-size",
+    "font-weight",
+    "text-anchor",
+    "dominant-baseline",
+    "stroke-linejoin",
+  ];
 
   function fill(element, attributes, children) {
     for (const [name, value] of Object.entries(attributes || {})) {
@@ -11,29 +23,62 @@
       if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
       else element.setAttribute(name, value === true ? "" : value);
     }
-    element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+    element.append(
+      ...children
+        .flat(Infinity)
+        .filter((child) => child !== null && child !== undefined && child !== false),
+    );
     return element;
   }
 
   /** An element of the page: h("p", {class: "note"}, "text", other elements). */
-  Kleene.h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+  Kleene.h = (tag, attributes, ...children) =>
+    fill(document.createElement(tag), attributes, children);
   /** An element of a picture. */
-  Kleene.s = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+  Kleene.s = (tag, attributes, ...children) =>
+    fill(document.createElementNS(SVG, tag), attributes, children);
 
   /** Nine colours that readers of any colour vision can tell apart; then again, with dashes. */
   Kleene.stateClass = (state) => `state c${state % 9}` + (state >= 9 ? " again" : "");
   Kleene.chip = (view, state, title) =>
-    Kleene.h("span", { class: `chip ${Kleene.stateClass(state)}`, title: title || `state ${view.states[state].name}, ${view.states[state].label}` }, view.states[state].name);
+    Kleene.h(
+      "span",
+      {
+        class: `chip ${Kleene.stateClass(state)}`,
+        title: title || `state ${view.states[state].name}, ${view.states[state].label}`,
+      },
+      view.states[state].name,
+    );
 
-  Kleene.percent = (share) => (share === 1 ? "100%" : `${Math.min(share * 100, 99.99).toFixed(share > 0.995 ? 2 : 1)}%`);
+  Kleene.percent = (share) =>
+    share === 1 ? "100%" : `${Math.min(share * 100, 99.99).toFixed(share > 0.995 ? 2 : 1)}%`;
   Kleene.number = (value) => value.toLocaleString("en");
-  Kleene.show = (symbol) => (symbol === " " ? "␣" : typeof symbol === "string" ? symbol : JSON.stringify(symbol));
+  Kleene.show = (symbol) =>
+    symbol === " " ? "␣" : typeof symbol === "string" ? symbol : JSON.stringify(symbol);
 
   /** A picture with its caption, and buttons that save it. */
   Kleene.figure = function (picture, name, caption) {
-    const save = (kind) => Kleene.h("button", { type: "button", class: "small", onclick: () => Kleene.save(picture, name, kind) }, `Save ${kind.toUpperCase()}`);
-    return Kleene.h("figure", {}, Kleene.h("div", { class: "picture", tabindex: "0", role: "group", "aria-label": name }, picture),
-      Kleene.h("figcaption", {}, Kleene.h("span", {}, caption || ""), Kleene.h("span", { class: "saves" }, save("svg"), save("png"))));
+    const save = (kind) =>
+      Kleene.h(
+        "button",
+        { type: "button", class: "small", onclick: () => Kleene.save(picture, name, kind) },
+        `Save ${kind.toUpperCase()}`,
+      );
+    return Kleene.h(
+      "figure",
+      {},
+      Kleene.h(
+        "div",
+        { class: "picture", tabindex: "0", role: "group", "aria-label": name },
+        picture,
+      ),
+      Kleene.h(
+        "figcaption",
+        {},
+        Kleene.h("span", {}, caption || ""),
+        Kleene.h("span", { class: "saves" }, save("svg"), save("png")),
+      ),
+    );
   };
 
   /** The picture as a file of its own, with the colours that it has on the page. */
@@ -46,7 +91,9 @@
       element.removeAttribute("class");
       element.removeAttribute("tabindex");
     });
-    const [x, y, width, height] = (picture.dataset.whole || picture.getAttribute("viewBox")).split(" ").map(Number);
+    const [x, y, width, height] = (picture.dataset.whole || picture.getAttribute("viewBox"))
+      .split(" ")
+      .map(Number);
     copy.setAttribute("viewBox", `${x} ${y} ${width} ${height}`);
     copy.setAttribute("width", width);
     copy.setAttribute("height", height);

@@ -12,30 +12,52 @@ Kleene.live = function (place) {
     if (raw) headers["Content-Type"] = "text/plain";
     let answer;
     try {
-      answer = await fetch(path, body === undefined ? { headers } : { method: "POST", headers, body: raw ? body : JSON.stringify(body) });
+      answer = await fetch(
+        path,
+        body === undefined
+          ? { headers }
+          : { method: "POST", headers, body: raw ? body : JSON.stringify(body) },
+      );
     } catch {
       throw new Error("The server does not answer. Is it still running?");
     }
     if (raw && answer.ok) return answer.text();
     const found = await answer.json().catch(() => ({}));
     if (answer.ok) return found;
-    if (answer.status === 401) throw new Error("This server wants a token. Open it by the address that it printed when it started.");
+    if (answer.status === 401)
+      throw new Error(
+        "This server wants a token. Open it by the address that it printed when it started.",
+      );
     throw new Error(found.error || `The server answered ${answer.status}.`);
   }
 
   /** Call a function a moment after the last of many calls; only the newest answer counts. */
   function calmly(act) {
-    let timer = null, turn = 0;
-    return () => {
-      clearTimeout(timer);
-      const mine = ++turn;
+    let timer = null,
+      turn = 0;
+    const soon = () => {
+      soon.cancel();
+      const mine = turn;
       timer = setTimeout(() => act(() => mine === turn), PAUSE);
     };
+    soon.cancel = () => {
+      clearTimeout(timer);
+      turn++;
+    };
+    return soon;
   }
 
   const trouble = (error) => h("p", { class: "note trouble", role: "alert" }, error.message);
-  const named = (models, id, act) => h("select", { id, onchange: act }, models.map((one) => h("option", { value: one.name }, one.name)));
-  const spoken = (symbols, tokens) => (symbols.length ? `“${symbols.map((s) => (typeof s === "string" ? s : JSON.stringify(s))).join(tokens === "chars" ? "" : " ")}”` : "the empty word");
+  const named = (models, id, act) =>
+    h(
+      "select",
+      { id, onchange: act },
+      models.map((one) => h("option", { value: one.name }, one.name)),
+    );
+  const spoken = (symbols, tokens) =>
+    symbols.length
+      ? `“${symbols.map((s) => (typeof s === "string" ? s : JSON.stringify(s))).join(tokens === "chars" ? "" : " ")}”`
+      : "the empty word";
 
   /** Type, and see answer, path and reasons. */
   function reading(models, views) {
@@ -48,43 +70,108 @@ Kleene.live = function (place) {
       const walk = Kleene.walk(view, graph);
       const bars = h("div", { class: "bars", "aria-live": "polite" });
       const reasons = h("div", { class: "reasons" });
-      const box = h("textarea", { id: "word", rows: 2, spellcheck: "false", autocapitalize: "off", placeholder: model.tokens === "words" ? "Type a sentence" : "Type a word" });
+      const box = h("textarea", {
+        id: "word",
+        rows: 2,
+        spellcheck: "false",
+        autocapitalize: "off",
+        placeholder: model.tokens === "words" ? "Type a sentence" : "Type a word",
+      });
       const step = view.machine ? Kleene.machine(view.machine) : null;
       const read = calmly(async (newest) => {
         try {
-          const [found, why] = await Promise.all([ask("/predict", { model: model.name, words: [box.value] }),
-            model.explains ? ask("/explain", { model: model.name, word: box.value }) : null]);
+          const [found, why] = await Promise.all([
+            ask("/predict", { model: model.name, words: [box.value] }),
+            model.explains ? ask("/explain", { model: model.name, word: box.value }) : null,
+          ]);
           if (!newest()) return;
           const one = found.predictions[0];
           const symbols = why ? why.word : Kleene.symbolsOf(box.value, model.tokens);
           const states = why && why.path ? why.path : step ? step.trace(symbols).states : [];
-          const strange = one.unknown ? ` ${one.unknown} of its symbols the model has never seen.` : "";
-          walk.show({ symbols, between: model.tokens === "chars" ? "" : " ", states,
-            verdict: states.length ? [...Kleene.verdict(view, states, String(one.label), why?.probability ?? undefined), strange] : [`The answer is ${one.label}.${strange}`] });
-          bars.replaceChildren(...Object.entries(one.probabilities || {}).map(([name, share], i) => {
-            const bar = h("span", { class: `bar k${i % 8}` });
-            bar.style.setProperty("--share", share.toFixed(4));
-            return h("div", { class: "sure" }, h("span", {}, name), h("span", { class: "track" }, bar), h("span", {}, percent(share)));
-          }));
-          reasons.replaceChildren(...(why && why.weights && why.word.length ? [Kleene.highlighted(why, why.weights.evidence), Kleene.legend()] : []));
+          const strange = one.unknown
+            ? ` ${one.unknown} of its symbols the model has never seen.`
+            : "";
+          walk.show({
+            symbols,
+            between: model.tokens === "chars" ? "" : " ",
+            states,
+            verdict: states.length
+              ? [
+                  ...Kleene.verdict(view, states, String(one.label), why?.probability ?? undefined),
+                  strange,
+                ]
+              : [`The answer is ${one.label}.${strange}`],
+          });
+          bars.replaceChildren(
+            ...Object.entries(one.probabilities || {}).map(([name, share], i) => {
+              const bar = h("span", { class: `bar k${i % 8}` });
+              bar.style.setProperty("--share", share.toFixed(4));
+              return h(
+                "div",
+                { class: "sure" },
+                h("span", {}, name),
+                h("span", { class: "track" }, bar),
+                h("span", {}, percent(share)),
+              );
+            }),
+          );
+          reasons.replaceChildren(
+            ...(why && why.weights && why.word.length
+              ? [Kleene.highlighted(why, why.weights.evidence), Kleene.legend()]
+              : []),
+          );
         } catch (error) {
-          if (newest()) walk.show({ symbols: [], between: "", states: [], trouble: true, verdict: [error.message] });
+          if (newest())
+            walk.show({
+              symbols: [],
+              between: "",
+              states: [],
+              trouble: true,
+              verdict: [error.message],
+            });
         }
       });
       box.addEventListener("input", read);
-      const note = view.kind === "states" ? h("p", { class: "note" }, "The drawing has the states only: start the server with --data and some words to see the moves between them.")
-        : view.kind === "map" ? h("p", { class: "note" }, "The network's states and its commonest moves between them, with the symbols that stand out.") : null;
-      stage.replaceChildren(graph.element, ...(note ? [note] : []), h("div", { class: "field" }, h("label", { for: "word" }, "Type, and watch it read"), box), bars, reasons, walk.element);
+      const note =
+        view.kind === "states"
+          ? h(
+              "p",
+              { class: "note" },
+              "The drawing has the states only: start the server with --data and some words to see the moves between them.",
+            )
+          : view.kind === "map"
+            ? h(
+                "p",
+                { class: "note" },
+                "The network's states and its commonest moves between them, with the symbols that stand out.",
+              )
+            : null;
+      stage.replaceChildren(
+        graph.element,
+        ...(note ? [note] : []),
+        h("div", { class: "field" }, h("label", { for: "word" }, "Type, and watch it read"), box),
+        bars,
+        reasons,
+        walk.element,
+      );
       read();
     }
     fill();
-    return section("read", "Read", null, models.length > 1 && h("div", { class: "field inline" }, h("label", { for: "model" }, "Model"), choice), stage);
+    return section(
+      "read",
+      "Read",
+      null,
+      models.length > 1 &&
+        h("div", { class: "field inline" }, h("label", { for: "model" }, "Model"), choice),
+      stage,
+    );
   }
 
   /** Two models on one word. */
   function comparing(models) {
     if (models.length < 2) return null;
-    const one = named(models, "one", () => again()), two = named(models, "two", () => again());
+    const one = named(models, "one", () => again()),
+      two = named(models, "two", () => again());
     two.value = models[1].name;
     const box = h("textarea", { id: "both", rows: 2, spellcheck: "false", autocapitalize: "off" });
     const result = h("div", { class: "result", "aria-live": "polite" });
@@ -93,97 +180,312 @@ Kleene.live = function (place) {
       try {
         const found = await ask("/compare", { one: one.value, two: two.value, word: box.value });
         if (!newest()) return;
-        const row = (name, answers) => h("tr", {}, h("th", { scope: "row" }, name), answers.map((label, i) => h("td", { class: found.after[0][i] === found.after[1][i] ? "" : "apart" }, label)));
-        const head = h("tr", {}, h("th", { scope: "col" }, "after"), h("th", { scope: "col" }, "nothing"), found.word.map((symbol) => h("th", { scope: "col" }, Kleene.show(symbol))));
+        const row = (name, answers) =>
+          h(
+            "tr",
+            {},
+            h("th", { scope: "row" }, name),
+            answers.map((label, i) =>
+              h("td", { class: found.after[0][i] === found.after[1][i] ? "" : "apart" }, label),
+            ),
+          );
+        const head = h(
+          "tr",
+          {},
+          h("th", { scope: "col" }, "after"),
+          h("th", { scope: "col" }, "nothing"),
+          found.word.map((symbol) => h("th", { scope: "col" }, Kleene.show(symbol))),
+        );
         result.replaceChildren(
-          h("p", {}, found.parts_at === null ? "They say the same all along this word." : ["They first part after ", h("code", {}, spoken(found.word.slice(0, found.parts_at), tokens())), `: ${one.value} says ${found.after[0][found.parts_at]}, ${two.value} says ${found.after[1][found.parts_at]}.`]),
-          h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Answers after every symbol" }, h("table", { class: "after" }, h("thead", {}, head), h("tbody", {}, row(one.value, found.after[0]), row(two.value, found.after[1])))));
+          h(
+            "p",
+            {},
+            found.parts_at === null
+              ? "They say the same all along this word."
+              : [
+                  "They first part after ",
+                  h("code", {}, spoken(found.word.slice(0, found.parts_at), tokens())),
+                  `: ${one.value} says ${found.after[0][found.parts_at]}, ${two.value} says ${found.after[1][found.parts_at]}.`,
+                ],
+          ),
+          h(
+            "div",
+            {
+              class: "scroll",
+              tabindex: "0",
+              role: "group",
+              "aria-label": "Answers after every symbol",
+            },
+            h(
+              "table",
+              { class: "after" },
+              h("thead", {}, head),
+              h("tbody", {}, row(one.value, found.after[0]), row(two.value, found.after[1])),
+            ),
+          ),
+        );
       } catch (error) {
         if (newest()) result.replaceChildren(trouble(error));
       }
     });
-    const find = h("button", { type: "button", class: "main", onclick: async () => {
-      find.disabled = true;
-      try {
-        const found = await ask(`/difference?${new URLSearchParams({ one: one.value, two: two.value })}`);
-        if (found.word === null) result.replaceChildren(h("p", {}, "No word tells them apart: they are equal."));
-        else {
-          box.value = tokens() === "chars" ? found.word.join("") : tokens() === "words" ? found.word.join(" ") : JSON.stringify(found.word);
-          again();
-        }
-      } catch (error) {
-        result.replaceChildren(trouble(error));
-      }
-      find.disabled = false;
-    } }, "Find a shortest word that parts them");
+    const find = h(
+      "button",
+      {
+        type: "button",
+        class: "main",
+        onclick: async () => {
+          find.disabled = true;
+          again.cancel(); // what is found counts, not an answer that is still on its way
+          try {
+            const found = await ask(
+              `/difference?${new URLSearchParams({ one: one.value, two: two.value })}`,
+            );
+            if (found.word === null)
+              result.replaceChildren(h("p", {}, "No word tells them apart: they are equal."));
+            else {
+              box.value =
+                tokens() === "chars"
+                  ? found.word.join("")
+                  : tokens() === "words"
+                    ? found.word.join(" ")
+                    : JSON.stringify(found.word);
+              again();
+            }
+          } catch (error) {
+            result.replaceChildren(trouble(error));
+          }
+          find.disabled = false;
+        },
+      },
+      "Find a shortest word that parts them",
+    );
     box.addEventListener("input", again);
     again();
-    return section("compare", "Compare", "Put the same word to two models, and see where along it they part.",
-      h("div", { class: "pair tight" }, h("div", { class: "field" }, h("label", { for: "one" }, "One"), one), h("div", { class: "field" }, h("label", { for: "two" }, "The other"), two)),
-      h("div", { class: "field" }, h("label", { for: "both" }, "A word for both"), box), h("p", {}, find), result);
+    return section(
+      "compare",
+      "Compare",
+      "Put the same word to two models, and see where along it they part.",
+      h(
+        "div",
+        { class: "pair tight" },
+        h("div", { class: "field" }, h("label", { for: "one" }, "One"), one),
+        h("div", { class: "field" }, h("label", { for: "two" }, "The other"), two),
+      ),
+      h("div", { class: "field" }, h("label", { for: "both" }, "A word for both"), box),
+      h("p", {}, find),
+      result,
+    );
   }
 
   /** A whole file. */
   function file(models) {
     const choice = named(models, "reader");
     const result = h("div", { class: "result", "aria-live": "polite" });
-    const input = h("input", { type: "file", id: "upload", accept: ".csv,.tsv,.txt,.jsonl,.ndjson", onchange: async () => {
-      const chosen = input.files[0];
-      if (!chosen) return;
-      result.replaceChildren(h("p", { class: "note" }, `Reading ${chosen.name} …`));
-      try {
-        const text = await ask(`/upload?${new URLSearchParams({ model: choice.value })}`, await chosen.arrayBuffer(), true);
-        const rows = Kleene.csv(text);
-        const counts = new Map();
-        rows.slice(1).forEach(([, label]) => counts.set(label, (counts.get(label) || 0) + 1));
-        result.replaceChildren(
-          h("p", {}, `${Kleene.number(rows.length - 1)} words: `, [...counts].map(([label, count]) => `${Kleene.number(count)} × ${label}`).join(", "), ". ",
-            h("button", { type: "button", class: "main", onclick: () => Kleene.download(new Blob([text], { type: "text/csv" }), "predictions.csv") }, "Download predictions")),
-          h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "The first predictions" }, h("table", { class: "preview" }, h("thead", {}, h("tr", {}, rows[0].map((name) => h("th", { scope: "col" }, name)))),
-            h("tbody", {}, rows.slice(1, 11).map((row) => h("tr", {}, row.map((cell) => h("td", {}, cell.length > 120 ? `${cell.slice(0, 119)}…` : cell))))))),
-          rows.length > 11 && h("p", { class: "note" }, "The first ten are shown; the download has all."));
-      } catch (error) {
-        result.replaceChildren(trouble(error));
-      }
-      input.value = "";
-    } });
-    return section("file", "A whole file", "CSV with a header, TSV, JSONL, or one word a line; it stays on this machine.",
-      models.length > 1 && h("div", { class: "field inline" }, h("label", { for: "reader" }, "Model"), choice),
-      h("div", { class: "field" }, h("label", { for: "upload" }, "Choose a file"), input), result);
+    const input = h("input", {
+      type: "file",
+      id: "upload",
+      accept: ".csv,.tsv,.txt,.jsonl,.ndjson",
+      onchange: async () => {
+        const chosen = input.files[0];
+        if (!chosen) return;
+        result.replaceChildren(h("p", { class: "note" }, `Reading ${chosen.name} …`));
+        try {
+          const text = await ask(
+            `/upload?${new URLSearchParams({ model: choice.value })}`,
+            await chosen.arrayBuffer(),
+            true,
+          );
+          const rows = Kleene.csv(text);
+          const counts = new Map();
+          rows.slice(1).forEach(([, label]) => counts.set(label, (counts.get(label) || 0) + 1));
+          result.replaceChildren(
+            h(
+              "p",
+              {},
+              `${Kleene.number(rows.length - 1)} words: `,
+              [...counts].map(([label, count]) => `${Kleene.number(count)} × ${label}`).join(", "),
+              ". ",
+              h(
+                "button",
+                {
+                  type: "button",
+                  class: "main",
+                  onclick: () =>
+                    Kleene.download(new Blob([text], { type: "text/csv" }), "predictions.csv"),
+                },
+                "Download predictions",
+              ),
+            ),
+            h(
+              "div",
+              {
+                class: "scroll",
+                tabindex: "0",
+                role: "group",
+                "aria-label": "The first predictions",
+              },
+              h(
+                "table",
+                { class: "preview" },
+                h(
+                  "thead",
+                  {},
+                  h(
+                    "tr",
+                    {},
+                    rows[0].map((name) => h("th", { scope: "col" }, name)),
+                  ),
+                ),
+                h(
+                  "tbody",
+                  {},
+                  rows.slice(1, 11).map((row) =>
+                    h(
+                      "tr",
+                      {},
+                      row.map((cell) =>
+                        h("td", {}, cell.length > 120 ? `${cell.slice(0, 119)}…` : cell),
+                      ),
+                    ),
+                  ),
+                ),
+              ),
+            ),
+            rows.length > 11 &&
+              h("p", { class: "note" }, "The first ten are shown; the download has all."),
+          );
+        } catch (error) {
+          result.replaceChildren(trouble(error));
+        }
+        input.value = "";
+      },
+    });
+    return section(
+      "file",
+      "A whole file",
+      "CSV with a header, TSV, JSONL, or one word a line; it stays on this machine.",
+      models.length > 1 &&
+        h("div", { class: "field inline" }, h("label", { for: "reader" }, "Model"), choice),
+      h("div", { class: "field" }, h("label", { for: "upload" }, "Choose a file"), input),
+      result,
+    );
   }
 
-  const api = () => section("api", "For programs", "The same by JSON; the document has every detail.",
-    h("pre", { tabindex: "0" }, h("code", {}, `curl -s ${location.origin}/predict -H 'Content-Type: application/json' -d '{"words": ["0110"]}'`)),
-    h("p", {}, h("a", { href: "/openapi.json" }, "OpenAPI document"), ": /predict, /explain, /extract, /automaton, /compare, /difference, /upload, /models, /health"));
+  const api = () =>
+    section(
+      "api",
+      "For programs",
+      "The same by JSON; the document has every detail.",
+      h(
+        "pre",
+        { tabindex: "0" },
+        h(
+          "code",
+          {},
+          `curl -s ${location.origin}/predict -H 'Content-Type: application/json' -d '{"words": ["0110"]}'`,
+        ),
+      ),
+      h(
+        "p",
+        {},
+        h("a", { href: "/openapi.json" }, "OpenAPI document"),
+        ": /predict, /explain, /extract, /automaton, /compare, /difference, /upload, /models, /health",
+      ),
+    );
 
   async function open() {
     const models = await ask("/models");
-    const views = Object.fromEntries(await Promise.all(models.map(async (model) => [model.name, await ask(`/automaton?${new URLSearchParams({ model: model.name })}`)])));
-    const trusts = await Promise.all(models.filter((one) => one.kind === "model").map(async (model) => [model.name, await ask(`/extract?${new URLSearchParams({ model: model.name })}`).catch((error) => error)]));
-    const trusted = trusts.length ? section("trust", "How far to trust the automata", null, trusts.map(([name, found]) =>
-      [trusts.length > 1 && h("h3", {}, name), found instanceof Error ? h("p", { class: "note" }, found.message) : Kleene.trust(found.trust)])) : null;
-    const parts = [reading(models, views), comparing(models), file(models), trusted, api()].filter(Boolean);
+    const views = Object.fromEntries(
+      await Promise.all(
+        models.map(async (model) => [
+          model.name,
+          await ask(`/automaton?${new URLSearchParams({ model: model.name })}`),
+        ]),
+      ),
+    );
+    const trusts = await Promise.all(
+      models
+        .filter((one) => one.kind === "model")
+        .map(async (model) => [
+          model.name,
+          await ask(`/extract?${new URLSearchParams({ model: model.name })}`).catch(
+            (error) => error,
+          ),
+        ]),
+    );
+    const trusted = trusts.length
+      ? section(
+          "trust",
+          "How far to trust the automata",
+          null,
+          trusts.map(([name, found]) => [
+            trusts.length > 1 && h("h3", {}, name),
+            found instanceof Error
+              ? h("p", { class: "note" }, found.message)
+              : Kleene.trust(found.trust),
+          ]),
+        )
+      : null;
+    const parts = [reading(models, views), comparing(models), file(models), trusted, api()].filter(
+      Boolean,
+    );
     place.replaceChildren(
-      h("header", { class: "slim" }, h("p", { class: "brand" }, "Kleene"), h("h1", {}, models.map((model) => model.name).join(", ").replace(/, ([^,]*)$/, " and $1"))),
-      h("nav", { "aria-label": "Sections" }, parts.map((part) => h("a", { href: `#${part.id}` }, { read: "Read", compare: "Compare", file: "File", trust: "Trust", api: "API" }[part.id]))),
-      h("main", {}, parts));
+      h(
+        "header",
+        { class: "slim" },
+        h("p", { class: "brand" }, "Kleene"),
+        h(
+          "h1",
+          {},
+          models
+            .map((model) => model.name)
+            .join(", ")
+            .replace(/, ([^,]*)$/, " and $1"),
+        ),
+      ),
+      h(
+        "nav",
+        { "aria-label": "Sections" },
+        parts.map((part) =>
+          h(
+            "a",
+            { href: `#${part.id}` },
+            { read: "Read", compare: "Compare", file: "File", trust: "Trust", api: "API" }[part.id],
+          ),
+        ),
+      ),
+      h("main", {}, parts),
+    );
   }
-  open().catch((error) => place.replaceChildren(h("main", {}, h("h1", {}, "Kleene"), trouble(error))));
+  open().catch((error) =>
+    place.replaceChildren(h("main", {}, h("h1", {}, "Kleene"), trouble(error))),
+  );
 };
 
 /** The cells of a CSV text. */
 Kleene.csv = function (text) {
   const rows = [];
-  let row = [], cell = "", quoted = false;
+  let row = [],
+    cell = "",
+    quoted = false;
   for (let i = 0; i < text.length; i++) {
     const c = text[i];
     if (quoted) {
       if (c !== '"') cell += c;
-      else if (text[i + 1] === '"') { cell += c; i++; } else quoted = false;
+      else if (text[i + 1] === '"') {
+        cell += c;
+        i++;
+      } else quoted = false;
     } else if (c === '"') quoted = true;
-    else if (c === ",") { row.push(cell); cell = ""; }
-    else if (c === "\n") { row.push(cell); rows.push(row); row = []; cell = ""; }
-    else if (c !== "\r") cell += c;
+    else if (c === ",") {
+      row.push(cell);
+      cell = "";
+    } else if (c === "\n") {
+      row.push(cell);
+      rows.push(row);
+      row = [];
+      cell = "";
+    } else if (c !== "\r") cell += c;
   }
   return rows;
 };

@@ -20,7 +20,9 @@ Kleene.symbolsOf = function (text, tokens) {
 
 /** A machine from the page's table; symbols that act alike share a column of moves. */
 Kleene.machine = function (table) {
-  const columns = new Map(table.alphabet.map((symbol, i) => [JSON.stringify(symbol), table.column[i]]));
+  const columns = new Map(
+    table.alphabet.map((symbol, i) => [JSON.stringify(symbol), table.column[i]]),
+  );
   return {
     /** The states a word passes through, the first before any symbol; it stops at a stranger. */
     trace(symbols) {

@@ -7,16 +7,54 @@
 
   /** The walk over one word: {element, show(path)}; a path is {symbols, between, states, verdict, trouble}. */
   Kleene.walk = function (view, graph) {
-    let path = null, at = 0, timer = null;
+    let path = null,
+      at = 0,
+      timer = null;
     const verdict = h("p", { class: "verdict", "aria-live": "polite" });
-    const ribbon = h("div", { class: "ribbon", tabindex: "0", role: "group", "aria-label": "The word and its states" });
-    const slider = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Step", oninput: () => { stop(); go(+slider.value); } });
+    const ribbon = h("div", {
+      class: "ribbon",
+      tabindex: "0",
+      role: "group",
+      "aria-label": "The word and its states",
+    });
+    const slider = h("input", {
+      type: "range",
+      min: 0,
+      max: 0,
+      value: 0,
+      "aria-label": "Step",
+      oninput: () => {
+        stop();
+        go(+slider.value);
+      },
+    });
     const count = h("output", { class: "count" }, "0 / 0");
-    const button = (text, label, act) => h("button", { type: "button", "aria-label": label, title: label, onclick: act }, text);
+    const button = (text, label, act) =>
+      h("button", { type: "button", "aria-label": label, title: label, onclick: act }, text);
     const play = button("▶ Play", "Play the steps", () => (timer ? stop() : start()));
-    const controls = h("div", { class: "controls" },
-      button("|◀", "To the start", () => { stop(); go(0); }), button("◀", "One step back", () => { stop(); go(at - 1); }),
-      slider, button("▶", "One step forward", () => { stop(); go(at + 1); }), button("▶|", "To the end", () => { stop(); go(Infinity); }), count, play);
+    const controls = h(
+      "div",
+      { class: "controls" },
+      button("|◀", "To the start", () => {
+        stop();
+        go(0);
+      }),
+      button("◀", "One step back", () => {
+        stop();
+        go(at - 1);
+      }),
+      slider,
+      button("▶", "One step forward", () => {
+        stop();
+        go(at + 1);
+      }),
+      button("▶|", "To the end", () => {
+        stop();
+        go(Infinity);
+      }),
+      count,
+      play,
+    );
 
     function start() {
       if (!path || path.states.length < 2) return;
@@ -39,7 +77,11 @@
         item.classList.toggle("now", i === at);
         item.classList.toggle("ahead", i > at);
       });
-      ribbon.children[at]?.scrollIntoView({ block: "nearest", inline: "nearest", behavior: calm() ? "auto" : "smooth" });
+      ribbon.children[at]?.scrollIntoView({
+        block: "nearest",
+        inline: "nearest",
+        behavior: calm() ? "auto" : "smooth",
+      });
       graph.light(at ? path.states[at - 1] : null, path.states[at]);
     }
     function show(next, jump = true) {
@@ -47,8 +89,18 @@
       path = next;
       verdict.replaceChildren(...[path.verdict].flat());
       verdict.classList.toggle("trouble", Boolean(path.trouble));
-      const item = (symbol, state) => h("span", { class: "step" }, h("span", { class: "symbol" }, symbol), Kleene.chip(view, state));
-      ribbon.replaceChildren(...path.states.map((state, i) => item(i ? Kleene.show(path.symbols[i - 1]) : "start", state)));
+      const item = (symbol, state) =>
+        h(
+          "span",
+          { class: "step" },
+          h("span", { class: "symbol" }, symbol),
+          Kleene.chip(view, state),
+        );
+      ribbon.replaceChildren(
+        ...path.states.map((state, i) =>
+          item(i ? Kleene.show(path.symbols[i - 1]) : "start", state),
+        ),
+      );
       ribbon.classList.toggle("dense", path.between !== "");
       slider.max = Math.max(path.states.length - 1, 0);
       if (path.states.length) go(jump ? Infinity : at);
@@ -66,8 +118,14 @@
   /** How a finished path is told: the label, and the state it ends in. */
   Kleene.verdict = function (view, states, label, probability) {
     const end = states[states.length - 1];
-    return ["The answer is ", h("strong", {}, label), probability === undefined ? "" : ` (${Kleene.percent(probability)} sure)`,
-      "; the word ends in state ", Kleene.chip(view, end), "."];
+    return [
+      "The answer is ",
+      h("strong", {}, label),
+      probability === undefined ? "" : ` (${Kleene.percent(probability)} sure)`,
+      "; the word ends in state ",
+      Kleene.chip(view, end),
+      ".",
+    ];
   };
 
   /** A box to type in, for machines that the page can step by itself. */
@@ -76,22 +134,58 @@
     const graph = Kleene.graph(view, "automaton");
     const walk = Kleene.walk(view, graph);
     const long = model.tokens === "words";
-    const box = h(long ? "textarea" : "input", { id: "word", spellcheck: "false", autocomplete: "off", autocapitalize: "off", rows: long ? 2 : null, oninput: () => read() });
+    const box = h(long ? "textarea" : "input", {
+      id: "word",
+      spellcheck: "false",
+      autocomplete: "off",
+      autocapitalize: "off",
+      rows: long ? 2 : null,
+      oninput: () => read(),
+    });
     function read() {
       const symbols = Kleene.symbolsOf(box.value, model.tokens);
       const { states, stranger } = machine.trace(symbols);
-      const known = machine.alphabet.slice(0, 12).map(Kleene.show).join(" ") + (machine.alphabet.length > 12 ? " …" : "");
+      const known =
+        machine.alphabet.slice(0, 12).map(Kleene.show).join(" ") +
+        (machine.alphabet.length > 12 ? " …" : "");
       walk.show({
-        symbols, between: long ? " " : "", states, trouble: stranger !== null,
-        verdict: stranger === null ? Kleene.verdict(view, states, machine.output(states[states.length - 1]))
-          : [`“${Kleene.show(stranger)}” is not a symbol of this machine, so the word stops there. It reads: ${known}`],
+        symbols,
+        between: long ? " " : "",
+        states,
+        trouble: stranger !== null,
+        verdict:
+          stranger === null
+            ? Kleene.verdict(view, states, machine.output(states[states.length - 1]))
+            : [
+                `“${Kleene.show(stranger)}” is not a symbol of this machine, so the word stops there. It reads: ${known}`,
+              ],
       });
     }
-    const set = (text) => { box.value = text; read(); };
-    const tries = h("p", { class: "tries" }, "Try ", samples.map((text) =>
-      h("button", { type: "button", class: "small word", onclick: () => set(text) }, text === "" ? "the empty word" : text.length > 40 ? `${text.slice(0, 39)}…` : text)));
+    const set = (text) => {
+      box.value = text;
+      read();
+    };
+    const tries = h(
+      "p",
+      { class: "tries" },
+      "Try ",
+      samples.map((text) =>
+        h(
+          "button",
+          { type: "button", class: "small word", onclick: () => set(text) },
+          text === "" ? "the empty word" : text.length > 40 ? `${text.slice(0, 39)}…` : text,
+        ),
+      ),
+    );
     set(samples.find((text) => text !== "") ?? "");
-    return h("div", { class: "reader" }, graph.element, h("div", { class: "field" }, h("label", { for: "word" }, "Type a word"), box), tries, walk.element);
+    return h(
+      "div",
+      { class: "reader" },
+      graph.element,
+      h("div", { class: "field" }, h("label", { for: "word" }, "Type a word"), box),
+      tries,
+      walk.element,
+    );
   };
 
   /** A choice of traced words, for networks whose memory the page does not have. */
@@ -99,17 +193,37 @@
     const graph = Kleene.graph(view, "states");
     const walk = Kleene.walk(view, graph);
     const text = (one) => one.word.map(Kleene.show).join(one.between === "" ? "" : " ");
-    const choice = h("select", { id: "word", onchange: () => read() }, examples.map((one, i) =>
-      h("option", { value: i }, text(one).length > 90 ? `${text(one).slice(0, 89)}…` : text(one))));
+    const choice = h(
+      "select",
+      { id: "word", onchange: () => read() },
+      examples.map((one, i) =>
+        h("option", { value: i }, text(one).length > 90 ? `${text(one).slice(0, 89)}…` : text(one)),
+      ),
+    );
     function read() {
       const one = examples[+choice.value];
       const states = one.states.map((state) => view.centroids[state]);
-      walk.show({ symbols: one.word, between: one.between, states, verdict: Kleene.verdict(view, states, one.prediction, one.probability) });
+      walk.show({
+        symbols: one.word,
+        between: one.between,
+        states,
+        verdict: Kleene.verdict(view, states, one.prediction, one.probability),
+      });
     }
     if (examples.length) read();
-    return h("div", { class: "reader" }, graph.element,
-      h("p", { class: "note" }, "This network decides by more than its state, so a page without the network cannot work out new words. These were traced when the report was made; ",
-        h("code", {}, "kleene serve"), " reads any text."),
-      h("div", { class: "field" }, h("label", { for: "word" }, "Choose a word"), choice), walk.element);
+    return h(
+      "div",
+      { class: "reader" },
+      graph.element,
+      h(
+        "p",
+        { class: "note" },
+        "This network decides by more than its state, so a page without the network cannot work out new words. These were traced when the report was made; ",
+        h("code", {}, "kleene serve"),
+        " reads any text.",
+      ),
+      h("div", { class: "field" }, h("label", { for: "word" }, "Choose a word"), choice),
+      walk.element,
+    );
   };
 })();

@@ -3,46 +3,143 @@
 Kleene.report = function (report, place) {
   const { h, section, percent, number } = Kleene;
   const { model, view, trust } = report;
-  const kinds = { gru: "GRU", lstm: "LSTM", "lstm-p": "LSTM with peepholes", rnn: "plain recurrent network", "rnn-relu": "plain recurrent network" };
+  const kinds = {
+    gru: "GRU",
+    lstm: "LSTM",
+    "lstm-p": "LSTM with peepholes",
+    rnn: "plain recurrent network",
+    "rnn-relu": "plain recurrent network",
+  };
   const kind = kinds[model.cell] || model.cell;
   const asText = (one) => one.word.join(one.between === "" ? "" : " ");
   const examples = Array.isArray(report.examples) ? report.examples : [];
-  const samples = report.samples.length ? report.samples : [...new Set(examples.map(asText))].slice(0, 5);
+  const samples = report.samples.length
+    ? report.samples
+    : [...new Set(examples.map(asText))].slice(0, 5);
 
-  const headline = trust.proved ? `Inside this ${kind} is a machine of ${trust.states} states: proved for words of every length.`
-    : trust.faithful ? `This ${kind} behaves as a machine of ${trust.states} states on every word that was tried.`
+  const headline = trust.proved
+    ? `Inside this ${kind} is a machine of ${trust.states} states: proved for words of every length.`
+    : trust.faithful
+      ? `This ${kind} behaves as a machine of ${trust.states} states on every word that was tried.`
       : `This ${kind} has ${model.centroids || "no"} states; an automaton of ${trust.states} follows it on ${percent(trust.fidelity.overall)} of words.`;
   const facts = [
-    report.accuracy !== null && ["Right", percent(report.accuracy), `of ${number(report.words)} words`],
-    ["States", String(view.kind === "automaton" ? trust.states : model.centroids), view.kind === "automaton" ? "of the automaton" : "of the network"],
+    report.accuracy !== null && [
+      "Right",
+      percent(report.accuracy),
+      `of ${number(report.words)} words`,
+    ],
+    [
+      "States",
+      String(view.kind === "automaton" ? trust.states : model.centroids),
+      view.kind === "automaton" ? "of the automaton" : "of the network",
+    ],
     ["Agreement", percent(trust.fidelity.overall), "of automaton and network"],
-    ["Proof", trust.proved ? "for all words" : "none", trust.proved ? "of every length" : "see below"],
+    [
+      "Proof",
+      trust.proved ? "for all words" : "none",
+      trust.proved ? "of every length" : "see below",
+    ],
   ].filter(Boolean);
-  const reader = view.machine ? Kleene.wordBox(view, model, samples.length ? samples : [""]) : Kleene.traceBox(view, examples);
+  const reader = view.machine
+    ? Kleene.wordBox(view, model, samples.length ? samples : [""])
+    : Kleene.traceBox(view, examples);
   const leads = {
-    automaton: view.exact ? `Every word walks through these states, one step a symbol${view.drawing.nodes.some((one) => one.double) ? "; a double border says yes" : ""}. This page takes the steps of the network itself, on the network's own table.`
+    automaton: view.exact
+      ? `Every word walks through these states, one step a symbol${view.drawing.nodes.some((one) => one.double) ? "; a double border says yes" : ""}. This page takes the steps of the network itself, on the network's own table.`
       : "This automaton was read off the network and follows it closely, not always: see how far to trust it.",
     map: `The network's states and its commonest moves between them, with the symbols that stand out.${view.exact ? " This page takes the steps on the network's own table." : ""}`,
   };
   const parts = [
     section("watch", "Watch it read", leads[view.kind], reader),
-    section("learned", "What was learned, and how well", null, Kleene.training(report.history),
-      report.confusion ? Kleene.confusion(report.confusion, model.classes) : h("p", { class: "note" }, "The words came without labels, so there is nothing to compare with.")),
+    section(
+      "learned",
+      "What was learned, and how well",
+      null,
+      Kleene.training(report.history),
+      report.confusion
+        ? Kleene.confusion(report.confusion, model.classes)
+        : h(
+            "p",
+            { class: "note" },
+            "The words came without labels, so there is nothing to compare with.",
+          ),
+    ),
     section("trust", "How far to trust the automaton", null, Kleene.trust(trust)),
-    section("meaning", "What each state means", "The symbols that lead to a state most surely, with the mean probability of going there.", Kleene.meanings(report.meaning, view)),
-    section("examples", "Why it answered so", "Each symbol is as bright as it speaks for the answer, or against it.", Kleene.examples(report.examples, view)),
-    section("phrases", "Phrases that speak for a class", "Two symbols in a row that lead most surely to the state that answers.", Kleene.phrases(report.phrases)),
-    section("inside", "Inside the network", "How its numbers move along a word; the ribbon below the lines is the state.", Kleene.courses(report.courses, examples, view)),
-    section("map", "All words on a map", "Words are near each other when they spend their steps in the same states.", Kleene.wordMap(report.map, model.classes)),
-    section("made", "How this was made", null, h("dl", { class: "facts" }, Object.entries({
-      Model: report.name, Made: report.made, Network: `${kind}, ${model.centroids} centroids of ${model.hidden} numbers, ${model.layers} layer${model.layers > 1 ? "s" : ""}`,
-      Temperature: model.temperature === null ? "none" : model.temperature.toFixed(2), "Words read": `${number(report.words)}, by ${{ chars: "characters", words: "words", symbols: "symbols" }[model.tokens]}`,
-      Alphabet: `${number(model.symbols)} symbols`, Classes: model.classes.join(", "), Kleene: report.version,
-    }).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))))),
+    section(
+      "meaning",
+      "What each state means",
+      "The symbols that lead to a state most surely, with the mean probability of going there.",
+      Kleene.meanings(report.meaning, view),
+    ),
+    section(
+      "examples",
+      "Why it answered so",
+      "Each symbol is as bright as it speaks for the answer, or against it.",
+      Kleene.examples(report.examples, view),
+    ),
+    section(
+      "phrases",
+      "Phrases that speak for a class",
+      "Two symbols in a row that lead most surely to the state that answers.",
+      Kleene.phrases(report.phrases),
+    ),
+    section(
+      "inside",
+      "Inside the network",
+      "How its numbers move along a word; the ribbon below the lines is the state.",
+      Kleene.courses(report.courses, examples, view),
+    ),
+    section(
+      "map",
+      "All words on a map",
+      "Words are near each other when they spend their steps in the same states.",
+      Kleene.wordMap(report.map, model.classes),
+    ),
+    section(
+      "made",
+      "How this was made",
+      null,
+      h(
+        "dl",
+        { class: "facts" },
+        Object.entries({
+          Model: report.name,
+          Made: report.made,
+          Network: `${kind}, ${model.centroids} centroids of ${model.hidden} numbers, ${model.layers} layer${model.layers > 1 ? "s" : ""}`,
+          Temperature: model.temperature === null ? "none" : model.temperature.toFixed(2),
+          "Words read": `${number(report.words)}, by ${{ chars: "characters", words: "words", symbols: "symbols" }[model.tokens]}`,
+          Alphabet: `${number(model.symbols)} symbols`,
+          Classes: model.classes.join(", "),
+          Kleene: report.version,
+        }).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
+      ),
+    ),
   ];
-  const titles = { watch: "Watch", learned: "Learned", trust: "Trust", meaning: "States", examples: "Why", phrases: "Phrases", inside: "Inside", map: "Map", made: "Made" };
+  const titles = {
+    watch: "Watch",
+    learned: "Learned",
+    trust: "Trust",
+    meaning: "States",
+    examples: "Why",
+    phrases: "Phrases",
+    inside: "Inside",
+    map: "Map",
+    made: "Made",
+  };
   place.replaceChildren(
-    h("header", {}, h("p", { class: "brand" }, "Kleene report"), h("h1", {}, report.name), h("p", { class: "headline" }, headline), Kleene.tiles(facts)),
-    h("nav", { "aria-label": "Sections" }, Object.entries(titles).map(([id, title]) => h("a", { href: `#${id}` }, title))),
-    h("main", {}, parts));
+    h(
+      "header",
+      {},
+      h("p", { class: "brand" }, "Kleene report"),
+      h("h1", {}, report.name),
+      h("p", { class: "headline" }, headline),
+      Kleene.tiles(facts),
+    ),
+    h(
+      "nav",
+      { "aria-label": "Sections" },
+      Object.entries(titles).map(([id, title]) => h("a", { href: `#${id}` }, title)),
+    ),
+    h("main", {}, parts),
+  );
 };

@@ -1,0 +1,266 @@
+// What the states and words mean: prototypes, explained words, phrases, courses, the map.
+"use strict";
+(() => {
+  const { h, isMissing } = Kleene;
+
+  /** A card for every state: what leads there, how often, what it says. */
+  Kleene.meanings = function (meaning, view) {
+    if (isMissing(meaning)) return Kleene.missing(meaning);
+    const used = meaning.states.filter((one) => one.visits > 0.0005);
+    const most = Math.max(...used.map((one) => one.visits));
+    return h(
+      "div",
+      { class: "cards" },
+      used
+        .sort((a, b) => (used.length > 6 ? b.visits - a.visits : a.state - b.state))
+        .map((one) => {
+          const state = view.centroids[one.state];
+          const bar = h("span", { class: `bar ${Kleene.stateClass(state ?? one.state)}` });
+          bar.style.setProperty("--share", (one.visits / most).toFixed(3));
+          const name = state === undefined ? String(one.state) : view.states[state].name;
+          return h(
+            "article",
+            { class: "card" },
+            h(
+              "h3",
+              {},
+              state === undefined ? h("span", { class: "chip" }, name) : Kleene.chip(view, state),
+              ` State ${one.state}`,
+            ),
+            h(
+              "p",
+              {},
+              "says ",
+              h("strong", {}, String(one.label)),
+              ", ",
+              Kleene.percent(one.visits),
+              " of steps",
+            ),
+            h("p", { class: "track" }, bar),
+            h(
+              "p",
+              { class: "symbols" },
+              one.symbols
+                .filter((found) => found.mean >= 0.005)
+                .map((found) =>
+                  h(
+                    "span",
+                    {
+                      class: "token",
+                      title: `probability ${found.mean.toFixed(2)}, seen ${found.count} times`,
+                    },
+                    Kleene.show(found.symbol),
+                    h("small", {}, found.mean.toFixed(2)),
+                  ),
+                ),
+            ),
+          );
+        }),
+    );
+  };
+
+  /** A text whose symbols are as bright as their weight. */
+  Kleene.highlighted = function (one, weights) {
+    const most = Math.max(...weights.map(Math.abs), 1e-9);
+    return h(
+      "p",
+      { class: one.between === "" ? "text chars" : "text", dir: "auto" },
+      one.word.map((symbol, i) => {
+        const strength = weights[i] / most;
+        const span = h(
+          "span",
+          { class: strength < 0 ? "against" : "for", title: `weight ${weights[i]}` },
+          Kleene.show(symbol),
+        );
+        span.style.setProperty(
+          "--weight",
+          Math.abs(strength) < 0.03 ? 0 : Math.abs(strength).toFixed(2),
+        );
+        return [span, one.between];
+      }),
+    );
+  };
+
+  Kleene.legend = () =>
+    h(
+      "p",
+      { class: "legend" },
+      h("span", { class: "for key" }, "speaks for the answer"),
+      " ",
+      h("span", { class: "against key" }, "speaks against it"),
+    );
+
+  /** Explained words, right and wrong ones; the way to weigh symbols can be chosen. */
+  Kleene.examples = function (examples, view) {
+    if (isMissing(examples)) return Kleene.missing(examples);
+    if (!examples.length) return h("p", { class: "note" }, "No word is short enough to be shown.");
+    const wrong = examples.filter((one) => one.label !== null && one.label !== one.prediction);
+    const right = examples.filter((one) => !wrong.includes(one)).slice(0, 8);
+    const list = h("div", {});
+    const card = (one, method) =>
+      h(
+        "article",
+        { class: "card wide" },
+        h(
+          "h3",
+          {},
+          one.prediction,
+          h(
+            "small",
+            {},
+            ` ${Kleene.percent(one.probability)} sure`,
+            one.label !== null && one.label !== one.prediction ? `; it should be ${one.label}` : "",
+          ),
+        ),
+        Kleene.highlighted(one, one.weights[method]),
+      );
+    const fill = (method) =>
+      list.replaceChildren(
+        ...(wrong.length
+          ? [h("h3", {}, "What it gets wrong"), ...wrong.map((one) => card(one, method))]
+          : [h("p", { class: "note" }, "Among your words there is none that it gets wrong.")]),
+        h("h3", {}, "What it gets right"),
+        ...right.map((one) => card(one, method)),
+      );
+    const choice = h(
+      "select",
+      { id: "method", onchange: () => fill(choice.value) },
+      h("option", { value: "evidence" }, "by how much a symbol changes the answer"),
+      h("option", { value: "level" }, "by the probability of the state that answers"),
+    );
+    fill("evidence");
+    return h(
+      "div",
+      {},
+      h("div", { class: "field inline" }, h("label", { for: "method" }, "Weigh symbols"), choice),
+      Kleene.legend(),
+      list,
+    );
+  };
+
+  Kleene.phrases = function (phrases) {
+    if (isMissing(phrases)) return Kleene.missing(phrases);
+    return h(
+      "div",
+      { class: "cards" },
+      Object.entries(phrases.classes).map(([name, found]) =>
+        h(
+          "article",
+          { class: "card" },
+          h("h3", {}, name),
+          found.length
+            ? h(
+                "p",
+                { class: "symbols" },
+                found.map((one) =>
+                  h(
+                    "span",
+                    { class: "token", title: `seen ${one.count} times` },
+                    one.symbols.map(Kleene.show).join(" "),
+                    h("small", {}, one.weight.toFixed(2)),
+                  ),
+                ),
+              )
+            : h("p", {}, "None."),
+        ),
+      ),
+    );
+  };
+
+  /** Hidden vector and memory along a word, with the states below. */
+  Kleene.courses = function (courses, examples, view) {
+    if (!courses.length)
+      return h("p", { class: "note" }, "No word is of a length that can be shown.");
+    const stage = h("div", {});
+    const text = (one) => {
+      const whole = examples[one.example].word.map(Kleene.show).join(examples[one.example].between);
+      return whole.length > 70 ? `${whole.slice(0, 69)}…` : whole;
+    };
+    const fill = (one) =>
+      stage.replaceChildren(
+        ...["hidden", "memory"]
+          .filter((name) => one[name])
+          .map((name) => {
+            const lines = one[name].map((unit, i) => ({
+              name: `unit ${unit.unit}`,
+              values: unit.values,
+              kind: `thin k${i % 8}`,
+            }));
+            const values = lines.flatMap((line) => line.values);
+            const strip = examples[one.example].states.map(
+              (state) => view.centroids[state] ?? state,
+            );
+            const picture = Kleene.curves({
+              lines,
+              low: Math.min(...values, -0.1),
+              high: Math.max(...values, 0.1),
+              label: `${name} along the word`,
+              below: "step, with its state",
+              width: 760,
+              names: false,
+              strip,
+            });
+            return Kleene.figure(
+              picture,
+              name,
+              name === "hidden"
+                ? "The hidden vector, its liveliest units"
+                : "The memory, its liveliest units",
+            );
+          }),
+      );
+    const choice = h(
+      "select",
+      { id: "course", onchange: () => fill(courses[+choice.value]) },
+      courses.map((one, i) => h("option", { value: i }, text(one))),
+    );
+    fill(courses[0]);
+    return h(
+      "div",
+      {},
+      h("div", { class: "field inline" }, h("label", { for: "course" }, "Along the word"), choice),
+      stage,
+    );
+  };
+
+  Kleene.wordMap = function (map, classes) {
+    if (isMissing(map)) return Kleene.missing(map);
+    const key = h(
+      "p",
+      { class: "legend" },
+      classes.map((name, i) =>
+        h(
+          "span",
+          { class: "key" },
+          Kleene.s(
+            "svg",
+            { viewBox: "0 0 12 12", width: 12, height: 12, "aria-hidden": "true" },
+            Kleene.mark(i, 6, 6),
+          ),
+          ` ${name} `,
+        ),
+      ),
+      map.right &&
+        h(
+          "span",
+          { class: "key" },
+          Kleene.s(
+            "svg",
+            { viewBox: "0 0 14 14", width: 14, height: 14, "aria-hidden": "true" },
+            Kleene.s("circle", { cx: 7, cy: 7, r: 5.5, class: "miss" }),
+          ),
+          " a mistake",
+        ),
+    );
+    return h(
+      "div",
+      {},
+      key,
+      Kleene.figure(
+        Kleene.scatter(map, classes),
+        "map",
+        "Laid out by t-SNE; only nearness means anything.",
+      ),
+    );
+  };
+})();
