@@ -1,4 +1,4 @@
-"""Write the tables of README.md, between their markers, from the results on disk.
+"""Write the tables of README.md and docs/reproduction.md, between their markers, from the results.
 
 Run: python experiments/tables.py [--check]
 """
@@ -17,6 +17,7 @@ from typing import Any
 from kleene.files import write_atomically
 
 ROOT = Path(__file__).parents[1]
+PAGES = (ROOT / "README.md", ROOT / "docs" / "reproduction.md")
 MARKER = re.compile(r"(<!-- table: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -24,13 +25,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; status 1 if stale")
     options = parser.parse_args()
-    path = ROOT / "README.md"
-    before = path.read_text()
-    after = MARKER.sub(_filled, before)
-    if after != before and options.check:
-        sys.exit("README.md is older than the results; run `make tables`")
-    if after != before:
-        write_atomically(path, after)
+    for path in PAGES:
+        before = path.read_text()
+        after = MARKER.sub(_filled, before)
+        if after != before and options.check:
+            sys.exit(f"{path.name} is older than the results; run `make tables`")
+        if after != before:
+            write_atomically(path, after)
 
 
 def _filled(found: re.Match[str]) -> str:
@@ -172,6 +173,13 @@ SPEED = {
     "one": "inference, batch of one",
     "threads": "two threads over one (speed-up)",
 }
+
+
+def parentheses() -> str:
+    path = ROOT / "docs/parts/parentheses.md"
+    return path.read_text().strip() if path.exists() else "_No results yet._"
+
+
 METHODS = {
     "kleene": "Kleene's automaton",
     "gru": "plain GRU",
@@ -183,6 +191,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "tomita": tomita,
     "mlregtest": mlregtest,
     "scratch": scratch,
+    "parentheses": parentheses,
     "matcher": matcher,
     "benchmarks": benchmarks,
     "end-to-end": end_to_end,

@@ -35,7 +35,7 @@ def start(*arguments: object, **options: object) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONUNBUFFERED": ""},
-        preexec_fn=_heed_interrupts if "preexec_fn" not in options else None,
+        preexec_fn=_heed_interrupts,
         **options,  # type: ignore[call-overload]
     )
 
