@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+BENCHMARKS := recurrent scaling memory end_to_end matcher import_time serving
 
 .PHONY: demo test test-all lint bench tables format
 
@@ -20,7 +21,7 @@ lint: $(READY)
 	$(BIN)/mypy
 
 bench: $(READY)
-	set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
+	set -e; for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python benchmarks/$$name.py; done
 
 tables: $(READY)
 	$(BIN)/python experiments/tables.py
