@@ -1,9 +1,9 @@
 """How the cost of a train step grows with time, batch, hidden size and states, beside torch.nn.
 
-    python benchmarks/scaling.py [--seconds 0.3]
+    python benchmarks/scaling.py [--seconds 0.1]
 
 Writes results/scaling.json and results/scaling.png: microseconds per step of one sequence. Along
-time the batch is 8, so that 10,000 steps fit into memory and patience.
+time the batch is 4, so that 10,000 steps fit into memory and patience.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RANGES = {
 
 def point(cell: str, seconds: float, **changed: int) -> dict[str, float]:
     """Microseconds per step of one sequence, of both networks."""
-    at = BASE | ({"batch": 8} if "time" in changed else {}) | changed
+    at = BASE | ({"batch": 4} if "time" in changed else {}) | changed
     ours = network(cell, at["hidden"], at["states"], at["hidden"])
     torchs = peer(cell, at["hidden"], at["hidden"])
     x = torch.randn(at["time"], at["batch"], at["hidden"])
@@ -61,7 +61,7 @@ def draw(results: dict[str, dict[str, list[dict[str, float]]]]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=0.3)
+    parser.add_argument("--seconds", type=float, default=0.1)
     given = parser.parse_args()
     torch.set_num_threads(1)
     results = {

@@ -29,23 +29,24 @@ def main() -> None:
     parser.add_argument("--part", default="all", choices=["all", "large", "small", "states"])
     parser.add_argument("--models", default="", help="such as SR-LSTM-P,LSTM; all where empty")
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--keep", type=Path, help="a folder for the trained models")
     options = parser.parse_args()
     torch.set_num_threads(1)
     ledger = Ledger("parentheses")
     wanted = set(filter(None, options.models.split(",")))
-    for part, key in runs(options.seeds):
+    for part, key in runs(options.first, options.seeds):
         if options.part in ("all", part) and (not wanted or key["model"] in wanted):
             row = ledger.run(lambda key=key: run(**key, keep=options.keep), **key)
             print(key, row["result"]["errors"], row["result"].get("counter"), flush=True)
 
 
-def runs(seeds: int) -> Iterator[tuple[str, dict[str, Any]]]:
+def runs(first: int, seeds: int) -> Iterator[tuple[str, dict[str, Any]]]:
     """All runs, the most telling first."""
     for size in ("large", "small"):
-        for seed in range(seeds):
+        for seed in range(first, first + seeds):
             yield size, {"size": size, "model": "SR-LSTM-P", "states": 5, "seed": seed}
-    for seed in range(min(seeds, 3)):
+    for seed in range(first, first + min(seeds, 3)):
         for size in ("large", "small"):
             for model in ("LSTM", "LSTM-P", "SR-LSTM"):
                 states = 5 if model.startswith("SR") else 0

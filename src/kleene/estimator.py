@@ -169,7 +169,22 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         )
         model = replace(model, history=history)
         if self.consolidate and self._readable(network):
-            model = self._settle(model, everything, held, words, as_labels(y), seed, reporter)
+            from kleene.read.settle import settle
+
+            settled = settle(
+                model,
+                everything,
+                words,
+                as_labels(y),
+                training=training,
+                held=held,
+                clusters=None if self.states is None else (self.states,),
+                settings=self._settings,
+                seed=seed,
+                reporter=reporter,
+                hook=hook,
+            )
+            model, self.reading_ = settled.model, settled.steps
         self._adopt(model)
         self.words_ = words
         return self
@@ -283,32 +298,6 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         if not self.validation or len(examples) < 50:
             return examples, None
         return examples.split(self.validation, seed)
-
-    def _settle(
-        self,
-        model: Model,
-        examples: Examples,
-        held: Examples | None,
-        words: Sequence[Word],
-        labels: Sequence[Label],
-        seed: int,
-        reporter: Reporter | None,
-    ) -> Model:
-        from kleene.read.settle import settle
-
-        settled = settle(
-            model,
-            examples,
-            held,
-            words,
-            labels,
-            clusters=None if self.states is None else (self.states,),
-            settings=self._settings,
-            seed=seed,
-            reporter=reporter,
-        )
-        self.reading_ = settled.steps
-        return settled.model
 
     def _adopt(self, model: Model) -> None:
         self.model_ = model

@@ -22,7 +22,7 @@ from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.read.candidates import with_centroids
 from kleene.read.table import read_table
-from kleene.train.fit import fit
+from kleene.train.fit import Hook, fit
 from kleene.train.history import Epoch, History
 from kleene.train.progress import Reporter
 from kleene.train.stage import Stage
@@ -41,15 +41,18 @@ def consolidate(
     epochs: int = 30,
     learning_rate: float = 1e-3,
     reporter: Reporter | None = None,
+    hook: Hook | None = None,
 ) -> tuple[Model, bool]:
     """A network taught to be `dfa`, and whether its own table now is that machine."""
     dfa = dfa.minimize()
     means = state_means(model.network, examples, dfa, seed)
     taught = replace(model, network=with_centroids(model.network, means))
-    lessons = Lessons.of(dfa, examples, model.classes, seed)
+    lessons = teaching_words(dfa, examples, model.classes, seed)
 
     def same(network: Classifier, epoch: Epoch) -> dict[str, float]:
-        return {"same": float(read_table(replace(taught, network=network)).dfa == dfa)}
+        notes = {} if hook is None else dict(hook(network, epoch) or {})
+        same = read_table(replace(taught, network=network)).dfa == dfa
+        return {**notes, "same": float(same)}
 
     def learned(epochs: Sequence[Epoch]) -> bool:
         return len(epochs) >= 3 and all(e.notes["same"] and e.accuracy == 1 for e in epochs[-3:])
@@ -90,35 +93,34 @@ def state_means(
     return np.where(gaps.min(1)[:, None] < 1e-2, means + random, means).astype(np.float32)
 
 
-class Lessons:
-    """Words that show a machine's every transition, labelled by the machine."""
+def teaching_words(dfa: DFA, examples: Examples, classes: Sequence[object], seed: int) -> Examples:
+    """Words that show a machine's every transition, labelled by the machine.
 
-    @staticmethod
-    def of(dfa: DFA, examples: Examples, classes: Sequence[object], seed: int) -> Examples:
-        """The training words known to the machine, random ones, and one through each transition."""
-        random = np.random.default_rng(seed)
-        width, first = len(dfa.alphabet), len(SPECIALS)
-        words = [word for word in examples.words if (word >= first).all()]
-        walks = [
-            random.integers(first, first + width, random.integers(0, LONGEST + 1))
-            for _ in range(min(1000, max(100, len(words) // 2)))
-        ]
-        access = access_words(dfa)
-        pairs = [(state, column) for state in range(dfa.num_states) for column in range(width)]
-        chosen = random.permutation(len(pairs))[:MOST_PAIRS]
-        through = [
-            np.concatenate(
-                [access[pairs[i][0]], [pairs[i][1]], random.integers(0, width, 3)]
-            ).astype(np.int64)
-            + first
-            for i in chosen
-            for _ in range(max(1, 300 // len(pairs)))
-        ]
-        every = [*words, *walks, *through]
-        numbers = {label: i for i, label in enumerate(classes)}
-        states = [_end(dfa, word - first) for word in every]
-        labels = np.array([numbers[dfa.outputs[s]] for s in states], dtype=np.int64)
-        return Examples(words=every, labels=labels)
+    They are the training words known to it, random ones, and some through each transition.
+    """
+    random = np.random.default_rng(seed)
+    width, first = len(dfa.alphabet), len(SPECIALS)
+    words = [word for word in examples.words if (word >= first).all()]
+    walks = [
+        random.integers(first, first + width, random.integers(0, LONGEST + 1))
+        for _ in range(min(1000, max(100, len(words) // 2)))
+    ]
+    access = access_words(dfa)
+    pairs = [(state, column) for state in range(dfa.num_states) for column in range(width)]
+    chosen = random.permutation(len(pairs))[:MOST_PAIRS]
+    through = [
+        np.concatenate([access[pairs[i][0]], [pairs[i][1]], random.integers(0, width, 3)]).astype(
+            np.int64
+        )
+        + first
+        for i in chosen
+        for _ in range(max(1, 300 // len(pairs)))
+    ]
+    every = [*words, *walks, *through]
+    numbers = {label: i for i, label in enumerate(classes)}
+    states = [_end(dfa, word - first) for word in every]
+    labels = np.array([numbers[dfa.outputs[s]] for s in states], dtype=np.int64)
+    return Examples(words=every, labels=labels)
 
 
 def access_words(dfa: DFA) -> list[NDArray[np.int64]]:

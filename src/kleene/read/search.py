@@ -203,10 +203,9 @@ def improve(
     errors = search.errors(table, initial)
     for _ in range(rounds):
         before = search.bits(table, errors)
-        table, initial, errors = search.merge(table, initial, errors)
         if errors and search.affords(table.size * len(table)):
             errors = search.sweep(table, initial, errors)
-            table, initial, errors = search.merge(table, initial, errors)
+        table, initial, errors = search.merge(table, initial, errors)
         if errors and search.affords(table.size**2 * len(table)):
             larger, fewer = search.split(table, initial, errors)
             if search.bits(larger, fewer) < search.bits(table, errors):

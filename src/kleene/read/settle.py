@@ -22,7 +22,7 @@ from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.read.candidates import CLUSTERS, Candidate, candidates, small_machines
 from kleene.read.consolidate import consolidate
-from kleene.train.fit import fit
+from kleene.train.fit import Hook, fit
 from kleene.train.history import History
 from kleene.train.progress import Reporter
 from kleene.train.recipe import Settings, states_stage
@@ -42,22 +42,29 @@ class Settled:
 def settle(
     model: Model,
     examples: Examples,
-    held: Examples | None,
     words: Sequence[Word],
     labels: Sequence[Label],
     *,
+    training: Examples,
+    held: Examples | None,
     clusters: Sequence[int] | None,
     settings: Settings,
     seed: int = 0,
     reporter: Reporter | None = None,
+    hook: Hook | None = None,
 ) -> Settled:
-    """Teach the network the best machine found, or give it states of its own."""
+    """Teach the network the best machine found, or give it states of its own.
+
+    `examples` are all words, of which `training` taught the cell and `held` told it when to stop.
+    """
     own = evaluate(model.network, examples).accuracy
     best = _best_machine(model, examples, words, labels, clusters or CLUSTERS, seed, own)
     steps = [_describe(best)]
     machine = 1 - best.mended.errors / max(best.mended.words, 1)
     if machine >= own and _no_worse(model, best.dfa, held):
-        taught, same = consolidate(model, best.dfa, examples, seed=seed, reporter=reporter)
+        taught, same = consolidate(
+            model, best.dfa, examples, seed=seed, reporter=reporter, hook=hook
+        )
         if same and evaluate(taught.network, examples).accuracy >= own:
             steps.append(f"taught the network to be that machine of {best.dfa.num_states} states")
             return Settled(model=taught, steps=tuple(steps))
@@ -66,7 +73,13 @@ def settle(
         steps.append(f"kept the network: it is right on {own:.2%}, the machine on {machine:.2%}")
     stage = states_stage(settings)
     history = fit(
-        model.network, examples, validation=held, stages=[stage], seed=seed, reporter=reporter
+        model.network,
+        training,
+        validation=held,
+        stages=[stage],
+        seed=seed,
+        hook=hook,
+        reporter=reporter,
     )
     steps.append(f"learned {model.network.rnn.num_states} states with growing noise")
     epochs = [*model.history.epochs, *history.epochs]
