@@ -46,7 +46,7 @@ def main() -> None:
                 row[name] = {"peak_mb": round(used, 1), "growth_mb": round(grown, 1)}
             results.append(row)
             print(row, flush=True)
-    write("memory", {"results": results})
+            write("memory", {"results": results})
 
 
 if __name__ == "__main__":

@@ -53,6 +53,8 @@ def draw(results: dict[str, dict[str, list[dict[str, float]]]]) -> None:
                 costs = [p[kind] for p in results[cell][name]]
                 axis.loglog(values, costs, style, color=colour, marker="o", label=f"{cell} {kind}")
         axis.set_xlabel(name)
+        axis.set_xticks(values, [str(value) for value in values])
+        axis.minorticks_off()
     axes[0].set_ylabel("microseconds per step and sequence")
     axes[0].legend(fontsize=7)
     figure.savefig(RESULTS / "scaling.png", dpi=110)

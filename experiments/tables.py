@@ -134,7 +134,8 @@ def benchmarks() -> str:
     path = ROOT / "benchmarks/results/recurrent.json"
     if not path.exists():
         return "_No results yet: `python benchmarks/recurrent.py`._"
-    found = {(r["row"], r["cell"], r["shape"]): r for r in json.loads(path.read_text())["results"]}
+    content = json.loads(path.read_text())
+    found = {(r["row"], r["cell"], r["shape"]): r for r in content["results"]}
     lines = []
     for row, name in SPEED.items():
         for cell in ("LSTM-P", "GRU"):
@@ -146,7 +147,9 @@ def benchmarks() -> str:
         ratios = [r["milliseconds"]["fused"] / r["milliseconds"]["products"] for r in results if r]
         cells = (_against_bar(ratio, 1.3, ratio <= 1.3) for ratio in ratios)
         lines.append(["train step over its matrix products alone", cell, *cells, ""])
-    return _markdown(["ratio to torch.nn", "cell", "A", "B", "C", "D"], lines)
+    facts = content["machine"]
+    note = f"{facts['cores']} cores of {facts['cpu']}, {facts['load']:.0f} processes competing."
+    return _markdown(["ratio to torch.nn", "cell", "A", "B", "C", "D"], lines) + f"\n\n{note}"
 
 
 def end_to_end() -> str:
