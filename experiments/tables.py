@@ -178,6 +178,37 @@ SPEED = {
 }
 
 
+def peers() -> str:
+    rows = _rows("experiments/results/peers.json")
+    if not rows:
+        return "_No results yet: `python experiments/peers.py`._"
+    names = {
+        "table": "table",
+        "counts": "counts (Algorithm 1)",
+        "mean": "mean probability",
+        "kmeans": "k-means",
+        "lstar": "L*",
+        "rpni": "RPNI, from the words",
+        "edsm": "EDSM, from the words",
+    }
+    lines = []
+    for method, name in names.items():
+        results = [row["result"][method] for row in rows]
+        reads = "fidelity" in results[0]
+        lines.append(
+            [
+                name,
+                _share(result["exact"] for result in results),
+                f"{mean(result['fidelity'] for result in results):.3f}" if reads else "",
+                f"{mean(result['states'] for result in results):.1f}",
+                f"{mean(result['queries'] for result in results):,.0f}" if reads else "",
+                f"{mean(result['cpu_seconds'] for result in results):.1f} s",
+            ]
+        )
+    header = ["way", "exact language", "fidelity", "states before minimising", "words run"]
+    return _markdown([*header, "CPU time"], lines)
+
+
 def parentheses() -> str:
     path = ROOT / "docs/parts/parentheses.md"
     return path.read_text().strip() if path.exists() else "_No results yet._"
@@ -193,6 +224,7 @@ METHODS = {
 TABLES: dict[str, Callable[[], str]] = {
     "tomita": tomita,
     "mlregtest": mlregtest,
+    "peers": peers,
     "scratch": scratch,
     "parentheses": parentheses,
     "matcher": matcher,
