@@ -92,6 +92,7 @@ def states_in_use() -> None:
     axis.set_yscale("log")
     axis.set_xticks(counts, map(str, counts))
     axis.set_yticks([2, 5, 10, 20, 50], ["2", "5", "10", "20", "50"])
+    axis.minorticks_off()
     axis.set_xlabel("states offered (k)")
     axis.set_ylabel("states in use")
     axis.legend()
