@@ -13,7 +13,17 @@ from typing import Any
 
 from numba import njit
 
-from kleene.nn.fused.lanes import full, get, larger, put, sigmoid, tanh, where_positive
+from kleene.nn.fused.lanes import (
+    full,
+    get,
+    larger,
+    put,
+    sigmoid,
+    sigmoid_and_tanh,
+    tanh,
+    two_sigmoids_and_tanh,
+    where_positive,
+)
 
 ELMAN, RELU, GRU, LSTM, PEEPHOLE = range(5)
 
@@ -42,8 +52,8 @@ def gru(
     """u = (1 - z) n + z h; `G` keeps r, z, h_n and h, `N` keeps n."""
     h_n, hidden = get(H, h + 2 * d + j, m), get(H, h + 3 * d + j, m)
     r = sigmoid(get(X, x + j, m) + get(H, h + j, m))
-    z = sigmoid(get(X, x + d + j, m) + get(H, h + d + j, m))
-    n = tanh(get(X, x + 2 * d + j, m) + r * h_n)
+    a_z, a_n = get(X, x + d + j, m) + get(H, h + d + j, m), get(X, x + 2 * d + j, m) + r * h_n
+    z, n = sigmoid_and_tanh(a_z, a_n)
     put(G, g + j, m, r)
     put(G, g + d + j, m, z)
     put(G, g + 2 * d + j, m, h_n)
@@ -106,19 +116,19 @@ def lstm(
     before = get(B, b + j, m)
     a_i, a_f = get(X, x + j, m) + get(H, h + j, m), get(X, x + d + j, m) + get(H, h + d + j, m)
     a_o = get(X, x + 3 * d + j, m) + get(H, h + 3 * d + j, m)
-    v = tanh(get(X, x + 2 * d + j, m) + get(H, h + 2 * d + j, m))
+    a_v = get(X, x + 2 * d + j, m) + get(H, h + 2 * d + j, m)
     a_i = a_i + get(P, j, m) * before
     a_f = a_f + get(P, d + j, m) * before
-    i, f = sigmoid(a_i), sigmoid(a_f)
+    i, f, v = two_sigmoids_and_tanh(a_i, a_f, a_v)
     after = f * before + i * v
     a_o = a_o + get(P, 2 * d + j, m) * after
-    o = sigmoid(a_o)
+    o, squashed = sigmoid_and_tanh(a_o, after)
     put(G, g + j, m, i)
     put(G, g + d + j, m, f)
     put(G, g + 2 * d + j, m, v)
     put(G, g + 3 * d + j, m, o)
     put(C, c + j, m, after)
-    return o * tanh(after)
+    return o * squashed
 
 
 @njit(forceinline=True)

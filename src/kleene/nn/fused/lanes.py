@@ -211,67 +211,68 @@ def where_positive(typing: Any, condition: Any, value: Any) -> Any:
     return lanes(lanes, lanes), generate
 
 
+# (e^r - 1) / r on |r| <= log(2) / 2 as a polynomial: Taylor's coefficients, highest power first.
+EXP_SERIES = [1 / 5040, 1 / 720, 1 / 120, 1 / 24, 1 / 6, 0.5, 1.0]
+
+
+def _halves(builder: Any, x: Any, lowest: float, highest: float) -> tuple[Any, Any]:
+    """2^n and e^r - 1 with e^x = 2^n e^r and |r| <= log(2) / 2, for x within bounds."""
+
+    def fma(a: Any, b: Any, c: Any) -> Any:
+        return builder.fadd(builder.fmul(a, b, flags=_FAST), c, flags=_FAST)
+
+    for bound, beyond in ((lowest, ">"), (highest, "<")):
+        limit = _constant(bound)
+        outside = builder.fcmp_ordered(beyond, limit, x)  # false for not-a-number, which stays
+        x = builder.select(outside, limit, x)
+    magic = _constant(12582912.0)  # 1.5 * 2^23: adding it rounds to an integer
+    shifted = fma(x, _constant(1.4426950408889634), magic)
+    n = builder.fsub(shifted, magic)
+    r = fma(n, _constant(-0.693359375), x)  # log 2 in two parts, so that n log 2 is exact
+    r = fma(n, _constant(2.12194440e-4), r)
+    series = _constant(EXP_SERIES[0])
+    for coefficient in EXP_SERIES[1:]:
+        series = fma(series, r, _constant(coefficient))
+    bits = builder.add(builder.bitcast(shifted, _INTS), ir.Constant(_INTS, [127] * LANES))
+    power = builder.bitcast(builder.shl(bits, ir.Constant(_INTS, [23] * LANES)), _FLOATS)
+    return power, builder.fmul(series, r)
+
+
 @intrinsic
 def exp(typing: Any, x: Any) -> Any:
-    """e^x = 2^n e^r with |r| <= log(2) / 2; within 1e-7 of the truth, relatively."""
+    """e^x, within 1e-7 of the truth, relatively."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        def fma(a: Any, b: Any, c: Any) -> Any:
-            return builder.fadd(builder.fmul(a, b, flags=_FAST), c, flags=_FAST)
-
-        (x,) = args
-        for bound, kept in ((-87.0, ">"), (88.0, "<")):
-            limit = _constant(bound)
-            x = builder.select(
-                builder.fcmp_unordered(kept, x, limit), x, limit
-            )  # not-a-number stays
-        magic = _constant(12582912.0)  # 1.5 * 2^23: adding it rounds to an integer
-        shifted = fma(x, _constant(1.4426950408889634), magic)
-        n = builder.fsub(shifted, magic)
-        r = fma(n, _constant(-0.693359375), x)  # log 2 in two parts, so that n log 2 is exact
-        r = fma(n, _constant(2.12194440e-4), r)
-        series = _constant(EXP_SERIES[0])
-        for coefficient in EXP_SERIES[1:]:
-            series = fma(series, r, _constant(coefficient))
-        bits = builder.add(builder.bitcast(shifted, _INTS), ir.Constant(_INTS, [127] * LANES))
-        power = builder.bitcast(builder.shl(bits, ir.Constant(_INTS, [23] * LANES)), _FLOATS)
-        return builder.fmul(series, power)
+        power, rest = _halves(builder, args[0], -87.0, 88.0)
+        return builder.fadd(builder.fmul(power, rest, flags=_FAST), power, flags=_FAST)
 
     return lanes(lanes), generate
 
 
-# e^r on |r| <= log(2) / 2 as a polynomial: the Taylor coefficients, highest power first.
-EXP_SERIES = [1 / 5040, 1 / 720, 1 / 120, 1 / 24, 1 / 6, 0.5, 1.0, 1.0]
+GATE = 28.0  # beyond it gates are shut or open to float precision; three e^28 multiply to a float
 
 
 @intrinsic
-def tanh_near(typing: Any, x: Any, far: Any) -> Any:
-    """Lambert's fraction for tanh x where |x| < 0.6, and `far` elsewhere."""
+def exp_of_gate(typing: Any, x: Any) -> Any:
+    """e^x of x cut to [-28, 28], so that the product of three is finite."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        x, far = args
-        x2 = builder.fmul(x, x)
-        # x (945 + 105 x^2 + x^4) / (945 + 420 x^2 + 15 x^4)
-        above = builder.fadd(
-            builder.fmul(builder.fadd(x2, _constant(105.0)), x2, flags=_FAST),
-            _constant(945.0),
-            flags=_FAST,
-        )
-        below = builder.fadd(
-            builder.fmul(
-                builder.fadd(
-                    builder.fmul(x2, _constant(15.0), flags=_FAST), _constant(420.0), flags=_FAST
-                ),
-                x2,
-                flags=_FAST,
-            ),
-            _constant(945.0),
-            flags=_FAST,
-        )
-        near = builder.fdiv(builder.fmul(x, above), below)
-        return builder.select(builder.fcmp_ordered("<", x2, _constant(0.36)), near, far)
+        power, rest = _halves(builder, args[0], -GATE, GATE)
+        return builder.fadd(builder.fmul(power, rest, flags=_FAST), power, flags=_FAST)
 
-    return lanes(lanes, lanes), generate
+    return lanes(lanes), generate
+
+
+@intrinsic
+def less_one(typing: Any, x: Any) -> Any:
+    """e^x - 1 of x cut to [-28, 28], exact to the last bits near 0, too."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        power, rest = _halves(builder, args[0], -GATE, GATE)
+        whole = builder.fsub(power, _constant(1.0))
+        return builder.fadd(builder.fmul(power, rest, flags=_FAST), whole, flags=_FAST)
+
+    return lanes(lanes), generate
 
 
 @njit(forceinline=True)
@@ -296,15 +297,39 @@ def put(base: Any, index: Any, count: Any, value: Any) -> None:
 
 
 @njit(forceinline=True)
+def shut(x: Any) -> Any:
+    """1 / sigmoid(x). Gates are computed below their common denominator: a division is dear."""
+    return full(1.0) + exp_of_gate(full(0.0) - x)
+
+
+@njit(forceinline=True)
 def sigmoid(x: Any) -> Any:
     """1 / (1 + e^-x)."""
-    one = full(1.0)
-    return one / (one + exp(full(0.0) - x))
+    return full(1.0) / shut(x)
 
 
 @njit(forceinline=True)
 def tanh(x: Any) -> Any:
-    """1 - 2 / (1 + e^2x), and a fraction near 0 where that would cancel."""
-    one = full(1.0)
-    two = full(2.0)
-    return tanh_near(x, one - two / (one + exp(two * x)))
+    """(e^2x - 1) / (e^2x + 1)."""
+    m = less_one(x + x)
+    return m / (m + full(2.0))
+
+
+@njit(forceinline=True)
+def sigmoid_and_tanh(a: Any, x: Any) -> Any:
+    """Both by one division."""
+    s, m = shut(a), less_one(x + x)
+    t = m + full(2.0)
+    share = full(1.0) / (s * t)
+    return share * t, share * s * m
+
+
+@njit(forceinline=True)
+def two_sigmoids_and_tanh(a: Any, b: Any, x: Any) -> Any:
+    """All three by one division."""
+    s, r, m = shut(a), shut(b), less_one(x + x)
+    t = m + full(2.0)
+    both = s * r
+    share = full(1.0) / (both * t)
+    rest = share * t
+    return rest * r, rest * s, share * both * m
