@@ -2,9 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-BENCHMARKS := recurrent scaling memory end_to_end matcher import_time serving
+BENCHMARKS := recurrent where cores scaling memory end_to_end matcher import_time serving
 
-.PHONY: demo test test-all lint bench tables format
+.PHONY: demo test test-all lint bench tables faults fuzz format
 
 demo: $(READY)
 	$(BIN)/kleene demo
@@ -25,6 +25,12 @@ bench: $(READY)
 
 tables: $(READY)
 	$(BIN)/python experiments/tables.py
+
+faults: $(READY)
+	$(BIN)/python tests/faults/harness.py
+
+fuzz: $(READY)
+	$(BIN)/python tests/fuzz/run_all.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

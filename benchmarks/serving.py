@@ -4,7 +4,9 @@
 
 Requests are sent at fixed times over 16 connections, whether or not earlier ones were answered, so
 that a slow answer counts for all that wait behind it. The same is done to a bare FastAPI echo,
-which is what the framework alone costs; the ratio of the two is the figure to compare.
+which is what the framework alone costs; the ratio of the two is the figure to compare. Then slow
+clients hold connections with half a request and go away: how long the next answer takes.
+Writes results/serving.json.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+from timing import write
 
 CONNECTIONS = 16
 SENTENCE = "the film was slow at first but the ending is wonderful and the music stays with you"
@@ -62,12 +66,14 @@ async def main() -> None:
             found[name] = await load(options.port + i, options.rate, options.seconds)
             spent = cpu_seconds(process.pid) - before
             found[name]["cpu ms a request"] = round(1000 * spent / found[name]["requests"], 2)
+            found[name]["after slow clients"] = await after_slow_clients(options.port + i)
         finally:
             process.terminate()
             process.wait()
     for figure in ("p50", "p99"):
         found[f"ratio {figure}"] = round(found["kleene"][figure] / found["echo"][figure], 2)
     print(json.dumps(found, indent=2))
+    write("serving", found)
 
 
 def untrained(folder: Path) -> Path:
@@ -145,15 +151,34 @@ async def load(port: int, rate: float, seconds: float) -> dict[str, float]:
     }
 
 
-async def one_connection(port: int, dues: list[float]) -> tuple[list[float], int]:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    body = json.dumps({"words": [SENTENCE]}).encode()
+async def after_slow_clients(port: int, clients: int = 50) -> float:
+    """Milliseconds from the moment they hang up to the next answer."""
+    lines = [await asyncio.open_connection("127.0.0.1", port) for _ in range(clients)]
+    for _, writer in lines:
+        writer.write(request(port)[:-5])
+    await asyncio.sleep(0.5)
+    left = time.perf_counter()
+    for _, writer in lines:
+        writer.close()
+    latencies, errors = await one_connection(port, [left])
+    assert not errors
+    return round(1000 * latencies[0], 2)
+
+
+def request(port: int) -> bytes:
+    """One prediction, asked for."""
+    body = json.dumps({"words": [SENTENCE]})
     head = f"POST /predict HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
     head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    return (head + body).encode()
+
+
+async def one_connection(port: int, dues: list[float]) -> tuple[list[float], int]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
     latencies, errors = [], 0
     for due in dues:
         await asyncio.sleep(max(0.0, due - time.perf_counter()))
-        writer.write(head.encode() + body)
+        writer.write(request(port))
         answer = await reader.readuntil(b"\r\n\r\n")
         length = int(answer.lower().split(b"content-length:")[1].split(b"\r\n")[0])
         await reader.readexactly(length)
