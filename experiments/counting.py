@@ -18,8 +18,6 @@ from typing import Any
 import numpy as np
 import torch
 from ledger import Ledger
-from memory_runs import Recipe, make_task, train
-from parentheses import balanced, reading
 
 from kleene.automata.counter import CounterMachine
 from kleene.data.context_free import balanced_parentheses, blocks, bounded_dyck2
@@ -27,6 +25,8 @@ from kleene.data.language import Language
 from kleene.data.paper_sets import PaperSet, Split
 from kleene.model import Model
 from kleene.read.oracle import Oracle
+from kleene.reproduce.counter_reading import balanced, reading
+from kleene.reproduce.memory_runs import Recipe, make_task, train
 from kleene.train.stage import Curriculum
 
 TRAIN, VALIDATION, TEST = 4_000, 1_000, 1_000

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import torch
 from ledger import Ledger
-from memory_runs import Recipe, Task, errors, make_task, train
 
 from kleene.data.alphabet import START
 from kleene.data.examples import Examples
 from kleene.data.paper_sets import parentheses_set
 from kleene.nn.classifier import Classifier
+from kleene.reproduce.memory_runs import Recipe, Task, errors, make_task, train
 from kleene.train.fit import fit
 from kleene.train.gates import saturate
 from kleene.train.stage import Stage

@@ -1,67 +1,11 @@
-"""Results on disk: one JSON file per experiment, one row per finished run, never run twice."""
+"""The results folder of the experiments here."""
 
 from __future__ import annotations
 
-import json
-import platform
-import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-from kleene.files import write_atomically
+from kleene.reproduce.ledger import Ledger as _Ledger
 
 RESULTS = Path(__file__).parent / "results"
-
-
-class Ledger:
-    """Rows of finished runs, each found again by its key."""
-
-    def __init__(self, name: str, folder: Path = RESULTS) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self.path = folder / f"{name}.json"
-        self.rows: list[dict[str, Any]] = []
-        if self.path.exists():
-            self.rows = json.loads(self.path.read_text())["rows"]
-
-    def find(self, **key: Any) -> dict[str, Any] | None:
-        """The row of a finished run."""
-        for row in self.rows:
-            if row["key"] == key:
-                return row
-        return None
-
-    def run(self, work: Callable[[], dict[str, Any]], **key: Any) -> dict[str, Any]:
-        """The row of this key: from the file, or from doing the work now."""
-        found = self.find(**key)
-        if found is not None:
-            return found
-        cpu, wall = time.process_time(), time.time()
-        result = work()
-        row = {
-            "key": key,
-            "result": result,
-            "cpu_seconds": round(time.process_time() - cpu, 2),
-            "wall_seconds": round(time.time() - wall, 2),
-            "finished": time.strftime("%Y-%m-%d %H:%M:%S"),
-        }
-        self.rows.append(row)
-        self.save()
-        return row
-
-    def save(self) -> None:
-        """Write all rows at once."""
-        document = {"machine": machine(), "rows": self.rows}
-        write_atomically(self.path, json.dumps(document, indent=1))
-
-
-def machine() -> dict[str, Any]:
-    """Facts about this machine that figures depend on."""
-    import torch
-
-    return {
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "processor": platform.processor() or platform.machine(),
-        "threads": torch.get_num_threads(),
-    }
+Ledger = partial(_Ledger, folder=RESULTS)

@@ -1,6 +1,6 @@
 """Pictures of memory at work: trajectories, the counter machine, validation curves over k.
 
-Run: python experiments/memory_figures.py MODELS, a folder that `parentheses.py --keep` filled
+Run: python experiments/memory_figures.py MODELS, the --models of `kleene reproduce bp`
 """
 
 from __future__ import annotations

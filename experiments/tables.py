@@ -9,15 +9,17 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable
 from statistics import mean
-from typing import Any
+
+from meaning_tables import MEANING
+from page import ROOT, load, markdown
+from trust_tables import TRUST
 
 from kleene.files import write_atomically
 
-ROOT = Path(__file__).parents[1]
-PAGES = (ROOT / "README.md", ROOT / "docs" / "reproduction.md")
+DOCS = ROOT / "docs"
+PAGES = (ROOT / "README.md", *(DOCS / f"{n}.md" for n in ("reproduction", "states", "uncertainty")))
 MARKER = re.compile(r"(<!-- table: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -40,9 +42,9 @@ def _filled(found: re.Match[str]) -> str:
 
 
 def tomita() -> str:
-    rows = _rows("experiments/results/tomita.json")
+    rows = load("tomita")
     if not rows:
-        return "_No results yet: `python experiments/tomita.py`._"
+        return "_No results yet: `kleene reproduce tomita`._"
     lines = []
     for grammar in sorted({row["key"]["grammar"] for row in rows}):
         runs = [row for row in rows if row["key"]["grammar"] == grammar]
@@ -60,11 +62,11 @@ def tomita() -> str:
         )
     header = ["language", "100 % on fresh words", "exact automaton", "proved for all words"]
     more = ["control: GRU + k-means", "CPU time of a fit", "at most"]
-    return _markdown([*header, *more], lines)
+    return markdown([*header, *more], lines)
 
 
 def mlregtest() -> str:
-    rows = _rows("experiments/results/mlregtest.json")
+    rows = load("mlregtest")
     if not rows:
         return "_No results yet: `python experiments/mlregtest.py`._"
     tests = ["TestSR", "TestSA", "TestLR", "TestLA"]
@@ -84,11 +86,11 @@ def mlregtest() -> str:
                 f"{mean(seconds):.0f} s",
             ]
         )
-    return _markdown(["method", "languages", *tests, "exact language", "CPU time"], lines)
+    return markdown(["method", "languages", *tests, "exact language", "CPU time"], lines)
 
 
 def scratch() -> str:
-    rows = _rows("experiments/results/scratch.json")
+    rows = load("scratch")
     if not rows:
         return "_No results yet: `python experiments/scratch.py`._"
     lines = []
@@ -109,7 +111,7 @@ def scratch() -> str:
                     ]
                 )
     header = ["setting", "language", "learned", "exact by counts", "by table", "by auto"]
-    return _markdown(header, lines)
+    return markdown(header, lines)
 
 
 def matcher() -> str:
@@ -127,7 +129,7 @@ def matcher() -> str:
                     f"{result['compiled_over_re']:.0f} x",
                 ]
             )
-    return _markdown(["length of words", "symbols a second", "over automata-lib", "over re"], lines)
+    return markdown(["length of words", "symbols a second", "over automata-lib", "over re"], lines)
 
 
 def benchmarks() -> str:
@@ -149,7 +151,7 @@ def benchmarks() -> str:
         lines.append(["train step over its matrix products alone", cell, *cells, ""])
     facts = content["machine"]
     note = f"{facts['cores']} cores of {facts['cpu']}, {facts['load']:.0f} processes competing."
-    return _markdown(["ratio to torch.nn", "cell", "A", "B", "C", "D"], lines) + f"\n\n{note}"
+    return markdown(["ratio to torch.nn", "cell", "A", "B", "C", "D"], lines) + f"\n\n{note}"
 
 
 def end_to_end() -> str:
@@ -161,7 +163,7 @@ def end_to_end() -> str:
         [name, f"{1000 * seconds / content['texts']:.0f} s", f"{content['ratio'][name]:.2f}"]
         for name, seconds in content["seconds_per_epoch"].items()
     ]
-    return _markdown(["text classifier", "CPU time for 1,000 texts", "ratio"], lines)
+    return markdown(["text classifier", "CPU time for 1,000 texts", "ratio"], lines)
 
 
 def _against_bar(ratio: float, bar: float, met: bool) -> str:
@@ -179,7 +181,7 @@ SPEED = {
 
 
 def peers() -> str:
-    rows = _rows("experiments/results/peers.json")
+    rows = load("peers")
     if not rows:
         return "_No results yet: `python experiments/peers.py`._"
     names = {
@@ -206,7 +208,7 @@ def peers() -> str:
             ]
         )
     header = ["way", "exact language", "fidelity", "states before minimising", "words run"]
-    return _markdown([*header, "CPU time"], lines)
+    return markdown([*header, "CPU time"], lines)
 
 
 def parentheses() -> str:
@@ -230,22 +232,14 @@ TABLES: dict[str, Callable[[], str]] = {
     "matcher": matcher,
     "benchmarks": benchmarks,
     "end-to-end": end_to_end,
+    **MEANING,
+    **TRUST,
 }
-
-
-def _rows(path: str) -> list[dict[str, Any]]:
-    file = ROOT / path
-    return list(json.loads(file.read_text())["rows"]) if file.exists() else []
 
 
 def _share(outcomes: Iterable[bool]) -> str:
     listed = list(outcomes)
     return f"{sum(listed)} of {len(listed)}"
-
-
-def _markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 if __name__ == "__main__":

@@ -235,3 +235,20 @@ def test_a_save_that_fails_leaves_the_older_model(
     with pytest.raises(KleeneError, match="No space left"):
         untrained().save(folder.parent / "new")
     assert not (folder.parent / "new").exists()
+
+
+@pytest.mark.parametrize("renamed", range(5))
+def test_a_save_killed_between_two_renames_left_the_newer_model(folder: Path, renamed: int) -> None:
+    newer = untrained("lstm").to_files()
+    for number, (name, content) in enumerate(newer.items()):
+        place = folder / (name if number < renamed else f".{name}.x1.tmp")
+        place.write_bytes(content)
+    found = Model.load(folder).to_files()
+    assert found == (newer if renamed else untrained().to_files())
+
+
+def test_what_is_left_of_an_unfinished_save_must_fit_together(folder: Path) -> None:
+    for name, content in untrained("lstm").to_files().items():
+        place = folder / (name if name == "config.json" else f".{name}.x1.tmp")
+        place.write_bytes(content[:-1] if name == "model.safetensors" else content)
+    assert "is not the file that was saved" in refused(folder)

@@ -41,7 +41,7 @@ def test_python_blocks_run(number: int, tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("line", commands())
 def test_commands_have_the_options_shown(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     words = shlex.split(re.split(r"[|>]", line)[0])[1:]
-    name = words[:2] if words[0] == "languages" else words[:1]
+    name = words[:2] if words[0] in ("languages", "plot") else words[:1]
     assert main([*name, "--help"]) == 0
     help_text = capsys.readouterr().out
     for option in (word for word in words if word.startswith("-") and word != "-"):

@@ -41,3 +41,7 @@ class NotFittedError(KleeneError, ValueError, AttributeError):
 
 class ReadingError(KleeneError):
     """A network cannot be read in the way asked for: use the method the message names."""
+
+
+class WorkerError(KleeneError):
+    """Another process of the same job is gone: start it again, training with `--resume`."""

@@ -26,6 +26,8 @@ from kleene.automata.matcher import label_array
 from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
 from kleene.data.given import UnknownSymbols, as_classes, as_labels, as_words
+from kleene.data.store import Store
+from kleene.data.streamed import Lessons, Streamed, bounded_share
 from kleene.errors import DataError, NotFittedError, SettingError
 from kleene.evaluate import evaluate
 from kleene.machine import Label, Word
@@ -36,13 +38,17 @@ from kleene.train.fit import Hook, fit
 from kleene.train.progress import Reporter
 from kleene.train.recipe import RECIPES, Settings, cell_stage
 from kleene.train.stage import Stage
+from kleene.workers import ALONE, Workers
 
 if TYPE_CHECKING:
     from kleene.read.explain import Explanation
     from kleene.read.extraction import Extraction
     from kleene.read.phrases import Phrases
     from kleene.read.prototypes import Prototypes
+    from kleene.uncertainty import Distribution, Noise
 
+LEAST_SPLIT = 50
+"""Of fewer words none are held back."""
 OPTIMIZERS = dict.fromkeys(("adam", "adadelta", "rmsprop"))
 FITTED = ("model_", "network_", "alphabet_", "history_", "classes_", "words_")
 
@@ -62,8 +68,9 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
     states : int or None
         The number of centroids; None lets the data choose where a machine can be read, else 20.
         0 is the vanilla network.
-    tokens : "chars", "words" or None
-        How strings are split; None splits on white space if any string has some.
+    tokens : "chars", "words", "text" or None
+        How strings are split: "text" into lower-case words and punctuation; None on white space if
+        any string has some, else into characters.
     consolidate : bool
         Whether memory-less networks are taught the machine found in them.
 
@@ -142,52 +149,117 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         every: float = 30.0,
         reporter: Reporter | None = None,
         hook: Hook | None = None,
+        workers: Workers = ALONE,
     ) -> SequenceClassifier:
         """Learn from words and their labels.
 
         `keys` orders the words for a curriculum other than by length. `checkpoint` names a file in
         which the run is kept after at least `every` seconds, and from which it goes on where the
         file exists. `hook` is called after every epoch with the network and the epoch's figures.
+        `workers` share every batch; the first alone teaches the machine it finds.
         """
         seed = self._seed()
         model, words, labels = self._begin(X, y, seed)
-        network = model.network
         numbers = np.asarray(keys, dtype=np.int64) if keys is not None else None
         encoded = model.alphabet.encode_many(words)
         everything = Examples(words=encoded, labels=labels, keys=numbers)
         training, held = self._split(everything, seed)
         history = fit(
-            network,
+            model.network,
             training,
             validation=held,
-            stages=self._stages(network),
+            stages=self._stages(model.network),
             seed=seed,
             hook=hook,
             checkpoint=None if checkpoint is None else Path(checkpoint),
             every=every,
             reporter=reporter,
+            workers=workers,
         )
         model = replace(model, history=history)
-        if self.consolidate and self._readable(network):
-            from kleene.read.settle import settle
-
-            settled = settle(
-                model,
-                everything,
-                words,
-                as_labels(y),
-                training=training,
-                held=held,
-                clusters=None if self.states is None else (self.states,),
-                settings=self._settings,
-                seed=seed,
-                reporter=reporter,
-                hook=hook,
-            )
-            model, self.reading_ = settled.model, settled.steps
+        if workers.first:
+            given = words, as_labels(y)
+            model = self._settle(model, everything, *given, training, held, seed, reporter, hook)
         self._adopt(model)
         self.words_ = words
         return self
+
+    def fit_stored(
+        self,
+        store: Store,
+        *,
+        checkpoint: str | Path | None = None,
+        every: float = 30.0,
+        reporter: Reporter | None = None,
+        workers: Workers = ALONE,
+    ) -> SequenceClassifier:
+        """Learn from encoded words on disk, in memory that does not grow with their number.
+
+        What looks at all words at once (validation, the search for a machine) sees a sample of a
+        bounded size. See `kleene.data.encode` for how a store is made.
+        """
+        seed = self._seed()
+        model = self._untrained(
+            store.alphabet, store.classes, tokens=store.tokens, longest=store.longest, seed=seed
+        )
+        share = bounded_share(store, self.validation) if len(store) >= LEAST_SPLIT else 0.0
+        training = Streamed(store=store, share=share, seed=seed)
+        held = training.held()
+        history = fit(
+            model.network,
+            training,
+            validation=held,
+            stages=self._stages(model.network),
+            seed=seed,
+            checkpoint=None if checkpoint is None else Path(checkpoint),
+            every=every,
+            reporter=reporter,
+            workers=workers,
+        )
+        model = replace(model, history=history)
+        if workers.first and self._settles(model.network):
+            sample = training.sample()
+            words = [store.alphabet.decode(word) for word in sample.words]
+            labels = [store.classes[i] for i in sample.labels]
+            model = self._settle(model, sample, words, labels, training, held, seed, reporter)
+        self._adopt(model)
+        return self
+
+    def _settles(self, network: Classifier) -> bool:
+        return bool(self.consolidate) and self._readable(network)
+
+    def _settle(
+        self,
+        model: Model,
+        examples: Examples,
+        words: Sequence[Word],
+        labels: Sequence[Label],
+        training: Lessons,
+        held: Examples | None,
+        seed: int,
+        reporter: Reporter | None,
+        hook: Hook | None = None,
+    ) -> Model:
+        """The model taught the machine found in it, where it can be."""
+        if not self._settles(model.network):
+            return model
+        from kleene.read.settle import settle
+
+        settled = settle(
+            model,
+            examples,
+            words,
+            labels,
+            training=training,
+            held=held,
+            clusters=None if self.states is None else (self.states,),
+            settings=self._settings,
+            seed=seed,
+            reporter=reporter,
+            hook=hook,
+        )
+        self.reading_ = settled.steps
+        return settled.model
 
     def check(self, X: Sequence[Any], y: Sequence[Label]) -> None:
         """Raise what `fit` would have to say about words, labels and parameters; learn nothing."""
@@ -202,6 +274,19 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         labels, classes = as_classes(words, y)
         _ = self._settings  # which complains of wrong ones
         alphabet = Alphabet.from_words(words, self.max_symbols, self.min_count)
+        longest = max(map(len, words))
+        model = self._untrained(alphabet, classes, tokens=tokens, longest=longest, seed=seed)
+        return model, words, labels
+
+    def _untrained(
+        self,
+        alphabet: Alphabet,
+        classes: tuple[Label, ...],
+        *,
+        tokens: str,
+        longest: int,
+        seed: int,
+    ) -> Model:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             network = Classifier(self._config(len(alphabet), len(classes)))
@@ -210,15 +295,14 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         except (RuntimeError, AssertionError) as error:
             reason = str(error).splitlines()[0]
             raise SettingError(f"device={self.device!r} came, but {reason}; use 'cpu'") from None
-        model = Model(
+        return Model(
             network=network,
             alphabet=alphabet,
             classes=classes,
             tokens=tokens,
-            longest=max(map(len, words)),
+            longest=longest,
             settings={**vars(self._plain), "random_state": seed},
         )
-        return model, words, labels
 
     def _seed(self) -> int:
         """The seed of this fit: `random_state`, or a number drawn from it."""
@@ -295,7 +379,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         return plain and not rnn.cell.has_memory and rnn.num_states > 0
 
     def _split(self, examples: Examples, seed: int) -> tuple[Examples, Examples | None]:
-        if not self.validation or len(examples) < 50:
+        if not self.validation or len(examples) < LEAST_SPLIT:
             return examples, None
         return examples.split(self.validation, seed)
 
@@ -308,9 +392,30 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
 
     # -- using ----------------------------------------------------------------------------------
 
-    def predict_proba(self, X: Sequence[Any]) -> NDArray[np.float32]:
-        """Probabilities of the classes, in the order of `classes_`."""
+    def predict_proba(
+        self, X: Sequence[Any], samples: int | None = None, *, seed: int = 0
+    ) -> NDArray[np.float32]:
+        """Probabilities of the classes, in the order of `classes_`.
+
+        With `samples`, the mean over so many random passes; see `predict_distribution`.
+        """
+        if samples is not None:
+            return self.predict_distribution(X, samples, seed=seed).mean
         return self._probabilities(X)
+
+    def predict_distribution(
+        self, X: Sequence[Any], samples: int = 20, *, noise: Noise | None = None, seed: int = 0
+    ) -> Distribution:
+        """Answers of many random passes: `mean`, `spread`, `entropy`, `mutual_information`.
+
+        Networks with states draw these from their transition probabilities, others leave dropout
+        on; `noise` chooses otherwise, see `kleene.uncertainty`.
+        """
+        from kleene.uncertainty import draw_predictions
+
+        examples = self._encode(X)
+        network = self.model.network
+        return draw_predictions(network, examples, samples=samples, noise=noise, seed=seed)
 
     def predict(self, X: Sequence[Any]) -> NDArray[Any]:
         """The most probable label of each word."""
@@ -401,6 +506,19 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
     def load(cls, folder: str | Path) -> SequenceClassifier:
         """An estimator with the model of a folder."""
         return cls.of(Model.load(folder))
+
+    def save_pretrained(self, folder: str | Path) -> Path:
+        """`save`, by the name that users of Hugging Face's libraries look for."""
+        return self.model.save_pretrained(folder)
+
+    @classmethod
+    def from_pretrained(cls, folder: str | Path) -> SequenceClassifier:
+        """`load`, by the name that users of Hugging Face's libraries look for; from disk only."""
+        return cls.of(Model.from_pretrained(folder))
+
+    def to_onnx(self) -> bytes:
+        """The network as an ONNX file; see `Model.to_onnx`."""
+        return self.model.to_onnx()
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: the parameters, and the contents of the model folder."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,8 +10,10 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.functional import cross_entropy
 
+from kleene.calibration import Reliability, reliability
 from kleene.data.examples import Examples
 from kleene.nn.classifier import Classifier
+from kleene.workers import ALONE, Workers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +35,11 @@ class Evaluation:
         return float((self.predicted == self.labels).mean()) if len(self.labels) else 1.0
 
     @property
+    def reliability(self) -> Reliability:
+        """How far the probabilities can be believed; its `error` is the calibration error."""
+        return reliability(self.probabilities, self.labels)
+
+    @property
     def confusion(self) -> NDArray[np.int64]:
         """How many words of class i (row) were taken for class j (column)."""
         classes = self.probabilities.shape[1]
@@ -40,19 +48,34 @@ class Evaluation:
         return table
 
 
-def evaluate(network: Classifier, examples: Examples, batch_size: int = 256) -> Evaluation:
-    """Run the network, in eval mode, over all words."""
+def merged(parts: Sequence[Evaluation]) -> Evaluation:
+    """The evaluations of several sets of words as one of all of them."""
+    words = [len(part.labels) for part in parts]
+    return Evaluation(
+        loss=sum(part.loss * n for part, n in zip(parts, words, strict=True)) / max(sum(words), 1),
+        labels=np.concatenate([part.labels for part in parts]),
+        probabilities=np.concatenate([part.probabilities for part in parts]),
+    )
+
+
+def evaluate(
+    network: Classifier, examples: Examples, batch_size: int = 256, *, workers: Workers = ALONE
+) -> Evaluation:
+    """Run the network, in eval mode, over all words; each once, by one of the workers."""
     training = network.training
     network.eval()
     probabilities = np.zeros((len(examples), network.config.num_classes), dtype=np.float32)
     loss = 0.0
     with torch.inference_mode():
-        for batch in examples.in_order(batch_size):
+        for batch in examples.in_order(batch_size, workers):
             scores = network(batch)
             labels = torch.from_numpy(batch.labels).to(scores.device)
             loss += float(cross_entropy(scores, labels, reduction="sum"))
             probabilities[batch.order] = scores.softmax(-1).cpu().numpy()
     network.train(training)
+    loss = workers.total(np.array([loss])).item()
     return Evaluation(
-        loss=loss / max(len(examples), 1), labels=examples.labels, probabilities=probabilities
+        loss=loss / max(len(examples), 1),
+        labels=examples.labels,
+        probabilities=workers.total(probabilities),
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from glob import escape
 from pathlib import Path
 
 from kleene.errors import DataError
@@ -18,33 +20,89 @@ def write_atomically(path: str | Path, content: str | bytes) -> Path:
 
 
 def write_together(contents: Mapping[Path, str | bytes]) -> None:
-    """Write several files; no name is taken before the contents of all are on the disk."""
-    written: dict[Path, str] = {}
+    """Write several files; no name is taken before the contents of all are on the disk.
+
+    From the first rename on there is no way back: an interrupt waits until all have their names,
+    and what a process that was killed could not rename any more is found by `unfinished`.
+    """
+    written: dict[Path, Path] = {}
     path = Path()
     try:
         for path, content in contents.items():
             written[path] = _temporary(path)
-            with open(written[path], "wb") as file:
-                file.write(content.encode() if isinstance(content, str) else content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(written[path], 0o666 & ~_umask())
-        for path in contents:
-            os.replace(written[path], path)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        cure = "choose a folder that exists, is writable and has room"
-        raise DataError(f"cannot write {path}: {reason}; {cure}") from error
-    finally:
-        for temporary in written.values():
-            if os.path.exists(temporary):
-                os.unlink(temporary)
+            _write(written[path], content.encode() if isinstance(content, str) else content)
+    except BaseException as error:
+        _remove(written.values())
+        if isinstance(error, OSError):
+            raise _cannot_write(path, error) from error
+        raise
+    _rename(written)
 
 
-def _temporary(path: Path) -> str:
+def unfinished(path: Path) -> list[Path]:
+    """Whole or half contents of `path` that processes left which died before they renamed them."""
+    return sorted(path.parent.glob(f".{escape(path.name)}.*.tmp"))
+
+
+def sweep(paths: Iterable[Path]) -> None:
+    """Remove what dead processes left of some files; no live one may be writing them."""
+    for path in paths:
+        _remove(unfinished(path))
+
+
+def _write(path: Path, content: bytes) -> None:
+    with open(path, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.chmod(path, 0o666 & ~_umask())
+
+
+def _rename(written: Mapping[Path, Path]) -> None:
+    left, interrupt = dict(written), None
+    while left:
+        path, temporary = next(iter(left.items()))
+        try:
+            if temporary.exists():
+                os.replace(temporary, path)
+            del left[path]
+        except KeyboardInterrupt as error:
+            interrupt = error
+        except OSError as error:
+            if len(left) == len(written):
+                _remove(left.values())
+            raise _cannot_write(path, error) from error
+    for folder in {path.parent for path in written}:
+        _sync_folder(folder)
+    if interrupt is not None:
+        raise interrupt
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make renames outlast a loss of power, where the system can."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _cannot_write(path: Path, error: OSError) -> DataError:
+    reason = error.strerror or str(error)
+    cure = "choose a folder that exists, is writable and has room"
+    return DataError(f"cannot write {path}: {reason}; {cure}")
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
+
+
+def _temporary(path: Path) -> Path:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     os.close(handle)
-    return name
+    return Path(name)
 
 
 def _umask() -> int:

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from kleene.data.alphabet import Alphabet, from_json_symbol, to_json_symbol
+from kleene.data.alphabet import SPECIALS, UNKNOWN, Alphabet, from_json_symbol, to_json_symbol
 from kleene.data.given import TOKENS
+from kleene.data.tokenize import split
 from kleene.errors import KleeneError, ModelError
-from kleene.files import write_together
+from kleene.files import unfinished, write_together
+from kleene.formats import mismatch
 from kleene.machine import Label, Word
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
@@ -27,6 +30,8 @@ from kleene.train.history import History
 
 FORMAT = "kleene.model/1"
 PARTS = ("model.safetensors", "alphabet.json", "history.json")
+FILES = ("config.json", *PARTS)
+ONNX_FORMAT = "kleene.onnx-model/1"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +42,8 @@ class Model:
     alphabet: Alphabet
     classes: tuple[Label, ...]
     tokens: str = "chars"
-    """How texts become words: by `chars`, by white space (`words`), or given as `symbols`."""
+    """How texts become words: `chars`, at white space (`words`), lower case and punctuation apart
+    (`text`), or given as `symbols`."""
     longest: int = 0
     """The length of the longest training word."""
     settings: dict[str, Any] = field(default_factory=dict)
@@ -45,8 +51,7 @@ class Model:
 
     def words(self, texts: Sequence[Any]) -> list[Word]:
         """Texts or sequences as words of this model's symbols."""
-        split = self.tokens == "words"
-        return [text.split() if split and isinstance(text, str) else text for text in texts]
+        return [split(text, self.tokens) for text in texts]
 
     def to_files(self) -> dict[str, bytes]:
         """The contents of the model folder, by file name; `config.json` is the last."""
@@ -96,21 +101,43 @@ class Model:
         if not folder.is_dir():
             what = "is a file" if folder.exists() else "does not exist"
             raise ModelError(f"{folder} {what}; give the folder that `kleene train --out` wrote")
-        files = {}
-        for name in ("config.json", *PARTS):
-            try:
-                files[name] = (folder / name).read_bytes()
-            except FileNotFoundError:
-                raise ModelError(
-                    f"{folder} has no {name}, so it is no model folder or was not finished; "
-                    "train again, or with --resume"
-                ) from None
-            except OSError as error:
-                reason = error.strerror or error
-                raise ModelError(
-                    f"{folder}/{name} cannot be read ({reason}); train again"
-                ) from None
-        return cls.from_files(files, name=str(folder))
+        try:
+            return cls.from_files(_read(folder), name=str(folder))
+        except ModelError:
+            for files in _unfinished(folder):
+                return cls.from_files(files, name=str(folder))
+            raise
+
+    def save_pretrained(self, folder: str | Path) -> Path:
+        """`save`, by the name that users of Hugging Face's libraries look for."""
+        return self.save(folder)
+
+    @classmethod
+    def from_pretrained(cls, folder: str | Path) -> Model:
+        """`load`, by the name that users of Hugging Face's libraries look for; from disk only."""
+        if not Path(folder).exists():
+            raise ModelError(
+                f"there is no folder {str(folder)!r} here; models are read from this machine only, "
+                "nothing is downloaded: get the folder first, then give its path"
+            )
+        return cls.load(folder)
+
+    def to_onnx(self) -> bytes:
+        """The network as an ONNX file, for words of any number and length; see `nn.onnx_export`.
+
+        Its metadata hold, as JSON under "kleene", the classes, the symbols and their first id.
+        """
+        from kleene.nn.onnx_export import to_onnx
+
+        about = {
+            "format": ONNX_FORMAT,
+            "classes": [_json_label(label) for label in self.classes],
+            "symbols": [to_json_symbol(symbol) for symbol in self.alphabet.symbols],
+            "first_id": len(SPECIALS),
+            "unknown_id": UNKNOWN,
+            "tokens": self.tokens,
+        }
+        return to_onnx(self.network, about)
 
     @classmethod
     def from_files(cls, files: Mapping[str, bytes], *, name: str = "the model") -> Model:
@@ -134,16 +161,6 @@ class Model:
         from safetensors.torch import load
 
         described = NetworkConfig.from_dict(config["network"])
-        try:
-            weights = load(files["model.safetensors"])
-        except SafetensorError as error:
-            raise ModelError(f"the weights cannot be read ({error})") from None
-        if not all(bool(torch.isfinite(tensor).all()) for tensor in weights.values()):
-            raise ModelError("some weights are not finite")
-        with torch.device("meta"):  # no memory is taken before the shapes are known to be right
-            network = Classifier(described)
-        network.load_state_dict(weights, assign=True)
-        network.eval()
         alphabet = Alphabet.from_json(files["alphabet.json"].decode())
         classes = tuple(map(from_json_symbol, config["classes"]))
         for what, came, needed in (
@@ -154,6 +171,17 @@ class Model:
                 raise ModelError(f"{came} {what} came, the network has {needed}")
         if config["tokens"] not in TOKENS:
             raise ModelError(f"tokens={config['tokens']!r:.40} came, known are {', '.join(TOKENS)}")
+        history = History.from_dict(json.loads(files["history.json"]))
+        try:
+            weights = load(files["model.safetensors"])
+        except SafetensorError as error:
+            raise ModelError(f"the weights cannot be read ({error})") from None
+        if not all(bool(torch.isfinite(tensor).all()) for tensor in weights.values()):
+            raise ModelError("some weights are not finite")
+        with torch.device("meta"):  # no memory is taken before the shapes are known to be right
+            network = Classifier(described)
+        network.load_state_dict(weights, assign=True)
+        network.eval()
         return cls(
             network=network,
             alphabet=alphabet,
@@ -161,13 +189,59 @@ class Model:
             tokens=config["tokens"],
             longest=int(config["longest"]),
             settings=dict(config["settings"]),
-            history=History.from_dict(json.loads(files["history.json"])),
+            history=history,
         )
 
     def to(self, device: torch.device | str) -> Model:
         """The same model with its network on a device."""
         self.network.to(device)
         return self
+
+
+def _read(folder: Path) -> dict[str, bytes]:
+    files = {}
+    for name in FILES:
+        try:
+            files[name] = (folder / name).read_bytes()
+        except FileNotFoundError:
+            raise ModelError(
+                f"{folder} has no {name}, so it is no model folder or was not finished; "
+                "train again, or with --resume"
+            ) from None
+        except OSError as error:
+            reason = error.strerror or error
+            raise ModelError(f"{folder}/{name} cannot be read ({reason}); train again") from None
+    return files
+
+
+def _unfinished(folder: Path) -> Iterator[dict[str, bytes]]:
+    """The model of a process that was killed while it gave its files their names."""
+    left = {name: unfinished(folder / name) for name in FILES}
+    if not any(left.values()):
+        return
+    found = {name: _contents([folder / name, *paths]) for name, paths in left.items()}
+    for content in found["config.json"]:
+        try:
+            sums = _checked_config(content, str(folder))["sha256"]
+        except ModelError:
+            continue
+        files = {
+            name: part
+            for name in PARTS
+            for part in found[name]
+            if hashlib.sha256(part).hexdigest() == sums.get(name)
+        }
+        if len(files) == len(PARTS):
+            yield {**files, "config.json": content}
+
+
+def _contents(paths: Iterable[Path]) -> list[bytes]:
+    """What can be read of some files; each may be gone by now."""
+    contents = []
+    for path in paths:
+        with suppress(OSError):
+            contents.append(path.read_bytes())
+    return contents
 
 
 def _json_label(label: Label) -> Any:
@@ -192,9 +266,8 @@ def _checked_config(content: bytes, name: str) -> dict[str, Any]:
         raise ModelError(f"config.json of {name} is no JSON ({error}); train again") from None
     came = config.get("format") if isinstance(config, dict) else None
     if came != FORMAT:
-        newer = isinstance(came, str) and came.startswith("kleene.model/")
-        cure = "upgrade kleene" if newer else "give a folder that `kleene train --out` wrote"
-        raise ModelError(f"{name} has format {came!r:.60}, this version reads {FORMAT!r}; {cure}")
+        cure = "give a folder that `kleene train --out` wrote"
+        raise ModelError(f"{name}: {mismatch(came, FORMAT, cure)}")
     sums = config.get("sha256")
     if not isinstance(sums, dict) or sums.get("config.json") != _config_sum(config):
         raise _changed(name, "config.json")

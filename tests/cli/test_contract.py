@@ -11,11 +11,13 @@ from shell import Kleene, assert_one_clear_line, start
 
 from kleene.cli.app import COMMANDS
 from kleene.cli.languages import languages
+from kleene.cli.plotting import plot
 from kleene.languages import by_name
 
 NAMES = [(command.__name__,) for command in COMMANDS] + [
-    ("languages", command.name or command.callback.__name__)  # type: ignore[union-attr]
-    for command in languages.registered_commands
+    (group, command.name or command.callback.__name__)  # type: ignore[union-attr]
+    for group, commands in (("languages", languages), ("plot", plot))
+    for command in commands.registered_commands
 ]
 
 

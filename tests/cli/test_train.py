@@ -13,6 +13,7 @@ from filelock import FileLock
 from shell import SMALL, Kleene, assert_one_clear_line
 
 import kleene as kl
+from kleene.model import Model
 
 QUICK = (*SMALL, "--epochs", "1", "--no-consolidate")
 WORDS = "".join(f"{'ab' * (i % 5)}{'a' * (i % 3)}\t{i % 2}\n" for i in range(40))
@@ -151,3 +152,22 @@ def test_two_processes_do_not_train_into_one_folder(kleene: Kleene, tmp_path: Pa
     assert_one_clear_line(outcome)
     assert "another process" in outcome.err
     assert kleene("train", "-", "--out", out, *QUICK, stdin=WORDS).status == 0
+
+
+def test_texts_are_tokenized_alike_when_trained_and_when_used(
+    kleene: Kleene, tmp_path: Path
+) -> None:
+    data, model = tmp_path / "data.tsv", tmp_path / "model"
+    rows = ["A great film!\tgood", "Awful, awful...\tbad", "GREAT<br />fun\tgood", "so AWFUL\tbad"]
+    data.write_text("".join(f"{row}\n" for row in rows * 10))
+    how = ("--tokens", "text", "--cell", "lstm", "--states", "3", "--epochs", "3")
+    assert kleene("train", data, "--out", model, *how, *SMALL).status == 0
+    assert "great" in Model.load(model).alphabet.symbols
+    assert "br" not in Model.load(model).alphabet.symbols
+    asked = [
+        kleene("predict", model, "-", "--json", stdin=f"{t}\n")
+        for t in ("Great film", "great FILM")
+    ]
+    assert asked[0].out.replace("Great film", "") == asked[1].out.replace("great FILM", "")
+    explained = kleene("explain", model, "GREAT, not awful!", "--json")
+    assert json.loads(explained.out)["word"] == ["great", ",", "not", "awful", "!"]

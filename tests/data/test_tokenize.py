@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kleene.data.tokenize import tokenize
+from kleene.data.tokenize import split, tokenize
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,10 @@ def test_a_long_document_is_no_trouble() -> None:
     assert len(tokenize("word, " * 50_000)) == 100_000
     assert len(tokenize("a" * 1_000_000)) == 1
     assert len(tokenize("é' " * 20_000)) == 40_000
+
+
+def test_three_ways_to_split_a_text() -> None:
+    assert split("Not bad!", "chars") == "Not bad!"
+    assert split("Not bad!", "words") == ("Not", "bad!")
+    assert split("Not bad!", "text") == ("not", "bad", "!")
+    assert split(("Not", "bad!"), "text") == ("Not", "bad!")

@@ -10,6 +10,7 @@ from toy_readers import ALPHABET, CLASSES, toy_network, toy_words
 from kleene.data.batch import make_batch
 from kleene.errors import DataError
 from kleene.read.attributions import ByStates, IntegratedGradients, Occlusion, Random
+from kleene.read.captum_peer import CaptumGradients
 from kleene.read.explain import explain_many
 from kleene.read.faithfulness import Curves, Faithfulness, faithfulness
 from kleene.read.passes import scores_of
@@ -128,3 +129,14 @@ def test_only_what_is_better_than_chance_is_said_to_be() -> None:
 def test_empty_words_are_refused() -> None:
     with pytest.raises(DataError, match="at least one symbol"):
         faithfulness(toy_network(), ALPHABET.encode_many([("good",), ()]), {})
+
+
+@pytest.mark.parametrize("pooling", ["last", "max"])
+def test_integrated_gradients_are_those_of_captum(pooling: str) -> None:
+    pytest.importorskip("captum")
+    network = toy_network(pooling=pooling)
+    labels = np.arange(len(ENCODED)) % 2
+    ours = IntegratedGradients(steps=8)(network, ENCODED, labels)
+    theirs = CaptumGradients(steps=8)(network, ENCODED, labels)
+    for mine, found in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(mine, found, atol=2e-4)

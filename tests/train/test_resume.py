@@ -15,12 +15,14 @@ from toys import make_network, same_bits, weights_of, without_time, words_ending
 from kleene.errors import ModelError, TrainingError
 from kleene.nn.classifier import Classifier
 from kleene.train import fit as fit_module
+from kleene.train import keeper as keeper_module
 from kleene.train.checkpoint import load_checkpoint, save_checkpoint
 from kleene.train.fit import fit
 from kleene.train.history import History
 from kleene.train.recipe import seed_centroids
 from kleene.train.stage import Curriculum, Stage
 
+FILES = {fit_module.__file__, keeper_module.__file__}
 EXAMPLES, VALIDATION = words_ending_in_5(4), words_ending_in_5(3)
 STAGES = [
     Stage(
@@ -65,7 +67,7 @@ def run(network: Classifier, checkpoint: Path | None = None, **settings: object)
 
 
 class Interrupt:
-    """Ctrl-C at the n-th line that the loop's own file runs."""
+    """Ctrl-C at the n-th line that the loop's own files run."""
 
     def __init__(self, at: float) -> None:
         self.at, self.lines = at, 0
@@ -80,7 +82,7 @@ class Interrupt:
         torch.set_grad_enabled(True)  # the line may be one that leaves a no_grad block
 
     def _call(self, frame, event, argument):
-        return self._line if frame.f_code.co_filename == fit_module.__file__ else None
+        return self._line if frame.f_code.co_filename in FILES else None
 
     def _line(self, frame, event, argument):
         if event == "line":

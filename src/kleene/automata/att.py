@@ -32,14 +32,14 @@ def from_att(text: str, *, alphabet: Sequence[Symbol] | None = None) -> DFA:
                 moves = table.setdefault(source, {})
                 if moves.setdefault(symbol, target) != target:
                     raise AutomatonError(
-                        f"line {number}: state {source} has two moves on {symbol!r}; "
+                        f"line {number}: state {source:.60} has two moves on {symbol!r:.60}; "
                         "determinise the automaton first"
                     )
                 table.setdefault(target, {})
                 start = source if start is None else start
             case _:
                 raise AutomatonError(
-                    f"line {number} is {line!r}, but 'source target input output' "
+                    f"line {number} is {line!r:.60}, but 'source target input output' "
                     "or one accepting state is needed"
                 )
     if start is None:
@@ -54,7 +54,7 @@ def to_att(dfa: DFA) -> str:
     dfa.require_boolean("to_att()", "recognizer(label) first makes a language of a label")
     for symbol in dfa.alphabet:
         if not isinstance(symbol, str) or symbol.split() != [symbol]:
-            raise AutomatonError(f"symbol {symbol!r} is not text without blanks; use to_json()")
+            raise AutomatonError(f"symbol {symbol!r:.60} is not text without blanks; use to_json()")
     others = [state for state in range(dfa.num_states) if state != dfa.initial]
     lines = [
         f"{state}\t{dfa.rows[state][column]}\t{symbol}\t{symbol}"

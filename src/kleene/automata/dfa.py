@@ -320,6 +320,22 @@ class DFA:
 
         return to_mermaid(self, sink=sink)
 
+    def to_c(self, *, name: str = "automaton") -> str:
+        """A C file without dependencies; `name` begins the names of its functions."""
+        from kleene.automata.c_code import to_c
+
+        return to_c(self, name=name)
+
+    def to_onnx(self) -> bytes:
+        """An ONNX file: `ids`, (batch, time), and `lengths` in, `labels` and `states` out.
+
+        Ids are columns of the alphabet; labels are numbers of the list in the file's metadata, and
+        -1 for words with other symbols.
+        """
+        from kleene.automata.onnx_export import to_onnx
+
+        return to_onnx(self)
+
     def to_regex(self) -> str:
         """A regular expression of the language, in the syntax of `re`; see `regex`."""
         from kleene.automata.regex import to_regex
@@ -380,8 +396,8 @@ def _checked(
     if len(wrong):
         state, column = wrong[0]
         raise AutomatonError(
-            f"state {state} goes to {table[state, column]} on {alphabet[column]!r}, but there are "
-            f"only states 0 to {len(outputs) - 1}; mend the entry or add the missing state"
+            f"state {state} goes to {table[state, column]} on {alphabet[column]!r:.60}, but there "
+            f"are only states 0 to {len(outputs) - 1}; mend the entry or add the missing state"
         )
     table = table.astype(np.int32)  # always a copy: the caller's array stays writable
     table.setflags(write=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from kleene.automata.dfa import DFA
@@ -29,15 +31,16 @@ def from_aalpy(automaton: Any) -> DFA:
         message = f"came a {kind}, but an AALpy Dfa or MooreMachine is needed; convert it first"
         raise AutomatonError(message)
     attribute = "is_accepting" if isinstance(automaton, Dfa) else "output"
-    names = {id(state): state.state_id for state in automaton.states}
-    return DFA.from_table(
-        {
-            state.state_id: {symbol: names[id(t)] for symbol, t in state.transitions.items()}
-            for state in automaton.states
-        },
-        start=automaton.initial_state.state_id,
-        outputs={state.state_id: getattr(state, attribute) for state in automaton.states},
-    )
+    with _whole("AALpy"):
+        names = {id(state): state.state_id for state in automaton.states}
+        return DFA.from_table(
+            {
+                state.state_id: {symbol: names[id(t)] for symbol, t in state.transitions.items()}
+                for state in automaton.states
+            },
+            start=automaton.initial_state.state_id,
+            outputs={state.state_id: getattr(state, attribute) for state in automaton.states},
+        )
 
 
 def to_automata_lib(dfa: DFA) -> Any:
@@ -70,12 +73,24 @@ def from_automata_lib(automaton: Any) -> DFA:
         kind = type(automaton).__name__
         message = f"came a {kind}, but an automata-lib DFA is needed; DFA.from_nfa makes one"
         raise AutomatonError(message)
-    return DFA.from_table(
-        {state: automaton.transitions.get(state, {}) for state in automaton.states},
-        start=automaton.initial_state,
-        accept=automaton.final_states,
-        alphabet=sorted(automaton.input_symbols),
-    )
+    with _whole("automata-lib"):
+        return DFA.from_table(
+            {state: automaton.transitions.get(state, {}) for state in automaton.states},
+            start=automaton.initial_state,
+            accept=automaton.final_states,
+            alphabet=sorted(automaton.input_symbols),
+        )
+
+
+@contextmanager
+def _whole(library: str) -> Iterator[None]:
+    """Turn what an object with missing or strange parts does into one error."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        reason = f"{type(error).__name__}: {error}"[:120]
+        message = f"this {library} automaton is not whole ({reason}); mend its states and moves"
+        raise AutomatonError(message) from error
 
 
 def _state_id(dfa: DFA, state: int) -> str:

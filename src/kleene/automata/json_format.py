@@ -31,6 +31,7 @@ import numpy as np
 from kleene.automata.dfa import DFA
 from kleene.automata.pfa import PFA
 from kleene.errors import AutomatonError
+from kleene.formats import mismatch
 
 DFA_FORMAT = "kleene.dfa/1"
 PFA_FORMAT = "kleene.pfa/1"
@@ -111,9 +112,7 @@ def document_fields(
         kind = type(document).__name__
         raise AutomatonError(f"the JSON document is a {kind}, but an object ({wanted}) is needed")
     if document.get("format") != wanted:
-        came = repr(document.get("format"))
-        message = f"the document's format is {came}, but {wanted!r} is needed; export it again"
-        raise AutomatonError(message)
+        raise AutomatonError(mismatch(document.get("format"), wanted, "export it again"))
     missing = [key for key in keys if key not in document]
     if missing:
         raise AutomatonError(f"the {wanted} document lacks {', '.join(missing)}; add it")
@@ -123,7 +122,7 @@ def document_fields(
 def list_field(fields: Mapping[str, Any], key: str) -> list[Any]:
     """A key whose value must be a list."""
     if not isinstance(fields[key], list | tuple):
-        raise AutomatonError(f"{key!r} is {fields[key]!r}, but a list is needed")
+        raise AutomatonError(f"{key!r} is {fields[key]!r:.60}, but a list is needed")
     return list(fields[key])
 
 
@@ -135,7 +134,7 @@ def integer_field(fields: Mapping[str, Any], key: str) -> int:
     """A key whose value must be the number of a state."""
     value = fields[key]
     if not isinstance(value, int) or isinstance(value, bool):
-        raise AutomatonError(f"{key!r} is {value!r}, but the number of a state is needed")
+        raise AutomatonError(f"{key!r} is {value!r:.60}, but the number of a state is needed")
     return value
 
 
@@ -148,7 +147,7 @@ def array_field(fields: Mapping[str, Any], key: str, kind: Any, dtype: Any) -> A
             if isinstance(entry, list | tuple):
                 stack.append(list(entry))
             elif not isinstance(entry, kind) or isinstance(entry, bool):
-                raise AutomatonError(f"{key!r} holds {entry!r}, but only numbers belong there")
+                raise AutomatonError(f"{key!r} holds {entry!r:.60}, but only numbers belong there")
     try:
         return np.array(value, dtype=dtype)
     except (ValueError, OverflowError) as error:
@@ -163,7 +162,7 @@ def to_plain(value: Any) -> Any:
     finite = not isinstance(value, float) or np.isfinite(value)
     if value is None or (isinstance(value, str | bool | int | float) and finite):
         return value
-    message = f"{value!r} has no place in JSON; use strings, finite numbers, booleans or tuples"
+    message = f"{value!r:.60} has no place in JSON; use strings, finite numbers, booleans or tuples"
     raise AutomatonError(message)
 
 
@@ -172,5 +171,5 @@ def to_value(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return tuple(to_value(part) for part in value)
     if isinstance(value, dict):
-        raise AutomatonError(f"{value!r} is no symbol or label; use strings, numbers or lists")
+        raise AutomatonError(f"{value!r:.60} is no symbol or label; use strings, numbers or lists")
     return value

@@ -90,9 +90,10 @@ def _hopcroft(dfa: DFA) -> Ints:
                 if len(members) == len(blocks[block]):
                     continue
                 new = len(blocks)
-                inside = set(members)
-                outside = blocks[block] - inside
-                small, large = sorted((inside, outside), key=len)
+                small, large = set(members), blocks[block]
+                large -= small  # at the cost of the few, however many the rest are
+                if len(large) < len(small):
+                    small, large = large, small
                 blocks[block] = large
                 blocks.append(small)
                 for state in small:

@@ -105,11 +105,13 @@ def _check_states(
 ) -> None:
     rows = f"the table has rows for {show(table)}; add a row or mend the name"
     if start not in number:
-        raise AutomatonError(f"start is {start!r}, but {rows}")
+        raise AutomatonError(f"start is {start!r:.60}, but {rows}")
     for state in marked or ():
         if state not in number:
-            raise AutomatonError(f"{state!r} is given an output, but {rows}")
+            raise AutomatonError(f"{state!r:.60} is given an output, but {rows}")
     for state, moves in table.items():
         for symbol, target in moves.items():
             if target not in number:
-                raise AutomatonError(f"{state!r} goes to {target!r} on {symbol!r}, but {rows}")
+                raise AutomatonError(
+                    f"{state!r:.60} goes to {target!r:.60} on {symbol!r:.60}, but {rows}"
+                )

@@ -8,12 +8,13 @@ from kleene.errors import AlphabetError, AutomatonError
 from kleene.machine import Symbol, Word
 
 _SHOWN = 12
+_LONGEST = 40  # characters of one symbol
 
 
 def show(symbols: Iterable[object]) -> str:
     """Symbols as an error message lists them: all when few, the first dozen when many."""
     listed = list(symbols)
-    text = ", ".join(repr(symbol) for symbol in listed[:_SHOWN])
+    text = ", ".join(repr(symbol)[:_LONGEST] for symbol in listed[:_SHOWN])
     return f"{text}, ... ({len(listed)} in all)" if len(listed) > _SHOWN else text
 
 
@@ -33,7 +34,7 @@ def unknown_symbol(
     symbol: object, alphabet: Iterable[Symbol], word: object = None
 ) -> AlphabetError:
     """The error for a symbol that an alphabet does not have, ready to raise."""
-    message = f"symbol {symbol!r} is not in the alphabet {{{show(alphabet)}}}"
+    message = f"symbol {symbol!r:.60} is not in the alphabet {{{show(alphabet)}}}"
     if isinstance(word, str) and not spelled_by_characters(alphabet):
         message += "; symbols here are not single characters: pass a list of symbols, not a string"
     else:
@@ -67,10 +68,12 @@ def check_alphabet(alphabet: Sequence[Symbol]) -> None:
         try:
             twice = symbol in seen
         except TypeError:
-            message = f"symbol {symbol!r} is not hashable; use strings, numbers or tuples"
+            message = f"symbol {symbol!r:.60} is not hashable; use strings, numbers or tuples"
             raise AutomatonError(message) from None
         if twice:
-            raise AutomatonError(f"symbol {symbol!r} is in the alphabet twice; list each one once")
+            raise AutomatonError(
+                f"symbol {symbol!r:.60} is in the alphabet twice; list each one once"
+            )
         seen.add(symbol)
 
 

@@ -17,6 +17,7 @@ from kleene.cli.console import complain, say
 from kleene.errors import KleeneError
 
 MISTAKE = 2
+SHARED = ("train", "extract", "prototypes")  # commands whose work several workers share
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if debug:
             traceback.print_exc()
         complain(_reason(error))
+        _report(error)
         _flush_output()
         return MISTAKE
     return status
@@ -51,7 +53,10 @@ def _run(arguments: list[str]) -> int:
     import typer
 
     from kleene.cli.app import app
+    from kleene.workers import launched
 
+    if launched()[0] and not any(word in SHARED for word in arguments[:1]):
+        return 0  # of several workers, the first does alone what they cannot share
     command = typer.main.get_command(app)
     try:
         with command.make_context("kleene", arguments) as context:
@@ -78,6 +83,14 @@ def _reason(error: BaseException) -> str:
         return f"{error.format_message().rstrip('.')}; see `{path} --help`"
     name = type(error).__name__
     return f"a mistake in kleene itself, {name}: {error}; please report what --debug shows"
+
+
+def _report(error: BaseException) -> None:
+    """Hand the error to torchrun, which tells what the first worker that failed had to say."""
+    if "TORCHELASTIC_ERROR_FILE" in os.environ:
+        from torch.distributed.elastic.multiprocessing.errors import get_error_handler
+
+        get_error_handler().record_exception(error)
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -9,9 +9,12 @@ import typer
 from kleene.cli.automata import compare, match
 from kleene.cli.demo import demo
 from kleene.cli.explaining import explain, phrases, prototypes
+from kleene.cli.exporting import export
 from kleene.cli.languages import languages
+from kleene.cli.plotting import plot
 from kleene.cli.proving import certify, verify
 from kleene.cli.reading import extract
+from kleene.cli.reproducing import reproduce
 from kleene.cli.seeing import report, serve
 from kleene.cli.training import train
 from kleene.cli.using import evaluate, predict
@@ -25,12 +28,13 @@ app = typer.Typer(
 )
 COMMANDS = (
     *(demo, train, predict, evaluate),
-    *(extract, certify, verify, compare, match),
+    *(extract, certify, verify, compare, match, export),
     *(explain, prototypes, phrases),
-    *(report, serve),
+    *(report, serve, reproduce),
 )
 for command in COMMANDS:
     app.command()(command)
+app.add_typer(plot, name="plot")
 app.add_typer(languages, name="languages")
 
 

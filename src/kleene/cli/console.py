@@ -5,24 +5,27 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from kleene.machine import Label, Word
+from kleene.workers import launched
 
 
 def say(note: str) -> None:
     """Tell the person at the terminal something that is not part of the answer."""
-    print(f"kleene: {_one_line(note)}", file=sys.stderr)
+    _tell(f"kleene: {_one_line(note)}")
 
 
 def complain(mistake: str) -> None:
     """The one line that says what went wrong and what to do."""
-    print(f"kleene: error: {_one_line(mistake)}", file=sys.stderr)
+    _tell(f"kleene: error: {_one_line(mistake)}")
 
 
 def answer(text: str = "") -> None:
     """A line of the answer."""
-    sys.stdout.write(f"{text}\n")
+    if not launched()[0]:
+        sys.stdout.write(f"{text}\n")
 
 
 def answer_lines(lines: Iterable[str]) -> None:
@@ -58,6 +61,13 @@ def columns(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = ("  ".join(f"{c:<{w}}" for c, w in zip(r, widths, strict=True)) for r in table)
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _tell(line: str) -> None:
+    if launched()[0]:  # of several workers the first speaks for all
+        return
+    with suppress(OSError):  # the terminal may be gone, which is no reason to stop
+        print(line, file=sys.stderr, flush=True)
 
 
 def _one_line(text: str) -> str:

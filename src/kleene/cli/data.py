@@ -6,18 +6,24 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kleene.cli.console import label_text, say
 from kleene.data.files import Data, Example, read_data, read_examples
+from kleene.data.tokenize import split
 from kleene.errors import DataError
 from kleene.machine import Label, Word
 
 if TYPE_CHECKING:
+    from kleene.data.examples import Examples
+    from kleene.data.given import UnknownSymbols
     from kleene.model import Model
+    from kleene.workers import Workers
 
-CHUNK = 10_000
+CHUNK, CHUNK_SYMBOLS = 10_000, 1_000_000  # words in memory at once, whichever are fewer
+LARGE = 256 * 2**20  # bytes of text, which as words take more than ten times as many
+PACKED = 4  # how much smaller gz makes a text, about
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,15}")
 
 
@@ -44,12 +50,31 @@ class DataFile:
             tokens=tokens,
         )
         if data.guessed:
-            other = "chars" if data.tokens == "words" else "words"
-            how = "at white space" if data.tokens == "words" else "into characters"
-            say(f"words are split {how} (a guess; --tokens {other} changes it)")
+            say_guess(data.tokens)
         longest = max(range(len(data.words)), key=lambda i: len(data.words[i]))
         self._check_length(data.words[longest], f"word {longest + 1}")
         return data, plain_labels(data.labels or [])
+
+    def each(self, tokens: str | None) -> Iterator[Example]:
+        """The labelled examples one by one, texts split in the way named, or whole."""
+        for example in read_examples(
+            self.path,
+            text_column=self.text_column,
+            label_column=self.label_column,
+            tokens=tokens,
+        ):
+            if tokens is not None:
+                self._check_length(example.word, f"line {example.line}")
+            yield example
+
+    @property
+    def large(self) -> bool:
+        """Whether the file is too large to be held in memory as words."""
+        path = Path(self.path)
+        if self.path == "-" or not path.is_file():
+            return False
+        size = path.stat().st_size * (PACKED if path.suffix.lower() == ".gz" else 1)
+        return size > LARGE
 
     def examples(self, model: Model, *, labelled: bool) -> Iterator[list[Example]]:
         """Words as the model reads them, a chunk at a time."""
@@ -57,13 +82,52 @@ class DataFile:
             self.path,
             text_column=self.text_column,
             label_column=self.label_column,
-            tokens="chars" if model.tokens == "chars" else "words",
+            tokens="words" if model.tokens == "symbols" else model.tokens,
             labelled=labelled,
         )
-        while chunk := list(islice(found, CHUNK)):
-            for example in chunk:
-                self._check_length(example.word, f"line {example.line}")
+        chunk, symbols = [], 0
+        for example in found:
+            self._check_length(example.word, f"line {example.line}")
+            chunk.append(example)
+            symbols += len(example.word)
+            if len(chunk) >= CHUNK or symbols >= CHUNK_SYMBOLS:
+                yield chunk
+                chunk, symbols = [], 0
+        if chunk:
             yield chunk
+
+    def each_word(self, model: Model, workers: Workers) -> Iterator[tuple[Word, Label | None]]:
+        """Words with their labels, if any, one by one, as several workers may share them."""
+        self.require_shareable(workers)
+        as_class, labelled = classes_by_text(model, self.name), None
+        for chunk in self.examples(model, labelled=False):
+            for example in chunk:
+                labelled = example.label is not None if labelled is None else labelled
+                yield example.word, as_class(example) if labelled else None
+
+    def require_shareable(self, workers: Workers) -> None:
+        """Refuse standard input where several workers would have to read it."""
+        if self.path == "-" and not workers.alone:
+            raise DataError(
+                "standard input cannot be shared by several workers; save the words to a file "
+                "and name it"
+            )
+
+    def encoded(self, model: Model) -> Iterator[tuple[Examples, UnknownSymbols]]:
+        """Labelled words as numbers, a chunk at a time, and the symbols that the model lacks."""
+        import numpy as np
+
+        from kleene.data.examples import Examples
+        from kleene.data.given import UnknownSymbols
+
+        as_class = classes_by_text(model, self.name)
+        numbers = {label: i for i, label in enumerate(model.classes)}
+        for chunk in self.examples(model, labelled=True):
+            words = [example.word for example in chunk]
+            labels = np.array([numbers[as_class(example)] for example in chunk])
+            encoded = model.alphabet.encode_many(words)
+            unknown = UnknownSymbols.among(model.alphabet, words, encoded)
+            yield Examples(words=encoded, labels=labels), unknown
 
     def words(self, model: Model, *, labelled: bool = False) -> tuple[list[Word], list[Label]]:
         """All words, and the labels if there are any, as classes of the model."""
@@ -80,6 +144,13 @@ class DataFile:
                 f"{self.name}, {place}: {len(word):,} symbols, where at most {self.max_length:,} "
                 "are allowed; put one word on each line, or give --max-length"
             )
+
+
+def say_guess(tokens: str) -> None:
+    """Tell how texts are split where the user did not."""
+    other = "chars" if tokens == "words" else "words"
+    how = "at white space" if tokens == "words" else "into characters"
+    say(f"words are split {how} (a guess; --tokens {other} changes it)")
 
 
 def plain_labels(labels: Sequence[Label | None]) -> list[Label]:
@@ -111,12 +182,10 @@ def classes_by_text(model: Model, name: str) -> Callable[[Example], Label]:
 
 def typed_word(text: str, model: Model) -> Word:
     """A word as somebody types it: symbols that are no texts are written as a JSON list."""
-    if model.tokens == "chars":
-        return text
     if model.tokens == "symbols" and text.lstrip().startswith("["):
         try:
             symbols = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DataError(f"{text!r:.40} is no JSON list of symbols ({error})") from None
         return tuple(tuple(s) if isinstance(s, list) else s for s in symbols)
-    return tuple(text.split())
+    return split(text, "words" if model.tokens == "symbols" else model.tokens)

@@ -96,13 +96,25 @@ def prototypes(
     \b
     Example:
       kleene prototypes model reviews.csv --text-column review
+      torchrun --nproc-per-node 4 -m kleene prototypes model corpus.tsv.gz
     """
+    from kleene.cli.data import DataFile as Source
     from kleene.model import Model
-    from kleene.read.prototypes import prototypes as read
+    from kleene.read.prototypes import read_prototypes
+    from kleene.workers import joined
 
     trained = Model.load(model)
-    words, labels = _read(trained, data, text_column, label_column, max_length)
-    found = read(*_parts(trained), words, labels=labels or None, top=top, min_count=min_count)
+    source = Source(
+        path=data, text_column=text_column, label_column=label_column, max_length=max_length
+    )
+    with joined() as workers:
+        found = read_prototypes(
+            *_parts(trained),
+            source.each_word(trained, workers),
+            top=top,
+            min_count=min_count,
+            workers=workers,
+        )
     answer_json(found.to_dict()) if json else answer(str(found))
 
 
@@ -133,7 +145,8 @@ def phrases(
 
 
 def _parts(model: Model) -> tuple[Any, Any, Any]:
-    return model.network, model.alphabet, model.classes
+    alphabet = model.alphabet if model.network.config.num_symbols else None
+    return model.network, alphabet, model.classes
 
 
 def _read(

@@ -29,8 +29,9 @@ LabelColumn = Annotated[
 Tokens = Annotated[
     str | None,
     typer.Option(
-        metavar="chars|words",
-        help="Split texts into characters or at white space. [default: guessed, and said]",
+        metavar="chars|words|text",
+        help="Split texts into characters, at white space, or (text) into lower-case words and "
+        "punctuation. [default: guessed between the first two, and said]",
     ),
 ]
 MAX_LENGTH = 100_000

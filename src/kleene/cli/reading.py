@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kleene.automata import DFA
 
 DRAWINGS = (".svg", ".png", ".pdf")
+NAMED = ".json, .dot, .svg, .png, .pdf, .mmd, .regex, .c or .onnx"
 
 
 def regexes(dfa: DFA) -> str:
@@ -34,11 +35,13 @@ def regexes(dfa: DFA) -> str:
     return "\n".join(f"{label_text(y)}\t{dfa.recognizer(y).to_regex()}" for y in labels)
 
 
-TEXTS: dict[str, Callable[[DFA], str]] = {
-    ".json": lambda dfa: dfa.to_json(),
-    ".dot": lambda dfa: dfa.to_dot(),
-    ".mmd": lambda dfa: dfa.to_mermaid(),
-    ".regex": regexes,
+CONTENTS: dict[str, Callable[[DFA], str | bytes]] = {
+    ".json": lambda dfa: dfa.to_json() + "\n",
+    ".dot": lambda dfa: dfa.to_dot() + "\n",
+    ".mmd": lambda dfa: dfa.to_mermaid() + "\n",
+    ".regex": lambda dfa: regexes(dfa) + "\n",
+    ".c": lambda dfa: dfa.to_c(),
+    ".onnx": lambda dfa: dfa.to_onnx(),
 }
 
 
@@ -58,8 +61,7 @@ def extract(
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="Write the automaton, as .json, .dot, .svg, .png, .pdf, .mmd or .regex; may be "
-            "given more than once.",
+            help=f"Write the automaton, as {NAMED}; may be given more than once.",
         ),
     ] = None,
     seed: Seed = 0,
@@ -74,21 +76,34 @@ def extract(
     Example:
       kleene extract model --out dfa.json --out dfa.svg
       kleene extract model --method counts --data data.tsv --json
+      torchrun --nproc-per-node 4 -m kleene extract model --method counts --data corpus.tsv.gz
     """
     for path in out or []:
         check_ending(path)
     from kleene.cli.data import DataFile
     from kleene.model import Model
     from kleene.read.extract import extract as read
+    from kleene.workers import joined, launched
 
+    counted = method == "counts" and data is not None
+    if launched()[0] and not counted:
+        return  # the first worker does it alone
     trained = Model.load(model)
-    words, labels = None, None
-    if data is not None:
+    if data is None:
+        reading = read(trained, method=method, seed=seed)
+    else:
         source = DataFile(
             path=data, text_column=text_column, label_column=label_column, max_length=max_length
         )
-        words, labels = source.words(trained)
-    reading = read(trained, words, method=method, labels=labels or None, seed=seed)
+        if counted:
+            with joined() as workers:
+                found = (word for word, _ in source.each_word(trained, workers))
+                reading = read(trained, found, method=method, seed=seed, workers=workers)
+        else:
+            words, labels = source.words(trained)
+            reading = read(trained, words, method=method, labels=labels or None, seed=seed)
+    if launched()[0]:
+        return
     for path in out or []:
         write_dfa(reading.dfa, path)
         say(f"wrote {path}")
@@ -100,7 +115,7 @@ def extract(
 
 def check_ending(path: Path) -> None:
     """Refuse a file name that says nothing about the format, before any work is done."""
-    known = (*TEXTS, *DRAWINGS)
+    known = (*CONTENTS, *DRAWINGS)
     if path.suffix.lower() not in known:
         raise SettingError(
             f"{path} has no ending that names a format; use one of {', '.join(known)}"
@@ -116,7 +131,7 @@ def write_dfa(dfa: DFA, path: Path) -> None:
     if ending in DRAWINGS:
         dfa.draw(path)
     else:
-        write_atomically(path, TEXTS[ending](dfa) + "\n")
+        write_atomically(path, CONTENTS[ending](dfa))
 
 
 def load_dfa(path: Path) -> DFA:

@@ -6,23 +6,23 @@ While it runs the folder holds `run.json` (what is being trained, on what) and n
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shlex
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kleene.cli.console import say
-from kleene.errors import KleeneError, ModelError, TrainingError
-from kleene.files import write_atomically
-from kleene.machine import Label, Word
+from kleene.cli.lessons import STORE, InMemory, Lessons
+from kleene.errors import KleeneError, ModelError, SettingError, TrainingError
+from kleene.files import sweep, write_atomically
+from kleene.workers import ALONE, Workers
 
 if TYPE_CHECKING:
     from kleene.estimator import SequenceClassifier
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 FORMAT = "kleene.run/1"
 CHECKPOINT, RECORD, LOCK = "checkpoint.safetensors", "run.json", ".lock"
+STOPS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,44 +40,41 @@ class Run:
 
     folder: Path
     settings: dict[str, Any]
-    data: str
-    """Digest of the words and labels."""
+    lessons: Lessons
     threads: int = 1
     every: float = 30.0
     """Seconds between checkpoints."""
+    workers: Workers = ALONE
 
     def train(
-        self,
-        words: Sequence[Word],
-        labels: Sequence[Label],
-        *,
-        resume: bool,
-        overwrite: bool,
-        watched: bool = False,
-    ) -> dict[str, Any]:
-        """Train, or go on, and save the model; the result are figures for the user."""
+        self, *, resume: bool, overwrite: bool, watched: bool = False
+    ) -> dict[str, Any] | None:
+        """Train, or go on, and save the model; the result are figures for the user.
+
+        Of several workers the first alone has the folder and the figures.
+        """
         import torch
 
         from kleene.estimator import SequenceClassifier
+        from kleene.model import FILES
         from kleene.train.progress import Bar, Quiet
 
         torch.set_num_threads(self.threads)
         started = time.monotonic()
         estimator = SequenceClassifier(**self.settings)
-        estimator.check(words, labels)
+        self.lessons.check(estimator)
+        if not self.workers.first:
+            self._help(estimator)
+            return None
         with _locked(self.folder), _stoppable():
-            if self._begin(resume, overwrite):
+            if self.workers.agreed(self._begin(resume, overwrite)):
                 reporter = Bar() if sys.stderr.isatty() else Quiet()
-                watch = self._watch(words, labels, reporter) if watched else None
+                watch = self._watch(reporter) if watched else None
+                how: dict[str, Any] = {} if watch is None else {"hook": watch.hook}
+                how |= {"checkpoint": self.checkpoint, "every": self.every}
+                how["reporter"] = watch or reporter
                 try:
-                    estimator.fit(
-                        words,
-                        labels,
-                        checkpoint=self.checkpoint,
-                        every=self.every,
-                        reporter=watch or reporter,
-                        hook=None if watch is None else watch.hook,
-                    )
+                    self.lessons.teach(estimator, self.folder, self.workers, **how)
                     estimator.save(self.folder)
                 except KeyboardInterrupt:
                     raise KeyboardInterrupt(self._how_to_go_on()) from None
@@ -88,12 +86,22 @@ class Run:
                         watch.finish(getattr(estimator, "model_", None))
                 self._write_record(finished=True)
                 self.checkpoint.unlink(missing_ok=True)
+                sweep(self.folder / name for name in FILES)
             else:
                 say(f"{self.folder} is finished; nothing is left to do")
                 estimator = SequenceClassifier.load(self.folder)
-        return self._summary(estimator, words, labels, time.monotonic() - started)
+            try:
+                return self._summary(estimator, time.monotonic() - started)
+            finally:
+                (self.folder / STORE).unlink(missing_ok=True)
 
-    def _watch(self, words: Sequence[Word], labels: Sequence[Label], inner: Reporter) -> Watch:
+    def _help(self, estimator: SequenceClassifier) -> None:
+        """Do the work of a worker that is not the first."""
+        with _stoppable():
+            if self.workers.agreed():
+                self.lessons.teach(estimator, self.folder, self.workers, checkpoint=self.checkpoint)
+
+    def _watch(self, inner: Reporter) -> Watch:
         """A page on which the run can be watched, opened in a browser where there is one."""
         import webbrowser
 
@@ -101,6 +109,9 @@ class Run:
         from kleene.data.given import as_classes
         from kleene.web.watch import Watch
 
+        if not isinstance(self.lessons, InMemory):
+            raise SettingError("--watch shows words from memory; leave it out, or add --no-stream")
+        words, labels = self.lessons.words, self.lessons.labels
         bounds = self.settings["max_symbols"], self.settings["min_count"]
         classes = as_classes(words, labels)[1]
         watch = Watch(words, classes, Alphabet.from_words(words, *bounds), inner=inner)
@@ -115,6 +126,7 @@ class Run:
 
     def _begin(self, resume: bool, overwrite: bool) -> bool:
         """Get the folder ready; False when the run is finished already."""
+        sweep([self.checkpoint, self.folder / RECORD])
         unfinished = self.checkpoint.exists()
         if resume:
             finished = self._check_record() and not unfinished
@@ -129,6 +141,7 @@ class Run:
             )
         else:
             self.checkpoint.unlink(missing_ok=True)
+            (self.folder / STORE).unlink(missing_ok=True)
         self._write_record(finished=False)
         return True
 
@@ -137,14 +150,15 @@ class Run:
         path = self.folder / RECORD
         try:
             record = json.loads(path.read_bytes())
-            settings, data, finished = record["settings"], record["data"], record["finished"]
+            settings, data = dict(record["settings"]), record["data"]
+            finished = record["finished"]
         except FileNotFoundError:
             return False
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ModelError(f"{path} cannot be read ({error}); train with --overwrite") from None
         ours = self._record(finished=False)["settings"]
         changed = [name for name, value in ours.items() if settings.get(name) != value]
-        if changed or data != self.data:
+        if changed or data != self.lessons.digest:
             what = ", ".join(changed) if changed else "the data"
             raise TrainingError(
                 f"the run in {self.folder} differs in {what}; --resume needs the same data and "
@@ -154,7 +168,8 @@ class Run:
 
     def _record(self, *, finished: bool) -> dict[str, Any]:
         settings = {**self.settings, "threads": self.threads}  # which order sums, so the last bits
-        return {"format": FORMAT, "finished": finished, "settings": settings, "data": self.data}
+        about = {"format": FORMAT, "finished": finished, "settings": settings}
+        return {**about, "data": self.lessons.digest}
 
     def _write_record(self, *, finished: bool) -> None:
         write_atomically(
@@ -165,40 +180,31 @@ class Run:
         """Leave no trace of a run of which nothing is kept."""
         if not self.checkpoint.exists():
             (self.folder / RECORD).unlink(missing_ok=True)
+            (self.folder / STORE).unlink(missing_ok=True)
 
     def _how_to_go_on(self) -> str:
         if not self.checkpoint.exists():
             self._forget()
             return "interrupted before the first step; nothing was kept"
         arguments = [word for word in sys.argv[1:] if word not in ("--resume", "--overwrite")]
-        return f"interrupted; go on with `kleene {shlex.join(arguments)} --resume`"
+        command = "kleene"
+        if not self.workers.alone:
+            command = f"torchrun --nproc-per-node {self.workers.size} -m kleene"
+        return f"interrupted; go on with `{command} {shlex.join(arguments)} --resume`"
 
-    def _summary(
-        self,
-        estimator: SequenceClassifier,
-        words: Sequence[Word],
-        labels: Sequence[Label],
-        seconds: float,
-    ) -> dict[str, Any]:
+    def _summary(self, estimator: SequenceClassifier, seconds: float) -> dict[str, Any]:
         model = estimator.model
+        words, accuracy = self.lessons.score(estimator)
         return {
             "model": str(self.folder),
-            "words": len(words),
+            "words": words,
             "classes": len(model.classes),
             "symbols": len(model.alphabet.symbols),
-            "accuracy": float(estimator.score(words, labels)),
+            "accuracy": accuracy,
             "states": model.network.rnn.num_states,
             "steps": list(getattr(estimator, "reading_", ())),
             "seconds": round(seconds, 3),
         }
-
-
-def digest(words: Sequence[Word], labels: Sequence[Label]) -> str:
-    """A number that tells these examples from others."""
-    total = hashlib.sha256()
-    for word, label in zip(words, labels, strict=True):
-        total.update(repr((word, label)).encode("utf-8", "surrogatepass"))
-    return total.hexdigest()
 
 
 @contextmanager
@@ -223,15 +229,15 @@ def _locked(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
+        (folder / LOCK).unlink(missing_ok=True)  # while it is held, or another's would go
         lock.release()
-        (folder / LOCK).unlink(missing_ok=True)
         if made and not any(folder.iterdir()):
             folder.rmdir()
 
 
 @contextmanager
 def _stoppable() -> Iterator[None]:
-    """Let SIGTERM end a run as Ctrl-C does."""
+    """Let SIGTERM and a terminal that closes end a run as Ctrl-C does."""
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
@@ -239,8 +245,10 @@ def _stoppable() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, stop)
+    heeded = [s for s in STOPS if signal.getsignal(s) is not signal.SIG_IGN]  # as nohup has it
+    before = {signum: signal.signal(signum, stop) for signum in heeded}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for signum, handler in before.items():
+            signal.signal(signum, handler)

@@ -101,12 +101,20 @@ def train(
     watch: Annotated[
         bool, typer.Option("--watch", help="Open a page with the loss and the automaton.")
     ] = False,
+    stream: Annotated[
+        bool | None,
+        typer.Option(
+            "--stream/--no-stream",
+            help="Keep the words on disk. [default: those of files above 256 MB]",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Train a network on words and their labels.
 
     The model folder is written at the end, as a whole. Ctrl-C (or SIGTERM) keeps the run in it;
     --resume goes on to the same result, bit by bit, as if nothing had happened.
+    `torchrun --nproc-per-node N -m kleene train ...` shares every batch among N processes.
 
     \b
     Example:
@@ -115,14 +123,15 @@ def train(
       kleene train reviews.csv.gz --text-column review --tokens words --cell lstm-p --out model
     """
     from kleene.cli.data import DataFile as Source
-    from kleene.cli.run import Run, digest
+    from kleene.cli.lessons import read_lessons
+    from kleene.cli.run import Run
+    from kleene.workers import joined
 
     if resume and overwrite:
         raise SettingError("--resume goes on and --overwrite starts anew; give one of them")
     source = Source(
         path=data, text_column=text_column, label_column=label_column, max_length=max_length
     )
-    found, labels = source.training(tokens)
     settings: dict[str, Any] = {
         "cell": cell,
         "states": states,
@@ -135,7 +144,7 @@ def train(
         "learn_temperature": learn_temperature,
         "pooling": pooling,
         "dropout": dropout,
-        "tokens": found.tokens,
+        "tokens": tokens,
         "max_symbols": max_symbols,
         "min_count": min_count,
         "recipe": recipe,
@@ -150,14 +159,19 @@ def train(
         "device": device,
         "random_state": seed,
     }
-    run = Run(
-        folder=out,
-        settings=settings,
-        data=digest(found.words, labels),
-        threads=threads,
-        every=checkpoint_every,
-    )
-    summary = run.train(found.words, labels, resume=resume, overwrite=overwrite, watched=watch)
+    with joined(device) as workers:
+        lessons, settings["tokens"] = read_lessons(source, settings, stream, workers)
+        run = Run(
+            folder=out,
+            settings=settings,
+            lessons=lessons,
+            threads=threads,
+            every=checkpoint_every,
+            workers=workers,
+        )
+        summary = run.train(resume=resume, overwrite=overwrite, watched=watch)
+    if summary is None:  # another worker has it
+        return
     if json:
         answer_json(summary)
     else:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
 from kleene.cli.console import answer, answer_json, answer_lines, columns, label_text, say
 from kleene.cli.options import (
     MAX_LENGTH,
@@ -10,8 +14,13 @@ from kleene.cli.options import (
     LabelColumn,
     MaxLength,
     ModelFolder,
+    Seed,
     TextColumn,
 )
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 def predict(
@@ -19,17 +28,24 @@ def predict(
     data: DataFile,
     text_column: TextColumn = None,
     max_length: MaxLength = MAX_LENGTH,
+    samples: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Answer N times with random states; see below.", min=1),
+    ] = None,
+    seed: Seed = 0,
     json: Json = False,
 ) -> None:
     """Predict the label of every word, one a line, in the order of the words.
 
     Labels need not be there; a file may hold words only, one a line. With --json every line is an
-    object with the prediction and the probabilities of all classes.
+    object with the prediction and the probabilities of all classes. With --samples these are means
+    over N passes, in each of which the states are drawn from their probabilities (without states:
+    dropout is left on), and --json adds how far the passes spread.
 
     \b
     Example:
       kleene predict model words.txt
-      echo 0110 | kleene predict model - --json
+      echo 0110 | kleene predict model - --json --samples 20
     """
     import numpy as np
 
@@ -38,6 +54,7 @@ def predict(
     from kleene.data.given import UnknownSymbols
     from kleene.evaluate import evaluate as evaluated
     from kleene.model import Model
+    from kleene.uncertainty import draw_predictions
 
     trained = Model.load(model)
     classes = trained.classes
@@ -48,16 +65,30 @@ def predict(
         encoded = trained.alphabet.encode_many(words)
         unknown += UnknownSymbols.among(trained.alphabet, words, encoded)
         examples = Examples(words=encoded, labels=np.zeros(len(words), dtype=np.int64))
-        probabilities = evaluated(trained.network, examples).probabilities
+        drawn = None
+        if samples is None:
+            probabilities = evaluated(trained.network, examples).probabilities
+        else:
+            drawn = draw_predictions(trained.network, examples, samples=samples, seed=seed)
+            probabilities = drawn.mean
         best = probabilities.argmax(-1).tolist()
         if not json:
             answer_lines(label_text(classes[i]) for i in best)
             continue
-        for i, row in zip(best, probabilities.tolist(), strict=True):
-            named = {label_text(label): p for label, p in zip(classes, row, strict=True)}
-            answer_json({"prediction": classes[i], "probabilities": named}, indent=None)
+        names = [label_text(label) for label in classes]
+        for row, i in enumerate(best):
+            told = {"prediction": classes[i], "probabilities": _named(names, probabilities[row])}
+            if drawn is not None:
+                told["spread"] = _named(names, drawn.spread[row])
+                told["entropy"] = float(drawn.entropy[row])
+                told["mutual_information"] = float(drawn.mutual_information[row])
+            answer_json(told, indent=None)
     if unknown:
         say(str(unknown))
+
+
+def _named(names: list[str], values: NDArray[np.float32]) -> dict[str, float]:
+    return dict(zip(names, values.tolist(), strict=True))
 
 
 def evaluate(
@@ -70,39 +101,41 @@ def evaluate(
 ) -> None:
     """Compare predictions with the labels of the data: accuracy and a confusion table.
 
+    The calibration error is the mean gap between the probability of an answer and the share of such
+    answers that is right.
+
     \b
     Example:
       kleene evaluate model test.tsv
       kleene evaluate model test.jsonl.gz --json
     """
-    import numpy as np
-
     from kleene.cli.data import DataFile as Source
-    from kleene.data.examples import Examples
     from kleene.data.given import UnknownSymbols
     from kleene.evaluate import evaluate as evaluated
+    from kleene.evaluate import merged
     from kleene.model import Model
 
     trained = Model.load(model)
     source = Source(
         path=data, text_column=text_column, label_column=label_column, max_length=max_length
     )
-    words, labels = source.words(trained, labelled=True)
-    encoded = trained.alphabet.encode_many(words)
-    numbers = {label: i for i, label in enumerate(trained.classes)}
-    examples = Examples(words=encoded, labels=np.array([numbers[label] for label in labels]))
-    result = evaluated(trained.network, examples)
-    unknown = UnknownSymbols.among(trained.alphabet, words, encoded)
+    parts, unknown = [], UnknownSymbols()
+    for examples, strange in source.encoded(trained):
+        parts.append(evaluated(trained.network, examples))
+        unknown += strange
+    result = merged(parts)
+    words = len(result.labels)
     if unknown:
         say(str(unknown))
     names = [label_text(label) for label in trained.classes]
     if json:
         answer_json(
             {
-                "words": len(words),
+                "words": words,
                 "right": int(result.confusion.trace()),
                 "accuracy": result.accuracy,
                 "loss": result.loss,
+                "calibration": result.reliability.to_dict(),
                 "classes": list(trained.classes),
                 "confusion": result.confusion.tolist(),
                 "unknown_symbols": unknown.symbols,
@@ -110,8 +143,9 @@ def evaluate(
         )
         return
     right = int(result.confusion.trace())
-    answer(f"accuracy  {result.accuracy:.2%}  ({right} of {len(words)} words)")
+    answer(f"accuracy  {result.accuracy:.2%}  ({right} of {words} words)")
     answer(f"loss      {result.loss:.4f}")
+    answer(f"calibration error  {result.reliability.error:.4f}")
     answer()
     rows = [[name, *row] for name, row in zip(names, result.confusion.tolist(), strict=True)]
     answer(columns(["label / predicted", *names], rows))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, repeat
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kleene.errors import AlphabetError
+from kleene.formats import mismatch
 from kleene.machine import Symbol, Word
 
 Ids: TypeAlias = NDArray[np.int64]
@@ -54,7 +55,13 @@ class Alphabet:
 
         Symbols that cannot be sorted (of several types) keep the order of their first occurrence.
         """
-        counts = _counts(words)
+        return cls.from_counts(_counts(words), max_size, min_count)
+
+    @classmethod
+    def from_counts(
+        cls, counts: Mapping[Symbol, int], max_size: int | None = None, min_count: int = 1
+    ) -> Alphabet:
+        """The same, where it is known how often each symbol occurs."""
         symbols = _sorted(counts)
         if max_size is not None or min_count > 1:
             frequent = [symbol for symbol in symbols if counts[symbol] >= min_count]
@@ -113,7 +120,7 @@ class Alphabet:
             raise AlphabetError(f"the alphabet is no JSON ({error}); save it again") from None
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             came = content.get("format") if isinstance(content, dict) else content
-            raise AlphabetError(f"expected the format {FORMAT!r}, got {came!r:.60}; save it again")
+            raise AlphabetError(mismatch(came, FORMAT, "save it again"))
         if not isinstance(content.get("symbols"), list):
             raise AlphabetError("the alphabet has no list of symbols; save it again")
         return cls(map(from_json_symbol, content["symbols"]))
@@ -197,14 +204,19 @@ def _require_hashable(symbol: object) -> None:
 def _counts(words: Iterable[Word]) -> Counter[Symbol]:
     counts: Counter[Symbol] = Counter()
     for word in words:
-        sequence = _as_sequence(word)
-        try:
-            counts.update(sequence)
-        except TypeError:
-            for symbol in sequence:
-                _require_hashable(symbol)
-            raise
+        count_symbols(counts, word)
     return counts
+
+
+def count_symbols(counts: Counter[Symbol], word: Word) -> None:
+    """Add the symbols of a word to those counted so far."""
+    sequence = _as_sequence(word)
+    try:
+        counts.update(sequence)
+    except TypeError:
+        for symbol in sequence:
+            _require_hashable(symbol)
+        raise
 
 
 def _sorted(symbols: Iterable[Symbol]) -> list[Symbol]:

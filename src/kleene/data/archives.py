@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from kleene.data.packed import unpacked
 from kleene.errors import DataError
 
 MAX_MEMBER = 16 * 2**20  # bytes of one document
@@ -28,7 +29,7 @@ def members(
     """
     total = 0
     try:
-        with gzip.open(path) as stream:
+        with open(path, "rb") as file, unpacked(file, str(path)) as stream:
             with tarfile.open(fileobj=stream, mode="r|") as tar:
                 for entry in tar:
                     if not entry.isreg() or not wanted(entry.name):
@@ -40,8 +41,8 @@ def members(
                             f"{path}: {entry.name[:80]!r} goes beyond {limits}; "
                             "raise the limits if you trust the archive"
                         )
-                    file = tar.extractfile(entry)
-                    yield entry.name, file.read() if file else b""
+                    content = tar.extractfile(entry)
+                    yield entry.name, content.read() if content else b""
             while stream.read(2**20):  # gzip checks length and sum at its end
                 pass
     except (EOFError, gzip.BadGzipFile, zlib.error, tarfile.TarError) as error:

@@ -10,6 +10,7 @@ import numpy as np
 
 from kleene.data.batch import Batch, Encoded, Ints, batches, make_batch
 from kleene.errors import DataError
+from kleene.workers import ALONE, Workers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +42,19 @@ class Examples:
         """The key of each word."""
         return self.lengths if self.keys is None else self.keys
 
+    @property
+    def hardest(self) -> float:
+        """The highest key."""
+        return float(self.difficulty.max())
+
+    def easiest(self, count: int) -> Ints:
+        """The `count` lowest keys."""
+        return np.sort(self.difficulty)[:count]
+
+    def class_counts(self, classes: int) -> Ints:
+        """How many words each class has."""
+        return np.bincount(self.labels, minlength=classes)
+
     def batches(self, size: int, *, seed: int, limit: float | None = None) -> Iterator[Batch]:
         """Shuffled batches of words of near lengths, of difficulty up to `limit`."""
         for order in self.plan(size, seed=seed, limit=limit):
@@ -57,9 +71,9 @@ class Examples:
         """The words of the given indices, packed."""
         return make_batch(self.words, self.labels, order=order)
 
-    def in_order(self, size: int) -> Iterator[Batch]:
-        """All words once, shortest first: for evaluation."""
-        for order in batches(self.lengths, size, seed=0, shuffle=False):
+    def in_order(self, size: int, workers: Workers = ALONE) -> Iterator[Batch]:
+        """All words once, shortest first, each with one of the workers: for evaluation."""
+        for order in workers.share(batches(self.lengths, size, seed=0, shuffle=False)):
             yield self.batch(order)
 
     def select(self, indices: Ints) -> Examples:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -12,13 +12,14 @@ from typing import Any
 
 from kleene.data.alphabet import from_json_symbol
 from kleene.data.lines import MAX_LINE, Lines
+from kleene.data.tokenize import split
 from kleene.errors import AlphabetError, DataError, SettingError
 from kleene.machine import Label, Word
 
 FORMATS = {".tsv": "tsv", ".txt": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 TEXT_NAMES = ("sequence", "word", "text", "sentence", "review", "document", "comment", "content")
 LABEL_NAMES = ("label", "class", "category", "sentiment", "target", "output")
-TOKENS = ("chars", "words")
+TOKENS = ("chars", "words", "text")
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ def read_data(
 ) -> Data:
     """Read a whole file; texts with white space are split there, others into characters.
 
-    Give `tokens` ("chars" or "words") to settle this without a guess.
+    Give `tokens` ("chars", "words", or "text" for lower case and punctuation apart) to settle this
+    without a guess.
     """
     examples = list(
         read_examples(path, text_column=text_column, label_column=label_column, labelled=labelled)
@@ -103,15 +105,10 @@ def read_examples(
         raise DataError(f"{lines.name} has no examples; give at least one after any header")
 
 
-def guess_tokens(words: Sequence[Word]) -> str:
+def guess_tokens(words: Iterable[Word]) -> str:
     """Guess "words" when some text has white space in it, else "chars"."""
     texts = (word for word in words if isinstance(word, str))
     return "words" if any(len(text.split(maxsplit=1)) > 1 for text in texts) else "chars"
-
-
-def split(word: Word, tokens: str | None) -> Word:
-    """A text as a word: the string itself for "chars", its parts for "words"."""
-    return tuple(word.split()) if tokens == "words" and isinstance(word, str) else word
 
 
 def _read_tsv(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kleene.data.alphabet import UNKNOWN, Alphabet
+from kleene.data.tokenize import split
 from kleene.errors import DataError, SettingError
 from kleene.machine import Label, Symbol, Word
 
-TOKENS = ("chars", "words", "symbols")
+TOKENS = ("chars", "words", "text", "symbols")
 
 
 def as_words(X: Sequence[Any], tokens: str | None = None) -> tuple[list[Word], str]:
@@ -29,8 +30,7 @@ def as_words(X: Sequence[Any], tokens: str | None = None) -> tuple[list[Word], s
         tokens = "words" if spaced else "chars" if strings else "symbols"
     if tokens not in TOKENS:
         raise SettingError(f"tokens={tokens!r} came, choose one of {', '.join(TOKENS)}")
-    split = tokens == "words"
-    return [text.split() if split and isinstance(text, str) else text for text in texts], tokens
+    return [split(text, tokens) for text in texts], tokens
 
 
 def as_classes(
@@ -40,6 +40,13 @@ def as_classes(
     labels = as_labels(y)
     if len(labels) != len(words):
         raise DataError(f"{len(words)} words and {len(labels)} labels came; give one label a word")
+    classes = sorted_classes(labels)
+    numbers = {label: i for i, label in enumerate(classes)}
+    return np.array([numbers[label] for label in labels], dtype=np.int64), classes
+
+
+def sorted_classes(labels: Iterable[Label]) -> tuple[Label, ...]:
+    """The different labels, of which there must be two."""
     found = set(labels)
     try:
         classes = tuple(sorted(found))  # type: ignore[type-var]
@@ -49,8 +56,7 @@ def as_classes(
         raise DataError(
             f"all words are of one class, {classes[0]!r:.60}; a classifier needs words of two"
         )
-    numbers = {label: i for i, label in enumerate(classes)}
-    return np.array([numbers[label] for label in labels], dtype=np.int64), classes
+    return classes
 
 
 def as_labels(y: Sequence[Label]) -> list[Label]:

@@ -9,8 +9,9 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
+from kleene.data.packed import unpacked
 from kleene.errors import DataError
 
 MAX_LINE = 16 * 2**20  # bytes; a longer line means a file of another kind, or an attack
@@ -77,10 +78,10 @@ class Lines:
 def _opened(path: str | Path) -> Iterator[BinaryIO]:
     """The bytes of a file, decompressed when they begin as gzip does."""
     if str(path) == "-":
-        yield _decompressed(_standard_input())
+        yield _decompressed(_standard_input(), "standard input")
     else:
         with open(path, "rb") as file:
-            yield _decompressed(file)
+            yield _decompressed(file, str(path))
 
 
 def _standard_input() -> io.BufferedReader:
@@ -91,7 +92,5 @@ def _standard_input() -> io.BufferedReader:
     return io.BufferedReader(io.BytesIO(content.encode() if isinstance(content, str) else content))
 
 
-def _decompressed(stream: io.BufferedReader) -> BinaryIO:
-    if stream.peek(2)[:2] == GZIP_MAGIC:
-        return cast(BinaryIO, gzip.GzipFile(fileobj=stream))
-    return stream
+def _decompressed(stream: io.BufferedReader, name: str) -> BinaryIO:
+    return unpacked(stream, name) if stream.peek(2)[:2] == GZIP_MAGIC else stream

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kleene.data.batch import Floats, Ints
+from kleene.data.packed import unpacked
 from kleene.data.sources import Source, locate
 from kleene.errors import DataError, SettingError
 
@@ -28,6 +29,7 @@ MNIST = {
     for name, checksum in _CHECKSUMS.items()
 }
 MAX_BYTES = 2**30  # of one file, decompressed
+MAX_DIMENSIONS = 8
 _UBYTE = 0x08
 
 
@@ -102,10 +104,10 @@ def _mnist_part(part: str, data: str | Path | None) -> Images:
 def read_idx(path: str | Path, max_bytes: int = MAX_BYTES) -> NDArray[np.uint8]:
     """The array of bytes in an IDX file, gzipped: zero, zero, type, dimensions, sizes, content."""
     try:
-        with gzip.open(path) as file:
+        with open(path, "rb") as packed, unpacked(packed, str(path)) as file:
             magic = file.read(4)
-            if len(magic) < 4 or magic[:3] != bytes([0, 0, _UBYTE]):
-                needed = "00 00 08 and the number of dimensions"
+            if len(magic) < 4 or magic[:3] != bytes([0, 0, _UBYTE]) or magic[3] > MAX_DIMENSIONS:
+                needed = f"00 00 08 and the number of dimensions, at most {MAX_DIMENSIONS}"
                 raise DataError(f"{path} begins with {magic.hex(' ')}, an IDX file with {needed}")
             header = file.read(4 * magic[3])
             if len(header) < 4 * magic[3]:

@@ -7,6 +7,8 @@ import sys
 import unicodedata
 from functools import cache
 
+from kleene.machine import Word
+
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _ASCII = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*|\.{2,}|[^\w\s]|_")
 
@@ -25,6 +27,18 @@ def tokenize(text: str) -> tuple[str, ...]:
     if plain.isascii():  # as the other pattern, three times faster
         return tuple(_ASCII.findall(plain))
     return tuple(_unicode().findall(unicodedata.normalize("NFC", plain)))
+
+
+def split(text: Word, tokens: str | None) -> Word:
+    """A text as a word: itself for "chars", cut at white space for "words", tokenized for "text".
+
+    What is no text, such as a list of symbols, stays as it is.
+    """
+    if not isinstance(text, str):
+        return text
+    if tokens == "text":
+        return tokenize(text)
+    return tuple(text.split()) if tokens == "words" else text
 
 
 @cache

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 from typing import cast
 
 import torch
@@ -58,14 +59,14 @@ class Classifier(nn.Module):
     def observe(self, batch: Batch) -> tuple[Tensor, list[Scan]]:
         """Scores of the classes, and what every layer left behind, packed as in the batch."""
         scans, sizes = self._run(batch)
-        return self._decide(scans, sizes, len(batch)), scans
+        return self._decide(scans, sizes), scans
 
-    def _decide(self, scans: list[Scan], sizes: list[int], batch: int) -> Tensor:
+    def _decide(self, scans: list[Scan], sizes: list[int]) -> Tensor:
         if self.config.pooling == "last":
             return self.classify([s.last_hidden for s in scans], [s.last_memory for s in scans])
         features = [scans[-1].hidden, scans[-1].memory]
         joined = torch.cat([part for part in features if part is not None], -1)
-        return self._head(self._pool(joined, sizes, batch))
+        return self._head(self._pool(joined, sizes))
 
     def classify(self, hidden: Sequence[Tensor], memory: Sequence[Tensor | None]) -> Tensor:
         """Scores of the classes after the last symbol, from the state of every layer."""
@@ -136,13 +137,24 @@ class Classifier(nn.Module):
             x = torch.cat([vectors[START].expand(batch, -1), data.to(vectors.dtype)])
         return self.rnn.inputs(dropout(x, self.config.dropout, self.training))
 
-    def _pool(self, values: Tensor, sizes: list[int], batch: int) -> Tensor:
-        """Mean or maximum over the steps of each word, (steps, size) -> (batch, size)."""
-        row = torch.cat([torch.arange(n) for n in sizes]).to(values.device)
-        index = row[:, None].expand_as(values)
-        kind = "mean" if self.config.pooling == "mean" else "amax"
-        start = values.new_zeros(batch, values.shape[1])
-        return start.scatter_reduce(0, index, values, kind, include_self=False)
+    def _pool(self, values: Tensor, sizes: list[int]) -> Tensor:
+        """Mean or maximum over the steps of each word, (steps, size) -> (batch, size).
+
+        Stretches of time that hold the same words are pooled as one block, the last one first.
+        """
+        blocks = [(n, len(list(steps))) for n, steps in groupby(sizes)]
+        parts = values.split([n * steps for n, steps in blocks])
+        mean = self.config.pooling == "mean"
+        pooled = values.new_empty(0, values.shape[1])
+        for (n, steps), part in zip(reversed(blocks), reversed(parts), strict=True):
+            block = part.view(steps, n, -1)
+            here, longer = block.sum(0) if mean else block.max(0).values, len(pooled)
+            both = here[:longer] + pooled if mean else torch.maximum(here[:longer], pooled)
+            pooled = torch.cat([both, here[longer:]])
+        if not mean:
+            return pooled
+        lengths = torch.tensor(sizes)[:, None] > torch.arange(len(pooled))
+        return pooled / lengths.sum(0, keepdim=True).T.to(pooled)
 
     def _head(self, features: Tensor) -> Tensor:
         scores: Tensor = self.head(dropout(features, self.config.dropout, self.training))

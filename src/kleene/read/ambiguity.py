@@ -87,6 +87,7 @@ def equivalent_states(raw: DFA) -> dict[str, int]:
 def _of_steps(model: Model, walks: Walks, raw: DFA) -> list[Ambiguity]:
     kinds, names = equivalent_states(raw), walks.names
     shares, pairs = tally_means(walks).shares, tally_counts(walks).pairs
+    assert shares is not None
     ahead = _kept(walks, raw)
     ways = _first_steps(walks)
     others = shares.copy()

@@ -7,7 +7,7 @@ cell has learned nothing, small machines are searched for from random tables.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -40,6 +40,11 @@ class Candidate:
         """The machine."""
         return self.mended.dfa
 
+    @property
+    def accuracy(self) -> float:
+        """The share of the words that it gets right."""
+        return 1 - self.mended.errors / max(self.mended.words, 1)
+
 
 def candidates(
     model: Model,
@@ -49,13 +54,16 @@ def candidates(
     *,
     clusters: Sequence[int] = CLUSTERS,
     seed: int = 0,
+    enough: Callable[[Candidate], bool] = lambda candidate: False,
 ) -> list[Candidate]:
     """Machines suggested by a network, the shortest description first.
 
-    More clusters are tried only as long as no machine gets every word right.
+    More clusters are tried only as long as no machine gets every word right, and no machine that is
+    good enough is found twice.
     """
     vectors = hidden_vectors(model.network, examples, seed=seed)
     found: list[Candidate] = []
+    before: Candidate | None = None
     for count in clusters:
         network = with_centroids(model.network, cluster(vectors, count, seed))
         raw = read_table(replace(model, network=network)).dfa.minimize()
@@ -65,8 +73,12 @@ def candidates(
         mended = mend(raw, evidence, seed=seed)
         if mended.bits < plain.bits:
             found.append(Candidate(mended=mended, origin=f"{count} clusters, mended"))
-        if found[-1].mended.errors == 0:
+        best = found[-1]
+        if best.mended.errors == 0:
             break
+        if before is not None and best.dfa == before.dfa and enough(best):
+            break
+        before = best
     return sorted(found, key=lambda candidate: candidate.mended.bits)
 
 

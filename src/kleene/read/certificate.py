@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from kleene.automata import DFA
 from kleene.errors import AutomatonError, ReadingError
 from kleene.files import write_atomically
+from kleene.formats import mismatch
 from kleene.machine import Symbol, Word
 
 FORMAT = "kleene.certificate/1"
@@ -123,7 +124,7 @@ class Certificate:
             raise ReadingError(f"the certificate is no JSON ({error}); certify again") from None
         came = fields.get("format") if isinstance(fields, dict) else None
         if came != FORMAT:
-            raise ReadingError(f"format {came!r} came, {FORMAT!r} is needed; certify again")
+            raise ReadingError(mismatch(came, FORMAT, "certify again"))
         try:
             return cls(
                 temperature=float(fields["temperature"]),
@@ -140,9 +141,8 @@ class Certificate:
                 rounding=str(fields["rounding"]),
             )
         except (KeyError, TypeError, ValueError, OverflowError, AutomatonError) as error:
-            raise ReadingError(
-                f"the certificate is damaged ({type(error).__name__}: {error}); certify again"
-            ) from None
+            reason = f"{type(error).__name__}: {error}"[:200]
+            raise ReadingError(f"the certificate is damaged ({reason}); certify again") from None
 
     def save(self, path: str | Path) -> Path:
         """Write the document to a file."""

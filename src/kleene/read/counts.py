@@ -8,7 +8,6 @@ successor decides instead. Both work for any cell and any number of layers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +17,8 @@ from kleene.machine import Label, Symbol
 from kleene.model import Model
 from kleene.read.partition import Argmax, Walks
 from kleene.read.record import UNTOLD
+from kleene.read.table import LARGEST
 from kleene.read.words import Ints
-
-_LARGEST = 20_000_000  # entries of a PFA, beyond which it is left out
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -28,14 +26,12 @@ class Tally:
     """What followed every state and symbol that the words showed together."""
 
     pairs: Ints  # (pair, 2) state and column, sorted
-    shares: NDArray[np.float64]  # (pair, next state), rows sum to 1
+    best: Ints  # (pair,) the next state of highest share
+    shares: NDArray[np.float64] | None  # (pair, next state), rows sum to 1; None if too many
+    votes: Ints  # (state, class) prefixes that end in the state and have the class
     walks: Walks
-
-    @cached_property
-    def best(self) -> Ints:
-        """The next state of highest share, for each pair."""
-        best: Ints = self.shares.argmax(axis=1)
-        return best
+    words: int
+    """How many words were looked at."""
 
 
 def tally_counts(walks: Walks) -> Tally:
@@ -43,7 +39,7 @@ def tally_counts(walks: Walks) -> Tally:
     pairs, which = step_pairs(walks)
     counts = np.zeros((len(pairs), walks.num_states))
     np.add.at(counts, (which, walks.states[walks.record.steps]), 1)
-    return Tally(pairs=pairs, shares=_normalised(counts), walks=walks)
+    return _tally(walks, pairs, counts)
 
 
 def tally_means(walks: Walks) -> Tally:
@@ -58,17 +54,31 @@ def tally_means(walks: Walks) -> Tally:
     sums = np.zeros((len(pairs), walks.num_states))
     if len(steps):
         sums = np.add.reduceat(probs, starts, axis=0, dtype=np.float64)
-    return Tally(pairs=pairs, shares=_normalised(sums), walks=walks)
+    return _tally(walks, pairs, sums)
 
 
-def state_outputs(model: Model, walks: Walks) -> tuple[Label, ...]:
+def _tally(walks: Walks, pairs: Ints, mass: NDArray[np.float64]) -> Tally:
+    labels = walks.record.labels
+    told = labels != UNTOLD
+    votes = np.zeros((walks.num_states, int(labels.max(initial=0)) + 1), dtype=np.int64)
+    np.add.at(votes, (walks.states[told], labels[told]), 1)
+    shares = normalised(mass)
+    return Tally(
+        pairs=pairs,
+        best=shares.argmax(axis=1),
+        shares=shares,
+        votes=votes,
+        walks=walks,
+        words=len(walks.record.words),
+    )
+
+
+def state_outputs(model: Model, tally: Tally) -> tuple[Label, ...]:
     """The class that the network gives to most prefixes ending in each state.
 
     A state in which no word ended, of a network that pools over time, gets the most frequent class.
     """
-    votes = np.zeros((walks.num_states, len(model.classes)))
-    told = walks.record.labels != UNTOLD
-    np.add.at(votes, (walks.states[told], walks.record.labels[told]), 1)
+    votes = tally.votes.copy()
     silent = ~votes.any(axis=1)
     votes[silent] = votes.sum(axis=0)
     return tuple(model.classes[i] for i in votes.argmax(axis=1))
@@ -81,13 +91,13 @@ def to_dfa(model: Model, tally: Tally) -> tuple[DFA, tuple[tuple[str, Symbol], .
     and has the network's most frequent class otherwise.
     """
     symbols, names = model.alphabet.symbols, tally.walks.names
-    outputs = state_outputs(model, tally.walks)
+    outputs = state_outputs(model, tally)
     sink = len(names)
     table = np.full((sink + 1, len(symbols)), sink, dtype=np.int32)
     table[tally.pairs[:, 0], tally.pairs[:, 1]] = tally.best
     never = np.argwhere(table[:sink] == sink)
     if len(never):
-        outputs, names = (*outputs, _sink_label(model, tally.walks)), (*names, "sink")
+        outputs, names = (*outputs, _sink_label(model, tally)), (*names, "sink")
     dfa = DFA(alphabet=symbols, transitions=table[: len(outputs)], outputs=outputs, names=names)
     return dfa, tuple((names[state], symbols[column]) for state, column in never)
 
@@ -95,7 +105,7 @@ def to_dfa(model: Model, tally: Tally) -> tuple[DFA, tuple[tuple[str, Symbol], .
 def to_pfa(model: Model, tally: Tally) -> PFA | None:
     """The shares as a probabilistic automaton; None where it would be too large to keep."""
     symbols, size = model.alphabet.symbols, tally.walks.num_states
-    if size * size * len(symbols) > _LARGEST:
+    if tally.shares is None or size * size * len(symbols) > LARGEST:
         return None
     transitions = np.zeros((size, len(symbols), size))
     transitions[tally.pairs[:, 0], tally.pairs[:, 1]] = tally.shares
@@ -103,7 +113,7 @@ def to_pfa(model: Model, tally: Tally) -> PFA | None:
         alphabet=symbols,
         transitions=transitions,
         initial=np.eye(size)[0],
-        outputs=state_outputs(model, tally.walks),
+        outputs=state_outputs(model, tally),
         partial=True,
     )
 
@@ -117,14 +127,14 @@ def step_pairs(walks: Walks) -> tuple[Ints, Ints]:
     return np.stack(np.divmod(keys, width), axis=1), which
 
 
-def _normalised(mass: NDArray[np.float64]) -> NDArray[np.float64]:
+def normalised(mass: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows that sum to 1."""
     shares: NDArray[np.float64] = mass / np.maximum(mass.sum(axis=1, keepdims=True), 1e-300)
     return shares
 
 
-def _sink_label(model: Model, walks: Walks) -> Label:
+def _sink_label(model: Model, tally: Tally) -> Label:
     for label in model.classes:
         if label is False:
             return label
-    told = walks.record.labels[walks.record.labels != UNTOLD]
-    return model.classes[int(np.bincount(told, minlength=len(model.classes)).argmax())]
+    return model.classes[int(tally.votes.sum(axis=0).argmax())]

@@ -14,9 +14,11 @@ from kleene.read.auto import read_auto
 from kleene.read.certificate import Refusal
 from kleene.read.certify import certify
 from kleene.read.check import check
+from kleene.read.corpus import count_corpus
 from kleene.read.extraction import Extraction
-from kleene.read.methods import METHODS
-from kleene.read.study import open_study
+from kleene.read.methods import METHODS, from_tally, require_centroids
+from kleene.read.study import STEPS, open_study, study_of
+from kleene.workers import ALONE, Workers
 
 MOST_PAIRS = 2_000  # of states and symbols; larger machines are proved by `certify` only
 
@@ -31,6 +33,7 @@ def extract(
     centres: int | None = None,
     seconds: float = 10.0,
     max_queries: int = 200_000,
+    workers: Workers = ALONE,
 ) -> Extraction:
     """Read the automaton in a network, and say how far the two agree.
 
@@ -38,6 +41,8 @@ def extract(
 
     - `table`: one step from every state on every symbol, exact in hard mode; memory-less cells;
     - `counts`, `mean`: from the traces of the words, the paper's two ways; any cell with centroids;
+      `counts` goes through all words given, one by one where they are an iterator, and `workers`
+      share them;
     - `kmeans`: hidden vectors quantised into `centres` states; any network;
     - `lstar`: active learning, within `seconds` and `max_queries`; any network;
     - `auto`: the cheapest that is faithful. Where the first reading is not, ambiguous states are
@@ -48,6 +53,9 @@ def extract(
         choices = ", ".join(("auto", *METHODS))
         raise SettingError(f"method={method!r} came, choose one of {choices}")
     started = time.perf_counter()
+    if method == "counts" and words is not None:
+        result = _read_corpus(model, words, seed=seed, workers=workers)
+        return replace(_proved(result), seconds=time.perf_counter() - started)
     words = words if words is None or isinstance(words, str) else list(words)
     labels = None if labels is None else list(labels)
     if labels is not None and (words is None or len(labels) != len(words)):
@@ -62,6 +70,16 @@ def extract(
         result = check(study, METHODS[method](study))
         result = replace(result, steps=(study.note, *result.steps))
     return replace(_proved(result), seconds=time.perf_counter() - started)
+
+
+def _read_corpus(model: Model, words: Iterable[Any], *, seed: int, workers: Workers) -> Extraction:
+    """The counts of all words, checked on as many as other methods look at."""
+    require_centroids(model.network)
+    corpus = count_corpus(model, words, seed=seed, steps=STEPS, workers=workers)
+    study = study_of(model, corpus.sampled_words(), note=corpus.note, seed=seed)
+    reading = from_tally("counts", study, corpus.tally(study.record))
+    result = check(study, reading)
+    return replace(result, steps=(study.note, *result.steps))
 
 
 def _proved(reading: Extraction) -> Extraction:

@@ -8,12 +8,19 @@ shortens the description of machine and errors together:
 
 so that a state must explain more words than it costs. Labels of states are always the majority of
 the words that end there.
+
+Where errors are left, some labels may be wrong, and a word more or less says little. The search is
+then made once more with the price of errors at their rate, and a price on states that a handful of
+wrong labels cannot pay:
+
+    bits = states * (symbols * log2(states) + log2(words)) + log2 binomial(words, errors)
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import lgamma, log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +29,9 @@ from kleene.automata import DFA
 from kleene.machine import Label, Word
 
 Ints = NDArray[np.int32]
+
+MOST_NOISE = 0.15
+"""The largest share of wrong labels that is reckoned with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,25 +90,43 @@ class Mended:
 
 
 def describe_bits(states: int, symbols: int, errors: int, words: int) -> float:
-    """Length of the description of a machine and of the words it gets wrong."""
+    """Length of the description of a machine and of the words it gets wrong, labels being right."""
     machine = states * symbols * np.log2(max(states, 2))
     return float(machine + errors * (np.log2(max(words, 2)) + 1))
+
+
+def noisy_bits(states: int, symbols: int, errors: int, words: int) -> float:
+    """The same where labels may be wrong: the set of errors costs what it takes to name it.
+
+    Above `MOST_NOISE` an error costs what it costs there, or chance would look cheap.
+    """
+    machine = states * (symbols * np.log2(max(states, 2)) + np.log2(max(words, 2)))
+    noise = min(errors, int(MOST_NOISE * words))
+    named = (lgamma(words + 1) - lgamma(noise + 1) - lgamma(words - noise + 1)) / log(2)
+    return float(machine + named + (errors - noise) * error_bits(noise, words))
+
+
+def error_bits(errors: int, words: int) -> float:
+    """What one more error costs among so many."""
+    share = min(max(errors, 1) / max(words, 2), MOST_NOISE)
+    return float(np.log2((1 - share) / share))
 
 
 def mend(dfa: DFA, evidence: Evidence, *, seed: int = 0, rounds: int = 8) -> Mended:
     """The best machine found by single changes, merges and splits, starting from `dfa`."""
     from kleene.read.search import improve
 
-    table, initial = improve(
-        dfa.transitions,
-        dfa.initial,
-        evidence.symbols,
-        evidence.ends,
-        evidence.counts,
-        seed=seed,
-        rounds=rounds,
-    )
-    return judge(table, initial, evidence)
+    def found(table: Ints, initial: int, tolerant: bool) -> Mended:
+        words = (evidence.symbols, evidence.ends, evidence.counts)
+        better = improve(table, initial, *words, seed=seed, rounds=rounds, tolerant=tolerant)
+        return judge(*better, evidence)
+
+    strict = found(dfa.transitions, dfa.initial, False)
+    if not strict.errors:
+        return strict
+    tolerant = found(dfa.transitions, dfa.initial, True)
+    again = found(strict.dfa.transitions, strict.dfa.initial, True)
+    return min(strict, tolerant, again, key=lambda one: one.bits)
 
 
 def judge(table: Ints, initial: int, evidence: Evidence) -> Mended:
@@ -117,5 +145,6 @@ def judge(table: Ints, initial: int, evidence: Evidence) -> Mended:
         outputs=tuple(evidence.classes[i] for i in best),
         initial=initial,
     ).minimize()
-    bits = describe_bits(dfa.num_states, len(evidence.alphabet), errors, evidence.total)
-    return Mended(dfa=dfa, errors=errors, words=evidence.total, bits=bits)
+    bits = noisy_bits if errors else describe_bits
+    cost = bits(dfa.num_states, len(evidence.alphabet), errors, evidence.total)
+    return Mended(dfa=dfa, errors=errors, words=evidence.total, bits=cost)

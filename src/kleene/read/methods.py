@@ -8,11 +8,12 @@ import numpy as np
 
 from kleene.automata import PFA
 from kleene.errors import ReadingError
+from kleene.nn.classifier import Classifier
 from kleene.read.baselines import read_kmeans, read_lstar
 from kleene.read.counts import Tally, tally_counts, tally_means, to_dfa, to_pfa
 from kleene.read.partition import Walks
 from kleene.read.study import Reading, Study
-from kleene.read.table import Table, read_table
+from kleene.read.table import LARGEST, Table, read_table
 
 
 def read_by_table(study: Study) -> Reading:
@@ -26,13 +27,13 @@ def read_by_table(study: Study) -> Reading:
 
 def read_by_counts(study: Study) -> Reading:
     """The paper's Algorithm 1: the most frequent successor in the traces of the words."""
-    _require_centroids(study)
+    require_centroids(study.model.network)
     return from_tally("counts", study, tally_counts(study.walks))
 
 
 def read_by_means(study: Study) -> Reading:
     """The successor of highest mean probability in the traces of the words."""
-    _require_centroids(study)
+    require_centroids(study.model.network)
     return from_tally("mean", study, tally_means(study.walks))
 
 
@@ -49,7 +50,7 @@ def from_tally(method: str, study: Study, tally: Tally, steps: tuple[str, ...] =
     """The automaton of a tally."""
     walks: Walks = tally.walks
     raw, unseen = to_dfa(study.model, tally)
-    told = f"{method}: {walks.num_states} states along {len(walks.record.words):,} words"
+    told = f"{method}: {walks.num_states} states along {tally.words:,} words"
     if unseen:
         told += f"; {len(unseen)} pairs of state and symbol were never seen and lead to a sink"
     return Reading(
@@ -62,21 +63,27 @@ def from_tally(method: str, study: Study, tally: Tally, steps: tuple[str, ...] =
     )
 
 
-def _require_centroids(study: Study) -> None:
-    if not study.has_centroids:
+def require_centroids(network: Classifier) -> None:
+    """Refuse a network whose traces have no states."""
+    if not (network.rnn.num_states and network.rnn.regularized):
         raise ReadingError(
             "this network has no centroids, so its traces have no states to count; "
             "use the method kmeans or lstar"
         )
 
 
-def _table_pfa(table: Table) -> PFA:
+def _table_pfa(table: Table) -> PFA | None:
     """The table with the top layer's probabilities, lower layers taken hard.
 
-    Probability of centroids that the table never reaches is shared out among the others.
+    Probability of centroids that the table never reaches is shared out among the others. None
+    where there are too many to keep.
     """
+    if table.probs is None:
+        return None
     dfa, states = table.dfa, np.array(table.states)
     below = states[dfa.transitions, :-1]  # (state, symbol, lower layer), of the next state
+    if len(states) * dfa.transitions.size > LARGEST:
+        return None
     fits = (below[:, :, None] == states[:, :-1]).all(axis=-1)  # (state, symbol, state)
     probs = np.where(fits, table.probs[:, :, states[:, -1]], 0).astype(np.float64)
     start = np.where(

@@ -6,7 +6,7 @@ those that do so in its words; and each state's own class, by classifying its ce
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +18,12 @@ from kleene.data.batch import Ints
 from kleene.errors import DataError, ReadingError
 from kleene.machine import Label, Symbol, Word
 from kleene.nn.classifier import Classifier
+from kleene.read.corpus import blocks
 from kleene.read.markup import as_json, as_text, columns, table
 from kleene.read.passes import Pass, passes, require_states
 from kleene.read.verdicts import state_scores
 from kleene.read.weights import predicting_states
+from kleene.workers import ALONE, Workers
 
 MIN_COUNT = 5
 
@@ -108,23 +110,45 @@ def prototypes(
     top: int = 10,
     min_count: int = MIN_COUNT,
 ) -> Prototypes:
-    """Read the prototypes off a corpus, a batch at a time.
+    """Read the prototypes off a corpus.
 
     A symbol counts for a state or class where it occurs at least `min_count` times (fewer where
     nothing does) and is ranked by its mean transition probability; with `min_count=1` rare symbols
     win. Classes are those of `labels` where these are given, else the predicted ones.
     """
+    class_numbers(classes, labels, len(words))
+    told = [None] * len(words) if labels is None else labels
+    examples = zip(words, told, strict=True)
+    return read_prototypes(network, alphabet, classes, examples, top=top, min_count=min_count)
+
+
+def read_prototypes(
+    network: Classifier,
+    alphabet: Alphabet | None,
+    classes: Sequence[Label],
+    examples: Iterable[tuple[Word, Label | None]],
+    *,
+    top: int = 10,
+    min_count: int = MIN_COUNT,
+    workers: Workers = ALONE,
+) -> Prototypes:
+    """The same for words that come one by one with their labels, if any; workers share them."""
     require_states(network)
     if alphabet is None:
         raise ReadingError(
             "prototypes are symbols, but this network reads vectors; see `transition_maps`"
         )
-    given = class_numbers(classes, labels, len(words))
     verdicts = state_scores(network).argmax(-1).cpu().numpy()
     tally = _Tally(len(alphabet), network.config.num_states, len(classes))
-    for done in passes(network, alphabet.encode_many(words)):
-        of = done.predicted if given is None else given[done.batch.order]
-        tally.add(done, predicting_states(done, verdicts), of)
+    with workers.heeding():
+        for block in workers.share(blocks(examples, size=lambda example: len(example[0]))):
+            words, labels = zip(*block, strict=True)
+            known = None if labels[0] is None else labels
+            given = class_numbers(classes, known, len(words))
+            for done in passes(network, alphabet.encode_many(words)):
+                of = done.predicted if given is None else given[done.batch.order]
+                tally.add(done, predicting_states(done, verdicts), of)
+    tally.pool(workers)
     return Prototypes(
         states=tuple(
             _best(alphabet, tally.sums[:, i], tally.most[:, i], tally.counts, top, min_count)
@@ -173,6 +197,12 @@ class _Tally:
         self.class_counts = np.zeros((classes, symbols), np.int64)
         self.class_sums = np.zeros((classes, symbols))
         self.class_most = np.zeros((classes, symbols), np.float32)
+
+    def pool(self, workers: Workers) -> None:
+        """Make these the sums over the words of all workers."""
+        for name, values in vars(self).items():
+            pooled = workers.most if name.endswith("most") else workers.total
+            setattr(self, name, pooled(values))
 
     def add(self, done: Pass, predicting: Ints, of: Ints) -> None:
         row, time = np.nonzero(done.mask)

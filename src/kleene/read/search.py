@@ -58,21 +58,24 @@ def _sweep(
     votes: Any,
     order: Any,
     least: Any,
+    margin: Any,
 ) -> Any:
-    """Try every other target of every transition; keep what lowers the errors."""
+    """Try every other target of every transition; keep what saves at least `margin` errors."""
     states, width = table.shape
     for o in order:
         s, a = o // width, o % width
         old = table[s, a]
-        best = old
+        best, fewest = old, least - margin + 1
         for t in range(states):
             if t == old:
                 continue
             table[s, a] = t
             wrong = _errors(table, initial, symbols, ends, counts, votes)
-            if wrong < least:
-                least, best = wrong, t
+            if wrong < fewest:
+                fewest, best = wrong, t
         table[s, a] = best
+        if best != old:
+            least = fewest
         if least == 0:
             break
     return least
@@ -130,8 +133,10 @@ def endings(table: Ints, initial: int, symbols: Ints, ends: NDArray[np.int64]) -
 
 
 class _Search:
-    def __init__(self, symbols: Ints, ends: NDArray[np.int64], counts: Ints, seed: int) -> None:
-        self.words = (symbols, ends, counts)
+    def __init__(
+        self, symbols: Ints, ends: NDArray[np.int64], counts: Ints, seed: int, tolerant: bool
+    ) -> None:
+        self.words, self.tolerant = (symbols, ends, counts), tolerant
         self.total = int(counts.sum())
         self.random = np.random.default_rng(seed)
 
@@ -144,14 +149,25 @@ class _Search:
         return int(_errors(table, initial, *self.words, votes))
 
     def bits(self, table: Ints, errors: int) -> float:
-        from kleene.read.mend import describe_bits
+        from kleene.read.mend import describe_bits, noisy_bits
 
-        return describe_bits(len(table), table.shape[1], errors, self.total)
+        bits = noisy_bits if self.tolerant else describe_bits
+        return bits(len(table), table.shape[1], errors, self.total)
+
+    def margin(self, table: Ints, errors: int) -> int:
+        """How many errors a change of one transition must save: twice what it costs to name it."""
+        from kleene.read.mend import error_bits
+
+        if not self.tolerant:
+            return 1
+        named = np.log2(max(table.size * len(table), 2))
+        return int(np.ceil(2 * named / error_bits(errors, self.total)))
 
     def sweep(self, table: Ints, initial: int, errors: int) -> int:
         votes = np.zeros((len(table), self.words[2].shape[1]), dtype=np.int64)
         order = self.random.permutation(table.size)
-        return int(_sweep(table, initial, *self.words, votes, order, errors))
+        margin = self.margin(table, errors)
+        return int(_sweep(table, initial, *self.words, votes, order, errors, margin))
 
     def split(self, table: Ints, initial: int, errors: int) -> tuple[Ints, int]:
         larger = np.concatenate([table, table[:1]])
@@ -196,9 +212,13 @@ def improve(
     *,
     seed: int,
     rounds: int,
+    tolerant: bool = False,
 ) -> tuple[Ints, int]:
-    """Sweeps, merges and splits until the description of machine and errors gets no shorter."""
-    search = _Search(symbols, ends, counts, seed)
+    """Sweeps, merges and splits until the description of machine and errors gets no shorter.
+
+    `tolerant` counts on wrong labels.
+    """
+    search = _Search(symbols, ends, counts, seed, tolerant)
     table = np.ascontiguousarray(table, dtype=np.int32).copy()
     errors = search.errors(table, initial)
     for _ in range(rounds):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,8 @@ from kleene.read.words import all_words, encode_words, random_words, usual_lengt
 MOST_SYMBOLS = 256
 """The largest alphabet for active learning, which asks about each symbol in every state."""
 
-_STEPS = 100_000  # symbols of given words to look at
+STEPS = 100_000
+"""Symbols of given words to look at."""
 _SHORT, _RANDOM = 300, 500  # words of our own where none are given
 
 
@@ -93,25 +94,28 @@ def open_study(
         short, length = all_words(symbols, _SHORT)
         chosen = [*short, *random_words(random, symbols, _RANDOM, longest)]
         note = f"drew {len(chosen):,} words: all up to length {length}, random ones to {longest}"
+    study = study_of(model, chosen, note=note, seed=seed)
+    return replace(study, centres=centres, seconds=seconds, max_queries=max_queries)
+
+
+def study_of(model: Model, words: Iterable[Ids], *, note: str, seed: int) -> Study:
+    """A study of encoded words."""
     empty = np.zeros(0, np.int64)
     return Study(
         model=model,
-        words=[empty, *(word for word in chosen if len(word))],
+        words=[empty, *(word for word in words if len(word))],
         note=note,
         seed=seed,
         oracle=Oracle(model),
-        centres=centres,
-        seconds=seconds,
-        max_queries=max_queries,
     )
 
 
 def _thinned(words: list[Ids], random: np.random.Generator) -> tuple[list[Ids], str]:
-    """At most `_STEPS` symbols' worth of words, drawn at random."""
+    """At most `STEPS` symbols' worth of words, drawn at random."""
     lengths = np.array([len(word) + 1 for word in words])
-    if lengths.sum() <= _STEPS:
+    if lengths.sum() <= STEPS:
         return words, f"looked at all {len(words):,} words"
     order = random.permutation(len(words))
-    kept = np.sort(order[: max(1, int((np.cumsum(lengths[order]) <= _STEPS).sum()))])
+    kept = np.sort(order[: max(1, int((np.cumsum(lengths[order]) <= STEPS).sum()))])
     note = f"looked at {len(kept):,} of {len(words):,} words, {lengths[kept].sum():,} steps"
     return [words[i] for i in kept], note

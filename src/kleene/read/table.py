@@ -20,6 +20,11 @@ from kleene.machine import Label, Symbol
 from kleene.model import Model
 
 
+LARGEST = 20_000_000
+"""Probabilities, beyond which they are not kept."""
+_MOST_ROWS = 50_000  # states and symbols stepped at once
+
+
 @dataclass(frozen=True, kw_only=True)
 class Table:
     """The machine inside a network: its states, where they lead, and how sure the network is."""
@@ -27,8 +32,8 @@ class Table:
     states: tuple[tuple[int, ...], ...]
     """The global states reached from the start, each with one centroid per layer."""
     dfa: DFA
-    probs: NDArray[np.float32]
-    """Transition probabilities of the top layer, (state, symbol, centroid)."""
+    probs: NDArray[np.float32] | None
+    """Transition probabilities of the top layer, (state, symbol, centroid); None if too many."""
     start_probs: NDArray[np.float32]
     """Probabilities of the top layer after the start token, (centroid,)."""
 
@@ -63,18 +68,22 @@ def read_table(model: Model) -> Table:
     with torch.inference_mode():
         start_probs, start = network.advance(None, tokens.new_tensor([START]))
         index = {tuple(start[0].tolist()): 0}
-        rows, probs, new = [], [], [tuple(start[0].tolist())]
-        while new:
+        rows, probs, kept = [], [], 0
+        waiting, most = [tuple(start[0].tolist())], max(1, _MOST_ROWS // len(symbols))
+        while waiting:
+            new, waiting = waiting[:most], waiting[most:]
             here = torch.tensor(new, device=network.device).repeat_interleave(len(symbols), 0)
             layers, after = network.advance(here, tokens.repeat(len(new)))
-            probs.append(layers[-1].reshape(len(new), len(symbols), -1).cpu().numpy())
-            targets = [tuple(row) for row in after.tolist()]
-            new = []
-            for target in targets:
+            kept += layers[-1].numel()
+            if kept <= LARGEST:
+                probs.append(layers[-1].reshape(len(new), len(symbols), -1).cpu().numpy())
+            found, which = _in_order(after.cpu().numpy())
+            for target in found:
                 if target not in index:
                     index[target] = len(index)
-                    new.append(target)
-            rows.append(np.array([index[t] for t in targets]).reshape(-1, len(symbols)))
+                    waiting.append(target)
+            numbers = np.array([index[target] for target in found])
+            rows.append(numbers[which].reshape(-1, len(symbols)))
         states = torch.tensor(list(index), device=network.device)
         outputs = network.classify_states(states).argmax(-1).tolist()
     return Table(
@@ -85,9 +94,18 @@ def read_table(model: Model) -> Table:
             outputs=tuple(model.classes[i] for i in outputs),
             names=tuple("/".join(map(str, state)) for state in index),
         ),
-        probs=np.concatenate(probs),
+        probs=np.concatenate(probs) if kept <= LARGEST else None,
         start_probs=start_probs[-1][0].cpu().numpy(),
     )
+
+
+def _in_order(rows: NDArray[np.int64]) -> tuple[list[tuple[int, ...]], NDArray[np.int64]]:
+    """The different rows in the order of their first appearance, and the number of each row."""
+    kinds, first, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return [tuple(row) for row in kinds[order].tolist()], rank[which.reshape(-1)]
 
 
 class HardMachine:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
+from torch.nn.functional import linear
 
 from kleene.nn.classifier import Classifier
 from kleene.nn.trace import Trace
@@ -20,13 +23,12 @@ def final_scores(network: Classifier, trace: Trace) -> Tensor:
             [layer.hidden[rows, last] for layer in trace.layers],
             [None if layer.memory is None else layer.memory[rows, last] for layer in trace.layers],
         )
-    values, mask = _features(trace), trace.mask[:, :, None]
+    mask = trace.mask[:, :, None]
     if network.config.pooling == "mean":
-        pooled = (values * mask).sum(1) / trace.lengths[:, None]
+        pooled = [(part * mask).sum(1) / trace.lengths[:, None] for part in _features(trace)]
     else:
-        pooled = values.masked_fill(~mask, -torch.inf).amax(1)
-    scores: Tensor = network.head(pooled)
-    return scores
+        pooled = [part.masked_fill(~mask, -torch.inf).amax(1) for part in _features(trace)]
+    return _classified(network, pooled)
 
 
 def prefix_scores(network: Classifier, trace: Trace) -> Tensor:
@@ -45,14 +47,12 @@ def prefix_scores(network: Classifier, trace: Trace) -> Tensor:
             for i in range(0, len(hidden[0]), CHUNK)
         ]
         return torch.cat(parts).view(*trace.hidden.shape[:2], -1)
-    values = _features(trace)
     if network.config.pooling == "mean":
-        steps = torch.arange(1, values.shape[1] + 1, device=values.device)
-        pooled = values.cumsum(1) / steps[:, None]
+        steps = torch.arange(1, trace.hidden.shape[1] + 1, device=trace.hidden.device)
+        pooled = [part.cumsum(1) / steps[:, None] for part in _features(trace)]
     else:
-        pooled = values.cummax(1).values
-    scores: Tensor = network.head(pooled)
-    return scores
+        pooled = [_running_maximum(part) for part in _features(trace)]
+    return _classified(network, pooled)
 
 
 def state_scores(network: Classifier) -> Tensor:
@@ -86,7 +86,25 @@ def margins(scores: Tensor, classes: Tensor) -> Tensor:
     return scores.gather(-1, index).squeeze(-1) - others.logsumexp(-1)
 
 
-def _features(trace: Trace) -> Tensor:
+def _features(trace: Trace) -> list[Tensor]:
     """What is pooled over time: the hidden vectors and, where there is one, the memory."""
-    parts = [trace.hidden] if trace.memory is None else [trace.hidden, trace.memory]
-    return torch.cat(parts, -1)
+    return [trace.hidden] if trace.memory is None else [trace.hidden, trace.memory]
+
+
+def _classified(network: Classifier, pooled: Sequence[Tensor]) -> Tensor:
+    """Scores of the classes from pooled parts, without putting them side by side first."""
+    weights = torch.split(network.head.weight, [part.shape[-1] for part in pooled], -1)
+    products = [linear(part, weight) for part, weight in zip(pooled, weights, strict=True)]
+    scores: Tensor = sum(products, network.head.bias)
+    return scores
+
+
+def _running_maximum(values: Tensor) -> Tensor:
+    """The maximum over all steps so far, (batch, time, size).
+
+    `torch.cummax` keeps the place of each maximum, too, which makes it many times slower.
+    """
+    found = [values[:, 0]]
+    for step in values.unbind(1)[1:]:
+        found.append(torch.maximum(found[-1], step))
+    return torch.stack(found, 1)

@@ -80,7 +80,7 @@ def verify(model_folder: str | Path, dfa_json: Document, certificate_json: Docum
     except _FailedError as wrong:
         return Verdict(holds=False, reason=f"the certificate does not hold: {wrong}")
     except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
-        detail = f"{type(error).__name__}: {error}"
+        detail = f"{type(error).__name__}: {error}"[:200]
         return Verdict(holds=False, reason=f"the certificate does not hold: damaged ({detail})")
 
 

@@ -54,8 +54,13 @@ def save(figure: Figure, path: str | Path, dpi: int = 150) -> Path:
     return write_atomically(path, content.getvalue())
 
 
-def transition_maps(maps: ArrayLike, classes: Sequence[Label]) -> Figure:
-    """A grid of mean transition probabilities over the pixels, (class, state, row, column)."""
+def transition_maps(
+    maps: ArrayLike, classes: Sequence[Label], names: Sequence[int] | None = None
+) -> Figure:
+    """A grid of mean transition probabilities over the pixels, (class, state, row, column).
+
+    `names` are the numbers of the states where not all are drawn.
+    """
     grid = np.asarray(maps)
     if grid.ndim != 4 or len(grid) != len(classes):
         came = f"maps of shape {grid.shape} for {len(classes)} classes"
@@ -67,7 +72,7 @@ def transition_maps(maps: ArrayLike, classes: Sequence[Label]) -> Figure:
         for c in range(columns):
             axes[r, c].imshow(grid[r, c], cmap="magma", vmin=low[c], vmax=high[c])
             if r == 0:
-                axes[r, c].set_title(f"{c}", fontsize=8, pad=2)
+                axes[r, c].set_title(str(c if names is None else names[c]), fontsize=8, pad=2)
         axes[r, 0].set_ylabel(as_text(classes[r]), rotation=0, ha="right", va="center", fontsize=9)
     figure.suptitle("mean probability of moving to each state (columns), by class (rows)", size=10)
     return figure

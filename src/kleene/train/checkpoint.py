@@ -17,6 +17,7 @@ from torch import Tensor
 
 from kleene.errors import ModelError
 from kleene.files import write_atomically
+from kleene.formats import mismatch
 
 FORMAT = "kleene.checkpoint/1"
 
@@ -48,8 +49,7 @@ def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         if metadata.get("format") != FORMAT:
-            came = metadata.get("format")
-            raise ModelError(f"{path} has format {came!r}, needed is {FORMAT!r}; train anew")
+            raise ModelError(f"{path}: {mismatch(metadata.get('format'), FORMAT, 'train anew')}")
         if metadata["sha256"] != _checksum(tensors, metadata["progress"]):
             raise ValueError("its content was changed")
         progress = json.loads(metadata["progress"])

@@ -4,15 +4,18 @@ Nothing random is carried along: every step seeds torch's generator from (seed, 
 and every epoch's batches follow from (seed, stage, epoch). A step counts only once its loss and
 gradients are known to be finite; the last such moment is what a checkpoint holds and what a
 non-finite loss rolls back to.
+
+Several workers share each batch and end with the weights of one, up to rounding; where words come
+with noise (dropout, Gumbel, samples), each worker but the first draws noise of its own.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,22 +24,19 @@ from torch.nn.functional import cross_entropy
 
 from kleene.data.batch import Batch
 from kleene.data.examples import Examples
-from kleene.errors import DataError, TrainingError
+from kleene.data.streamed import Lessons
+from kleene.errors import DataError, SettingError, TrainingError, WorkerError
 from kleene.evaluate import evaluate
 from kleene.nn.classifier import Classifier
 from kleene.nn.transition import Gumbel
-from kleene.train.checkpoint import optimizer_tensors, restore_optimizer
+from kleene.train.checkpoint import restore_optimizer
 from kleene.train.history import Epoch, History
-from kleene.train.moment import (
-    Moment,
-    Progress,
-    another_run,
-    copy_tensors,
-    load_moment,
-    save_moment,
-)
+from kleene.train.keeper import Keeper
+from kleene.train.moment import Progress, copy_tensors
 from kleene.train.progress import Quiet, Reporter
+from kleene.train.shares import Figures, pool
 from kleene.train.stage import Stage, make_optimizer
+from kleene.workers import ALONE, Workers
 
 Hook = Callable[[Classifier, Epoch], Mapping[str, float] | None]
 """Called after every epoch; what it returns is kept in the history as the epoch's notes."""
@@ -46,7 +46,7 @@ MOST_FAILURES = 6
 
 def fit(
     network: Classifier,
-    examples: Examples,
+    examples: Lessons,
     *,
     stages: Sequence[Stage],
     validation: Examples | None = None,
@@ -55,6 +55,7 @@ def fit(
     checkpoint: Path | None = None,
     every: float = 30.0,
     reporter: Reporter | None = None,
+    workers: Workers = ALONE,
 ) -> History:
     """Train a network through the stages; go on from `checkpoint` where that file exists.
 
@@ -63,7 +64,10 @@ def fit(
     """
     if not len(examples):
         raise DataError("no words to train on came; give at least one word of each class")
-    loop = _Loop(network, examples, stages, validation, seed, hook, checkpoint, every)
+    if not workers.alone and any(stage.teacher is not None for stage in stages):
+        raise SettingError("a stage with a teacher came for several workers; teach with one")
+    loop = _Loop(network, examples, stages, validation, seed, hook, workers)
+    loop.keeper = Keeper(network, loop.identity, checkpoint, every=every, writes=workers.first)
     with torch.random.fork_rng(devices=[]), reporter or Quiet() as told:
         loop.run(told)
     return loop.history
@@ -73,38 +77,36 @@ class _Loop:
     def __init__(
         self,
         network: Classifier,
-        examples: Examples,
+        examples: Lessons,
         stages: Sequence[Stage],
         validation: Examples | None,
         seed: int,
         hook: Hook | None,
-        checkpoint: Path | None,
-        every: float,
+        workers: Workers,
     ) -> None:
         self.network, self.examples, self.stages = network, examples, stages
-        self.validation, self.seed, self.hook = validation, seed, hook
-        self.checkpoint, self.every = checkpoint, every
+        self.validation, self.seed, self.hook, self.workers = validation, seed, hook, workers
         self.history, self.progress = History(), Progress()
         self.best: dict[str, Tensor] = {}
-        self.good: Moment | None = None
-        self.spare: dict[str, Tensor] = {}
+        self.keeper: Keeper
         self.transition = network.rnn.transition
-        self.saved_at = time.monotonic()
         self.epoch_started = time.monotonic()
 
     def run(self, told: Reporter) -> None:
         try:
             self._run(told)
-        except KeyboardInterrupt:
-            self._save()
+        except (KeyboardInterrupt, WorkerError):
+            self.keeper.save(self.history)
             raise
         finally:
             self.network.rnn.transition = self.transition
             self.network.eval()
 
     def _run(self, told: Reporter) -> None:
-        resumed = self.checkpoint is not None and self.checkpoint.exists()
-        tensors = self._restore() if resumed else {}
+        tensors: Mapping[str, Tensor] = {}
+        if (restored := self.keeper.restore()) is not None:
+            moment, self.progress, self.history = restored
+            tensors, self.best = moment.tensors, moment.best
         for stage in self.stages[self.progress.stage :]:
             optimizer = self._enter(stage, tensors)
             tensors = {}
@@ -116,8 +118,8 @@ class _Loop:
             self.progress, self.best = Progress(stage=self.progress.stage + 1), {}
         for stage in self.stages[-1:]:
             self._component(stage)
-        self._mark_good({})
-        self._save()
+        self.keeper.mark(self.progress, self.history, self.best)
+        self.keeper.save(self.history)
 
     def _enter(self, stage: Stage, tensors: Mapping[str, Tensor]) -> torch.optim.Optimizer:
         """Get ready for a stage, or for the rest of the one in which the tensors were saved."""
@@ -125,9 +127,10 @@ class _Loop:
         if not tensors:
             if stage.curriculum is not None:
                 least = stage.batch_size
-                self.progress.limit = stage.curriculum.first(self.examples.difficulty, least)
+                self.progress.limit = stage.curriculum.first(self.examples.easiest(least), least)
             if stage.prepare is not None:
                 stage.prepare(self.network, self.examples, self._seed(self.progress.stage))
+        self.workers.spread(self.network.state_dict().values())
         optimizer = make_optimizer(stage, self.network)
         if tensors:
             restore_optimizer(optimizer, tensors)
@@ -148,13 +151,13 @@ class _Loop:
         weights = self._class_weights(stage)
         self.epoch_started = time.monotonic()
         self.network.train()
-        batch = None
         while at.step < len(plan):
-            batch = self.examples.batch(plan[at.step])
-            torch.manual_seed(self._seed(at.stage, at.epoch, at.step))
-            self._step(stage, optimizer, batch, weights)
+            words, counts = self.workers.part(plan[at.step])
+            noise = () if self.workers.first else (self.workers.rank,)
+            torch.manual_seed(self._seed(at.stage, at.epoch, at.step, *noise))
+            self._step(stage, optimizer, self.examples.batch(words), weights, counts)
             told.step(stage, at.epoch, at.step / len(plan))
-        record = self._record(stage, optimizer, batch or self.examples.batch(plan[-1]))
+        record = self._record(stage, optimizer, self.examples.batch(plan[-1]))
         self.history.epochs.append(record)
         told.end(record)
         self._after(stage, record)
@@ -165,6 +168,7 @@ class _Loop:
         optimizer: torch.optim.Optimizer,
         batch: Batch,
         weights: Tensor | None,
+        counts: bool,
     ) -> None:
         at = self.progress
         optimizer.zero_grad(set_to_none=True)
@@ -174,24 +178,25 @@ class _Loop:
         if stage.teacher is not None:
             loss = loss + stage.teacher.loss(self.network, scans[-1], batch)
         loss.backward()  # type: ignore[no-untyped-call]
+        right = int((scores.argmax(-1) == labels).sum())
+        found = Figures(loss=loss, right=right * counts, words=len(batch) * counts)
+        count = counts * (len(batch) if weights is None else weights[labels].sum())
+        found = pool(self.workers, self.network.parameters(), found, count)
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), stage.clip)
-        if not bool(torch.isfinite(loss) & torch.isfinite(norm)):
+        if not bool(torch.isfinite(found.loss) & torch.isfinite(norm)):
             self._roll_back(optimizer)
             return
-        self._mark_good(optimizer_tensors(optimizer))
-        if time.monotonic() - self.saved_at > self.every:
-            self._save()
+        self.keeper.mark(at, self.history, self.best, optimizer)
+        self.keeper.save_if_due(self.history)
         optimizer.step()
-        at.loss += loss.item() * len(batch)
-        at.right += int((scores.argmax(-1) == labels).sum())
-        at.words += len(batch)
+        at.loss += found.loss.item() * found.words
+        at.right += found.right
+        at.words += found.words
         at.step += 1
 
     def _roll_back(self, optimizer: torch.optim.Optimizer) -> None:
         at = self.progress
-        if self.good is not None and self.good.progress["stage"] == at.stage:
-            self.network.load_state_dict(self._weights(self.good.tensors))
-            restore_optimizer(optimizer, self.good.tensors)
+        self.keeper.roll_back(optimizer, at.stage)
         at.failures += 1
         if at.failures > MOST_FAILURES:
             raise TrainingError(
@@ -217,7 +222,7 @@ class _Loop:
     def _class_weights(self, stage: Stage) -> Tensor | None:
         if not stage.balanced:
             return None
-        counts = np.bincount(self.examples.labels, minlength=self.network.config.num_classes)
+        counts = self.examples.class_counts(self.network.config.num_classes)
         present = np.maximum(counts, 1)
         weights = torch.from_numpy(len(self.examples) / (present * np.count_nonzero(counts)))
         return weights.to(self.network.head.weight)
@@ -227,7 +232,7 @@ class _Loop:
         self.network.eval()
         checked = None
         if self.validation is not None and stage.patience is not None:
-            checked = evaluate(self.network, self.validation)
+            checked = evaluate(self.network, self.validation, workers=self.workers)
         states = None
         if rnn.regularized:
             with torch.no_grad():
@@ -264,15 +269,11 @@ class _Loop:
                 self.best = copy_tensors(self.network.state_dict())
         at.level_steps += at.step
         curriculum = stage.curriculum
-        if curriculum is not None and at.limit is not None and at.limit < self._hardest:
-            if record.accuracy > curriculum.threshold or at.level_steps >= curriculum.steps:
-                at.limit, at.level_steps = curriculum.next(at.limit, self.examples.difficulty), 0
+        if curriculum is not None and at.limit is not None and at.limit < self.examples.hardest:
+            if curriculum.passed(record.accuracy, at.level_steps):
+                at.limit, at.level_steps = curriculum.next(at.limit, self.examples.hardest), 0
             at.stale = 0
         at.epoch, at.step, at.loss, at.right, at.words = at.epoch + 1, 0, 0.0, 0, 0
-
-    @property
-    def _hardest(self) -> float:
-        return float(self.examples.difficulty.max())
 
     def _stage_over(self, stage: Stage) -> bool:
         at = self.progress
@@ -282,7 +283,7 @@ class _Loop:
             return False
         epochs = self.history.epochs[-at.epoch :]
         last = epochs[-1]
-        if last.limit is not None and last.limit < self._hardest:
+        if last.limit is not None and last.limit < self.examples.hardest:
             return False
         if stage.target is not None and last.accuracy >= stage.target:
             return True
@@ -290,36 +291,8 @@ class _Loop:
             return True
         return stage.patience is not None and at.stale >= stage.patience
 
-    def _weights(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        return {name: tensors[f"weights.{name}"] for name in self.network.state_dict()}
-
-    def _mark_good(self, optimizer: Mapping[str, Tensor]) -> None:
-        weights = {f"weights.{k}": v for k, v in self.network.state_dict().items()}
-        moment = Moment(
-            tensors=copy_tensors({**weights, **optimizer}, into=self.spare),
-            best=self.best,
-            progress=asdict(self.progress),
-            epochs=len(self.history),
-        )
-        self.spare, self.good = {} if self.good is None else self.good.tensors, moment
-
-    def _save(self) -> None:
-        if self.checkpoint is not None and self.good is not None:
-            save_moment(self.checkpoint, self.good, self._identity, self.history)
-            self.saved_at = time.monotonic()
-
-    def _restore(self) -> dict[str, Tensor]:
-        moment, history = load_moment(cast(Path, self.checkpoint), self._identity)
-        try:
-            self.network.load_state_dict(self._weights(moment.tensors))
-            self.progress = Progress(**moment.progress)
-        except (KeyError, TypeError, RuntimeError) as error:
-            raise another_run(cast(Path, self.checkpoint), error) from None
-        self.history, self.best = history, moment.best
-        return moment.tensors
-
     @property
-    def _identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, Any]:
         """What must be the same for a checkpoint to be of this run."""
         stages = [[stage.name, stage.optimizer, stage.batch_size] for stage in self.stages]
         return {

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
 
 from kleene.train.history import Epoch
 from kleene.train.stage import Stage
@@ -61,6 +63,27 @@ class Quiet:
         """An epoch is over."""
 
 
+class Lasting:
+    """A stream that takes what it can: a run goes on when its terminal is gone."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write, or drop the text."""
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush, or leave it."""
+        with suppress(OSError):
+            self._stream.flush()
+
+
 class Bar:
     """One line per stage: loss, accuracy, states in use and the time that is left."""
 
@@ -81,7 +104,7 @@ class Bar:
             TimeElapsedColumn(),
             TextColumn("left at most"),
             Remaining(),
-            console=Console(stderr=True),
+            console=Console(file=cast(TextIO, Lasting(sys.stderr))),
         )
         self._progress.start()
         return self

@@ -15,14 +15,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from kleene.data.examples import Examples
+from kleene.data.streamed import Lessons
 from kleene.nn.classifier import Classifier
 from kleene.train.stage import Curriculum, Stage
 
 MOST_VECTORS = 20_000
 
 
-def seed_centroids(network: Classifier, examples: Examples, seed: int) -> None:
+def seed_centroids(network: Classifier, examples: Lessons, seed: int) -> None:
     """Put the centroids of every layer where the hidden vectors cluster (k-means++)."""
     from sklearn.cluster import KMeans
 
@@ -38,7 +38,7 @@ def seed_centroids(network: Classifier, examples: Examples, seed: int) -> None:
 
 
 def hidden_vectors(
-    network: Classifier, examples: Examples, layer: int = -1, seed: int = 0
+    network: Classifier, examples: Lessons, layer: int = -1, seed: int = 0
 ) -> NDArray[np.float32]:
     """Hidden vectors of a layer along the words, component off, at most `MOST_VECTORS`."""
     rnn = network.rnn

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from kleene.data.batch import Ints
-from kleene.data.examples import Examples
+from kleene.data.streamed import Lessons
 from kleene.errors import SettingError
 from kleene.nn.classifier import Classifier
 from kleene.train.history import Epoch
@@ -28,16 +28,25 @@ class Curriculum:
     threshold: float = 0.97
     steps: int = 1500
     """Steps of the optimiser after which the limit grows even if the network is not good enough."""
+    fair: float = 0.8
+    """Accuracy from which a level may be left for what is wrong in the labels."""
+    fair_steps: int = 100
+    """Steps after which the limit grows where the network is fair, though not good enough."""
     levels: int = 14
     """The most levels there may be; where the keys span more, each is a larger step."""
 
     def first(self, keys: Ints, least: int) -> float:
-        """The lowest limit, at which there are at least `least` words."""
+        """The lowest limit, at which there are at least `least` words; easy ones' keys will do."""
         return float(max(self.start, np.sort(keys)[min(least, len(keys)) - 1]))
 
-    def next(self, limit: float, keys: Ints) -> float:
-        """The limit after this one."""
-        return limit + max(self.step, (float(keys.max()) - self.start) / self.levels)
+    def passed(self, accuracy: float, steps: int) -> bool:
+        """Whether the limit grows, after so many steps at this one."""
+        most = self.fair_steps if accuracy >= self.fair else self.steps
+        return accuracy > self.threshold or steps >= most
+
+    def next(self, limit: float, hardest: float) -> float:
+        """The limit after this one, on the way to the hardest words."""
+        return limit + max(self.step, (hardest - self.start) / self.levels)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +78,7 @@ class Stage:
     """Whether the stage ends, given its epochs so far."""
     teacher: Teacher | None = None
     """A machine that tells the state in which every prefix should be."""
-    prepare: Callable[[Classifier, Examples, int], None] | None = None
+    prepare: Callable[[Classifier, Lessons, int], None] | None = None
     """What happens before the first epoch, given the network, the words and a seed."""
 
 

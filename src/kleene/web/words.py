@@ -6,6 +6,7 @@ import json
 from math import isfinite
 from typing import Any
 
+from kleene.data.tokenize import split
 from kleene.errors import DataError
 from kleene.machine import Word
 from kleene.web.shelf import Entry
@@ -15,14 +16,12 @@ def typed(entry: Entry, word: Any) -> Word:
     """A word as it came: a text, split as the entry reads texts, or a list of symbols."""
     if isinstance(word, str):
         text = _whole(word)
-        if entry.tokens == "chars":
-            return text
         if entry.tokens == "symbols" and text.lstrip().startswith("["):
             try:
                 return typed(entry, json.loads(text))
             except (ValueError, RecursionError):
                 raise DataError(f"{text[:40]!r} is no JSON list of symbols; close it") from None
-        return tuple(text.split())
+        return split(text, "words" if entry.tokens == "symbols" else entry.tokens)
     if not isinstance(word, list):
         raise DataError("a word is a text or a list of symbols")
     symbols = tuple(_symbol(part) for part in word)

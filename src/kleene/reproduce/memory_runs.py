@@ -1,13 +1,14 @@
 """What the experiments with memory have in common: data as numbers, one recipe, errors by column.
 
-Every model gets the same recipe: RMSprop with momentum, easy words first, until all is right; then
-rounds in which gates are sharpened and states cooled (`kleene.train.gates`). Kept is the round with
-the fewest errors on words longer than those of validation, the sharpest where several have as few.
+Every model gets the same recipe: Adam, easy words first, until all of validation is right; epochs
+of RMSprop with momentum, after which counters drift less; then rounds in which gates are sharpened
+and states cooled (`kleene.train.gates`). Kept is the round with the fewest errors on words longer
+than those of validation, the sharpest where several have as few.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +25,8 @@ from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
 from kleene.train.fit import fit
 from kleene.train.gates import saturating, set_forget_bias
-from kleene.train.history import History
+from kleene.train.history import Epoch, History
+from kleene.train.progress import Quiet, Reporter
 from kleene.train.stage import Curriculum, Stage
 
 MODELS = {"LSTM": ("lstm", False), "LSTM-P": ("lstm-p", False)} | {
@@ -43,7 +45,8 @@ class Recipe:
     batch_size: int = 128
     epochs: int = 24
     patience: int = 8
-    learning_rate: float = 1e-3
+    settling: int = 8
+    """Epochs of RMSprop after those of Adam."""
     curriculum: Curriculum | None = field(default_factory=lambda: Curriculum(start=1, step=1))
     rounds: int = ROUNDS
     round_epochs: int = 1
@@ -62,6 +65,7 @@ class Task:
 
 
 def make_task(data: PaperSet, longer: Split) -> Task:
+    """The words of a set as numbers."""
     alphabet = Alphabet(data.language.alphabet)
 
     def examples(split: Split) -> Examples:
@@ -79,7 +83,14 @@ def make_task(data: PaperSet, longer: Split) -> Task:
 
 
 def train(
-    task: Task, name: str, *, states: int, hidden: int, seed: int, recipe: Recipe
+    task: Task,
+    name: str,
+    *,
+    states: int,
+    hidden: int,
+    seed: int,
+    recipe: Recipe,
+    reporter: Reporter | None = None,
 ) -> tuple[Model, dict[str, Any]]:
     """A trained network, and its errors before and after its gates were saturated."""
     cell, regularized = MODELS[name]
@@ -94,15 +105,31 @@ def train(
     torch.manual_seed(seed)
     network = Classifier(config)
     set_forget_bias(network)
-    stage = Stage(
+    learn = Stage(
         epochs=recipe.epochs,
-        optimizer="rmsprop",
-        learning_rate=recipe.learning_rate,
+        learning_rate=5e-3,
         batch_size=recipe.batch_size,
         curriculum=recipe.curriculum,
         patience=recipe.patience,
+        until=_all_right,
     )
-    history = fit(network, task.train, stages=[stage], validation=task.validation, seed=seed)
+    settle = Stage(
+        name="settle",
+        epochs=recipe.settling,
+        optimizer="rmsprop",
+        learning_rate=1e-3,
+        batch_size=recipe.batch_size,
+        patience=recipe.settling,
+    )
+    reporter = reporter or Quiet()
+    history = fit(
+        network,
+        task.train,
+        stages=[learn, settle],
+        validation=task.validation,
+        seed=seed,
+        reporter=reporter,
+    )
     result: dict[str, Any] = {"epochs": len(history), "before": errors(network, task.tests)}
     result["validation_error"] = [
         None if e.validation_accuracy is None else round(1 - e.validation_accuracy, 4)
@@ -113,12 +140,13 @@ def train(
     sharper = Stage(
         epochs=recipe.round_epochs,
         optimizer="rmsprop",
-        learning_rate=0.3 * recipe.learning_rate,
+        learning_rate=3e-4,
         batch_size=recipe.batch_size,
     )
     kept = [(_judged(network, task.longer), 0, deepcopy(network.state_dict()))]
     for number, part in enumerate(saturating(sharper, rounds=recipe.rounds)):
-        history.epochs.extend(fit(network, task.train, stages=[part], seed=seed + number).epochs)
+        sharpened = fit(network, task.train, stages=[part], seed=seed + number, reporter=reporter)
+        history.epochs.extend(sharpened.epochs)
         drift.append(_column(errors(network, longest), *longest))
         kept.append((_judged(network, task.longer), number + 1, deepcopy(network.state_dict())))
     _, best, weights = min(kept, key=lambda one: (one[0], -one[1]))  # the sharpest of the best
@@ -140,6 +168,11 @@ def train(
         history=History(history.epochs),
     )
     return model, result
+
+
+def _all_right(epochs: Sequence[Epoch]) -> bool:
+    """Whether two epochs in a row left nothing to learn."""
+    return all((epoch.validation_accuracy or 0.0) > 0.999 for epoch in epochs[-2:])
 
 
 def errors(network: Classifier, tests: Mapping[str, Examples]) -> dict[str, dict[str, float]]:

@@ -1,0 +1,143 @@
+"""Tables of text and images: errors, what states mean, and how good explanations are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from page import load, markdown
+
+from kleene.reproduce import find
+
+
+def compared(name: str) -> str:
+    """Paper and ours side by side, as `kleene reproduce` shows them."""
+    experiment = find(name)
+    return markdown(*experiment.table(load(experiment.ledger)))
+
+
+def mnist_curve() -> str:
+    """Validation error by epoch of the run over all 784 pixels."""
+    rows = [r for r in load("mnist") if "784" in r["key"]["row"]]
+    if not rows:
+        return "_No results yet: `kleene reproduce mnist`._"
+    result = rows[0]["result"]
+    epochs = ["epoch", *(str(i + 1) for i in range(len(result["curve"])))]
+    errors = ["error on held-out digits, %", *(f"{error:.1f}" for error in result["curve"])]
+    hours = 100 * result["epoch_seconds"] / 3600
+    told = (
+        f"An epoch takes {result['epoch_seconds']:.0f} CPU seconds; a hundred of them, as at the "
+        f"paper's scale, would take {hours:.0f} hours of one core even at this width."
+    )
+    return f"{markdown(epochs, [errors])}\n\n{told}"
+
+
+def explanation_quality() -> str:
+    result = _part("explanations", "quality")
+    if result is None:
+        return "_No results yet: `python experiments/explanations.py`._"
+    lines = []
+    for name, found in result["methods"].items():
+        better = [side for side, won in found["beats_chance"].items() if won]
+        lines.append(
+            [
+                name,
+                f"{found['deletion_area']:.3f}",
+                f"{found['insertion_area']:.3f}",
+                "" if name == "random" else " and ".join(better) or "no",
+                f"{found['milliseconds']:.1f}",
+            ]
+        )
+    header = ["way", "deletion (low is good)", "insertion (high)", "better than chance", "ms"]
+    return markdown(header, lines)
+
+
+def explanation_cost() -> str:
+    result = _part("explanations", "cost")
+    if result is None:
+        return "_No results yet: `python experiments/explanations.py`._"
+    lines = [
+        [name, f"{seconds:.2f} s", f"{result['ratio'].get(name, 1):.2f}"]
+        for name, seconds in result["seconds"].items()
+    ]
+    header = [f"{result['reviews']:,} reviews", "CPU time", "over predicting"]
+    return markdown(header, lines)
+
+
+def explanation_features() -> str:
+    result = _part("explanations", "reduction")
+    if result is None:
+        return "_No results yet: `python experiments/explanations.py`._"
+    lines = [[name, f"{100 * accuracy:.1f} %"] for name, accuracy in result.items()]
+    return markdown(["classifier", "accuracy on the test reviews"], lines)
+
+
+def prototypes_imdb() -> str:
+    result = _part("states", "imdb")
+    if result is None:
+        return "_No results yet: `python experiments/states.py`._"
+    lines = [
+        [
+            str(state["state"]),
+            str(state["label"]),
+            f"{state['visits']:.0%}",
+            _symbols(state["symbols"]),
+        ]
+        for state in result["prototypes"]["states"]
+    ]
+    return markdown(["state", "class", "of all steps", "words that lead there"], lines)
+
+
+def prototypes_newsgroups() -> str:
+    result = _part("states", "newsgroups")
+    if result is None:
+        return "_No results yet: `python experiments/states.py`._"
+    spoken = result["evidence"]["classes"]
+    lines = [
+        [name, _symbols(symbols), _phrases(spoken.get(name, []))]
+        for name, symbols in result["prototypes"]["classes"].items()
+    ]
+    return markdown(["group", "by probability", "by evidence"], lines)
+
+
+def phrases_imdb() -> str:
+    result = _part("states", "imdb")
+    if result is None:
+        return "_No results yet: `python experiments/states.py`._"
+    lines = [
+        [kind, label, _phrases(found)]
+        for kind, listed in result["phrases"].items()
+        for label, found in listed["classes"].items()
+    ]
+    return markdown(["weighed by", "class", "phrases"], lines)
+
+
+def _part(name: str, part: str) -> dict[str, Any] | None:
+    rows = [r for r in load(name) if r["key"]["part"] == part]
+    return rows[-1]["result"] if rows else None
+
+
+def _symbols(found: Sequence[dict[str, Any]]) -> str:
+    return ", ".join(f"{_text(str(p['symbol']))} ({p['mean']:.2f})" for p in found)
+
+
+def _phrases(found: Sequence[dict[str, Any]]) -> str:
+    return ", ".join(f"{_text(' '.join(p['symbols']))} ({p['weight']:.2f})" for p in found)
+
+
+def _text(text: str) -> str:
+    return re.sub(r"([|*_<`\\])", r"\\\1", text)
+
+
+MEANING: dict[str, Callable[[], str]] = {
+    **{f"paper-{name}": partial(compared, name) for name in ("imdb", "newsgroups", "mnist")},
+    "mnist-curve": mnist_curve,
+    "explanation-quality": explanation_quality,
+    "explanation-cost": explanation_cost,
+    "explanation-features": explanation_features,
+    "prototypes-imdb": prototypes_imdb,
+    "prototypes-newsgroups": prototypes_newsgroups,
+    "phrases-imdb": phrases_imdb,
+}

@@ -1,0 +1,163 @@
+"""What a run learns from: words in memory, or a file too large for that, encoded on disk."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from kleene.cli.console import say
+from kleene.cli.data import DataFile, plain_labels, say_guess
+from kleene.data.encode import encode, file_digest, tokens_of
+from kleene.data.store import Store, open_store
+from kleene.errors import DataError
+from kleene.machine import Label, Word
+from kleene.workers import Workers
+
+if TYPE_CHECKING:
+    from kleene.data.examples import Examples
+    from kleene.estimator import SequenceClassifier
+
+STORE = "words.store"
+
+
+class Lessons(Protocol):
+    """Words and labels, wherever they are."""
+
+    @property
+    def digest(self) -> str:
+        """A number that tells these examples from others."""
+        ...
+
+    def check(self, estimator: SequenceClassifier) -> None:
+        """Raise what can be said against words, labels and parameters before training."""
+        ...
+
+    def teach(
+        self, estimator: SequenceClassifier, folder: Path, workers: Workers, **how: Any
+    ) -> None:
+        """Fit the estimator; what is needed on disk goes to the folder."""
+        ...
+
+    def score(self, estimator: SequenceClassifier) -> tuple[int, float]:
+        """How many words there are, and the share that a trained estimator gets right."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class InMemory:
+    """All words at once."""
+
+    words: Sequence[Word]
+    labels: Sequence[Label]
+
+    @cached_property
+    def digest(self) -> str:
+        """A number that tells these examples from others."""
+        total = hashlib.sha256()
+        for word, label in zip(self.words, self.labels, strict=True):
+            total.update(repr((word, label)).encode("utf-8", "surrogatepass"))
+        return total.hexdigest()
+
+    def check(self, estimator: SequenceClassifier) -> None:
+        """Raise what can be said against words, labels and parameters before training."""
+        estimator.check(self.words, self.labels)
+
+    def teach(
+        self, estimator: SequenceClassifier, folder: Path, workers: Workers, **how: Any
+    ) -> None:
+        """Fit the estimator."""
+        estimator.fit(self.words, self.labels, workers=workers, **how)
+
+    def score(self, estimator: SequenceClassifier) -> tuple[int, float]:
+        """How many words there are, and the share that a trained estimator gets right."""
+        return len(self.words), float(estimator.score(self.words, self.labels))
+
+
+@dataclass(kw_only=True)
+class OnDisk:
+    """Words that are read from the file twice, and from their store as often as need be."""
+
+    source: DataFile
+    tokens: str
+    max_symbols: int | None
+    min_count: int
+    store: Store | None = None
+
+    @cached_property
+    def digest(self) -> str:
+        """A number that tells these examples from others."""
+        source = self.source
+        columns = source.text_column, source.label_column
+        return file_digest(source.path, *columns, self.tokens, self.max_symbols, self.min_count)
+
+    def check(self, estimator: SequenceClassifier) -> None:
+        """Raise what can be said against the parameters; words are not looked at yet."""
+        estimator.check(["a", "b"], [0, 1])
+
+    def teach(
+        self, estimator: SequenceClassifier, folder: Path, workers: Workers, **how: Any
+    ) -> None:
+        """Encode the words into the folder, unless they are there, and fit the estimator."""
+        if workers.first:
+            self._encode(folder)
+        workers.agreed()  # the others wait for it
+        self.store = self.store or open_store(folder / STORE)
+        estimator.fit_stored(self.store, workers=workers, **how)
+
+    def _encode(self, folder: Path) -> None:
+        path = folder / STORE
+        if not path.exists():
+            say(f"the words of {self.source.name} are encoded, and read from {path}")
+        self.store = encode(
+            path,
+            self.source.each,
+            tokens=self.tokens,
+            key=self.digest,
+            plain=plain_labels,
+            max_symbols=self.max_symbols,
+            min_count=self.min_count,
+        )
+
+    def score(self, estimator: SequenceClassifier) -> tuple[int, float]:
+        """How many words there are, and the share that a trained estimator gets right."""
+        from kleene.data.streamed import Streamed
+        from kleene.evaluate import evaluate
+
+        model = estimator.model
+        parts: Iterator[Examples]
+        if self.store is None:  # the run was finished before
+            parts = (part for part, _ in self.source.encoded(model))
+        else:
+            parts = Streamed(store=self.store).blocks()
+        words = right = 0
+        for examples in parts:
+            words += len(examples)
+            right += int(evaluate(model.network, examples).confusion.trace())
+        return words, right / max(words, 1)
+
+
+def read_lessons(
+    source: DataFile, settings: dict[str, Any], stream: bool | None, workers: Workers
+) -> tuple[Lessons, str]:
+    """The words of a file, wherever they fit, and how its texts are split."""
+    tokens = settings["tokens"]
+    source.require_shareable(workers)
+    if source.path == "-" and stream:
+        raise DataError("--stream reads twice, standard input is gone by then; name a file")
+    if not (source.large if stream is None else stream):
+        found, labels = source.training(tokens)
+        return InMemory(words=found.words, labels=labels), found.tokens
+    tokens, guessed = tokens_of(source.each, tokens)
+    if guessed:
+        say_guess(tokens)
+    lessons = OnDisk(
+        source=source,
+        tokens=tokens,
+        max_symbols=settings["max_symbols"],
+        min_count=settings["min_count"],
+    )
+    return lessons, tokens

@@ -1,0 +1,186 @@
+"""`kleene plot`: pictures of what a network does, as PNG, SVG or PDF."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kleene.cli.console import answer
+from kleene.cli.options import (
+    MAX_LENGTH,
+    DataFile,
+    LabelColumn,
+    MaxLength,
+    ModelFolder,
+    Seed,
+    TextColumn,
+)
+from kleene.errors import DataError, SettingError
+
+if TYPE_CHECKING:
+    from kleene.data.batch import Encoded
+    from kleene.machine import Label
+    from kleene.model import Model
+
+plot = typer.Typer(
+    help="Draw hidden vectors and memory over time, transition maps of images, or t-SNE.",
+    no_args_is_help=False,
+    rich_markup_mode=None,
+)
+Picture = Annotated[
+    Path, typer.Option(metavar="FILE", help="The picture to write: .png, .svg or .pdf.")
+]
+
+
+@plot.command()
+def trajectories(
+    model: ModelFolder,
+    word: Annotated[str, typer.Argument(metavar="WORD", help="The word.")],
+    out: Picture = Path("trajectories.png"),
+    beside: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="MODEL", help="Another model in a column of its own; repeatable."),
+    ] = None,
+    units: Annotated[int, typer.Option(metavar="N", help="At most this many lines.", min=1)] = 10,
+) -> None:
+    """Draw the hidden vector and the memory along a word, the states as a ribbon below.
+
+    The unit of the memory that counts, if there is one, is drawn bold.
+
+    \b
+    Example:
+      kleene plot trajectories model "((a)(b))" --out memory.svg
+      kleene plot trajectories sr-lstm-p "(()())" --beside lstm
+    """
+    from kleene.cli.data import typed_word
+    from kleene.model import Model
+    from kleene.report.plots import save
+    from kleene.report.trajectories import trajectories as draw
+
+    loaded = {path.resolve().name: Model.load(path) for path in [model, *(beside or [])]}
+    first = next(iter(loaded.values()))
+    answer(str(save(draw(loaded, typed_word(word, first), units=units), out)))
+
+
+@plot.command()
+def maps(
+    model: ModelFolder,
+    data: DataFile,
+    out: Picture = Path("maps.png"),
+    shape: Annotated[
+        str | None,
+        typer.Option(metavar="ROWSxCOLUMNS", help="Of the images. [default: they are square]"),
+    ] = None,
+    states: Annotated[
+        int, typer.Option(metavar="N", help="Only the N that tell the classes apart most.", min=1)
+    ] = 10,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    max_length: MaxLength = MAX_LENGTH,
+) -> None:
+    """Draw where in an image each state is entered: its mean probability by class and pixel.
+
+    DATA is JSONL with the pixels of an image as its sequence, or an IDX file of images as those of
+    MNIST, which is pooled to the size that the model was trained on. Classes are the labels where
+    there are any, else the predicted ones.
+
+    \b
+    Example:
+      kleene plot maps digits t10k-images-idx3-ubyte.gz --out maps.png
+      kleene plot maps digits images.jsonl --shape 14x14
+    """
+    from kleene.model import Model
+    from kleene.read.features import telling_states, transition_maps
+    from kleene.read.prototypes import class_numbers
+    from kleene.report.plots import save
+    from kleene.report.plots import transition_maps as draw
+
+    trained = Model.load(model)
+    encoded, labels = _encoded(trained, data, text_column, label_column, max_length)
+    numbers = class_numbers(trained.classes, labels or None, len(encoded))
+    found = transition_maps(trained.network, encoded, numbers)
+    rows, columns = _size(shape, found.shape[-1])
+    chosen = sorted(telling_states(found)[:states].tolist())
+    shaped = found[:, chosen].reshape(len(found), len(chosen), rows, columns)
+    answer(str(save(draw(shaped, trained.classes, chosen), out)))
+
+
+@plot.command()
+def tsne(
+    model: ModelFolder,
+    data: DataFile,
+    out: Picture = Path("tsne.png"),
+    seed: Seed = 0,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    max_length: MaxLength = MAX_LENGTH,
+) -> None:
+    """Lay out words in the plane by their transition features, coloured by label.
+
+    DATA is as for the other commands, or an IDX file of images. Where it has no labels, colours
+    are those of the predicted classes.
+
+    \b
+    Example:
+      kleene plot tsne model data.tsv --out tsne.svg
+    """
+    import numpy as np
+
+    from kleene.data.examples import Examples
+    from kleene.evaluate import evaluate
+    from kleene.model import Model
+    from kleene.read.features import features
+    from kleene.report.plots import save
+    from kleene.report.plots import tsne as draw
+
+    trained = Model.load(model)
+    encoded, labels = _encoded(trained, data, text_column, label_column, max_length)
+    if not labels:
+        unlabelled = Examples(words=encoded, labels=np.zeros(len(encoded), np.int64))
+        labels = [trained.classes[i] for i in evaluate(trained.network, unlabelled).predicted]
+    answer(str(save(draw(features(trained.network, encoded), labels, seed=seed), out)))
+
+
+def _encoded(
+    model: Model, path: str, text_column: str | None, label_column: str | None, max_length: int
+) -> tuple[list[Encoded], list[Label]]:
+    """The words of a file as numbers, and their labels if there are any."""
+    from kleene.cli.data import DataFile as Source
+    from kleene.read.explain import encode
+
+    if "-ubyte" in Path(path).name:
+        return _images(model, path), []
+    source = Source(
+        path=path, text_column=text_column, label_column=label_column, max_length=max_length
+    )
+    words, labels = source.words(model)
+    return list(encode(model.alphabet if model.network.config.num_symbols else None, words)), labels
+
+
+def _images(model: Model, path: str) -> list[Encoded]:
+    """The images of an IDX file, pooled to as many pixels as the model was trained on."""
+    import numpy as np
+
+    from kleene.data.pixels import Images, read_idx
+
+    pixels = read_idx(path)
+    images = Images(pixels=pixels, labels=np.zeros(len(pixels), np.int64))
+    rows, columns = images.shape
+    for size in range(1, rows + 1):
+        if rows * columns == model.longest * size**2 and rows % size == columns % size == 0:
+            return list(images.pooled(size).vectors())
+    came = f"images of {rows} x {columns} came for a model trained on {model.longest} pixels"
+    raise DataError(f"{came}; give images of the size it was trained on, or a multiple")
+
+
+def _size(given: str | None, pixels: int) -> tuple[int, int]:
+    """Rows and columns, which together make up all pixels."""
+    try:
+        rows, columns = (int(n) for n in given.split("x")) if given else (round(pixels**0.5),) * 2
+    except ValueError:
+        raise SettingError(f"--shape {given!r:.40} came, give it as 14x14") from None
+    if rows * columns != pixels or rows < 1:
+        raise SettingError(f"images of {rows} x {columns} came with {pixels} pixels; give --shape")
+    return rows, columns

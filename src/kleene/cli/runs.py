@@ -1,0 +1,93 @@
+"""How far many runs are: two bars at a terminal (all runs, and this one), lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from kleene.cli.console import say
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from kleene.train.history import Epoch
+    from kleene.train.stage import Stage
+
+
+class Runs:
+    """Counts runs; as a `Reporter`, it is told how training goes within the present one."""
+
+    def __init__(self) -> None:
+        self._bars: Progress | None = None
+        self._all: TaskID | None = None
+        self._one: TaskID | None = None
+        self._name, self._number, self._total = "", 0, 0
+
+    @contextmanager
+    def counting(self, total: int) -> Iterator[None]:
+        """Around all runs."""
+        self._total = total
+        if not sys.stderr.isatty() or not total:
+            yield
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        shown = (
+            TextColumn("{task.description:<24}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[told]}"),
+        )
+        with Progress(*shown, TimeElapsedColumn(), console=Console(stderr=True)) as self._bars:
+            self._all = self._bars.add_task("all runs", total=total, told="")
+            yield
+        self._bars = None
+
+    def start(self, name: str) -> None:
+        """The next run."""
+        self._name, self._number = name, self._number + 1
+        if self._bars is not None:
+            self._one = self._bars.add_task(name, total=None, told="")
+
+    def finish(self, outcome: str) -> None:
+        """This run is over, or was so long ago."""
+        if self._bars is None or self._all is None or self._one is None:
+            say(f"{self._number} of {self._total}: {self._name}: {outcome}")
+            return
+        self._bars.update(self._one, total=1, completed=1, told=outcome)
+        told = f"{self._number} of {self._total}"
+        self._bars.update(self._all, completed=self._number, told=told)
+
+    def __enter__(self) -> Runs:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        return None
+
+    def begin(self, stage: Stage) -> None:
+        """A stage of training starts."""
+        if self._bars is not None and self._one is not None:
+            self._bars.update(self._one, total=stage.epochs, completed=0)
+
+    def step(self, stage: Stage, epoch: int, done: float) -> None:
+        """A share of an epoch is done."""
+        if self._bars is not None and self._one is not None:
+            self._bars.update(self._one, completed=epoch + done)
+
+    def end(self, epoch: Epoch) -> None:
+        """An epoch is over."""
+        told = f"{epoch.stage} {epoch.epoch + 1}: loss {epoch.loss:.4f}, {epoch.accuracy:.2%}"
+        if epoch.validation_accuracy is not None:
+            told += f", held out {epoch.validation_accuracy:.2%}"
+        if self._bars is not None and self._one is not None:
+            self._bars.update(self._one, told=told)
+        elif epoch.validation_accuracy is not None:
+            say(f"{self._name}: {told}")

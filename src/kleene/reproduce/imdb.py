@@ -1,0 +1,77 @@
+"""Sentiment of IMDB reviews: every row of the paper's table that is ours.
+
+Every row has the same budget. At the small scale: vocabulary 20,000, embedding and width 128,
+reviews cut to 400 tokens (the first and the last 200), maximum over time of hidden vector and
+memory, dropout 0.5, small embeddings to begin with, Adam with a learning rate that falls once, the
+epoch chosen by a tenth of the training reviews. The paper classifies the last step and trains
+longer, on a GPU; so does its scale.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from kleene.data.corpora import imdb
+from kleene.reproduce.errors_table import error_table
+from kleene.reproduce.experiment import Experiment, Request
+from kleene.reproduce.texts import smaller_embeddings, text_task
+from kleene.reproduce.training import falling_rate, train_and_test
+from kleene.train.stage import Stage
+
+NETWORKS: dict[str, dict[str, Any]] = {
+    "SR-LSTM-P": {"cell": "lstm-p", "num_states": 10},
+    "LSTM": {"cell": "lstm", "num_states": 0},
+    "LSTM-P": {"cell": "lstm-p", "num_states": 0},
+    "SR-LSTM": {"cell": "lstm", "num_states": 10},
+    "SR-LSTM-P soft argmax": {"cell": "lstm-p", "num_states": 10, "transition": "soft-argmax"},
+    "SR-LSTM-P gumbel": {"cell": "lstm-p", "num_states": 10, "transition": "gumbel"},
+    "SR-LSTM-P k=50": {"cell": "lstm-p", "num_states": 50},
+}
+PAPER = {
+    "LSTM": 10.1,
+    "LSTM-P": 10.3,
+    "SR-LSTM": 9.4,
+    "SR-LSTM-P soft argmax": 11.1,
+    "SR-LSTM-P gumbel": 11.0,
+    "SR-LSTM-P": 9.2,
+    "SR-LSTM-P k=50": 9.8,
+}
+SCALES: dict[str, dict[str, Any]] = {
+    "small": {
+        "tokens": 400,
+        "network": {"input_size": 128, "hidden_size": 128, "pooling": "max", "dropout": 0.5},
+        "stages": falling_rate((3, 2e-3), (1, 5e-4), batch_size=64),
+    },
+    "paper": {
+        "tokens": 2_500,
+        "network": {"input_size": 256, "hidden_size": 256},
+        "stages": [Stage(epochs=50, optimizer="rmsprop", learning_rate=1e-3, patience=5)],
+    },
+}
+VOCABULARY = 20_000
+
+
+def _work(row: str, seed: int, request: Request) -> dict[str, Any]:
+    scale = SCALES[request.scale]
+    task = text_task(imdb(request.data), vocabulary=VOCABULARY, tokens=scale["tokens"])
+    return train_and_test(
+        task,
+        network={"num_symbols": len(task.alphabet), **scale["network"], **NETWORKS[row]},
+        stages=scale["stages"],
+        seed=seed,
+        folder=request.folder("imdb", row, seed),
+        reporter=request.reporter,
+        prepare=smaller_embeddings,
+    )
+
+
+IMDB = Experiment(
+    ledger="imdb",
+    rows=tuple(NETWORKS),
+    seeds=lambda row, scale: 3 if row in ("LSTM", "SR-LSTM-P") else 1,
+    key=lambda row, seed, scale: {"row": row, "seed": seed, "scale": scale},
+    work=_work,
+    headline=lambda result: f"test error {result['test_error']:.2f} %",
+    table=partial(error_table, paper=PAPER),
+)

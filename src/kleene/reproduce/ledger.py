@@ -1,0 +1,77 @@
+"""Results on disk: one JSON file per experiment, one row per finished run, never run twice."""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from kleene.errors import DataError
+from kleene.files import write_atomically
+
+Row = dict[str, Any]
+"""The key of a run, its result, when it finished and how long it took."""
+
+
+class Ledger:
+    """Rows of finished runs, each found again by its key."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path = folder / f"{name}.json"
+        self.rows: list[Row] = []
+        if self.path.exists():
+            self.rows = _read(self.path)
+
+    def find(self, **key: Any) -> Row | None:
+        """The row of a finished run."""
+        for row in self.rows:
+            if row["key"] == key:
+                return row
+        return None
+
+    def run(self, work: Callable[[], dict[str, Any]], **key: Any) -> Row:
+        """The row of this key: from the file, or from doing the work now."""
+        found = self.find(**key)
+        if found is not None:
+            return found
+        cpu, wall = time.process_time(), time.time()
+        result = work()
+        row = {
+            "key": key,
+            "result": result,
+            "cpu_seconds": round(time.process_time() - cpu, 2),
+            "wall_seconds": round(time.time() - wall, 2),
+            "finished": time.strftime("%Y-%m-%d %H:%M:%S"),
+        }
+        self.rows.append(row)
+        self.save()
+        return row
+
+    def save(self) -> None:
+        """Write all rows at once."""
+        document = {"machine": machine(), "rows": self.rows}
+        write_atomically(self.path, json.dumps(document, indent=1))
+
+
+def _read(path: Path) -> list[Row]:
+    try:
+        rows: list[Row] = json.loads(path.read_text())["rows"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path} holds no results ({error}); move it away to begin anew") from None
+    return rows
+
+
+def machine() -> dict[str, Any]:
+    """Facts about this machine that figures depend on."""
+    import torch
+
+    return {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "processor": platform.processor() or platform.machine(),
+        "threads": torch.get_num_threads(),
+    }

@@ -1,0 +1,119 @@
+"""Handwritten digits read pixel by pixel: every row of the paper's table that is ours.
+
+At the small scale images are pooled to 14 x 14, read in 196 steps; networks are 64 wide, with 50
+states where the paper has 100 and 25 where it has 50, and the maximum over time is classified. At
+the paper's scale there are 784 steps and the last one is classified. The row `SR-LSTM-P 784 steps`
+is that of the small scale on whole images.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import torch
+
+from kleene.data.alphabet import Alphabet
+from kleene.data.examples import Examples
+from kleene.data.pixels import Images, mnist
+from kleene.nn.classifier import Classifier
+from kleene.reproduce.errors_table import error_table
+from kleene.reproduce.experiment import Experiment, Request
+from kleene.reproduce.training import Task, falling_rate, train_and_test
+from kleene.train.gates import set_forget_bias
+from kleene.train.recipe import seed_centroids
+from kleene.train.stage import Stage
+
+WHOLE = "SR-LSTM-P 784 steps"
+PAPER: dict[str, float | None] = {
+    "LSTM": 2.3,
+    "LSTM-P": 1.5,
+    "SR-LSTM": 1.4,
+    "SR-LSTM-P soft argmax": 4.1,
+    "SR-LSTM-P gumbel": 6.7,
+    "SR-LSTM-P": 0.8,
+    "SR-LSTM-P half the states": 1.4,
+    "SR-RNN": 31.9,
+    "SR-GRU": 13.6,
+    WHOLE: 0.8,
+}
+ROWS = tuple(sorted(PAPER, key=lambda row: row != "SR-LSTM-P"))  # the most telling first
+
+
+def _network(row: str, scale: str) -> dict[str, Any]:
+    states = {"small": 50, "paper": 100}[scale]
+    cell = {"LSTM": "lstm", "SR-LSTM": "lstm", "SR-RNN": "rnn", "SR-GRU": "gru"}
+    transition = "mixture"
+    if row.endswith("gumbel"):
+        transition = "gumbel"
+    elif row.endswith("soft argmax"):
+        transition = "soft-argmax"
+    return {
+        "num_symbols": 0,
+        "input_size": 1,
+        "hidden_size": {"small": 64, "paper": 256}[scale],
+        "cell": cell.get(row, "lstm-p"),
+        "num_states": 0 if not row.startswith("SR") else states // (2 if "half" in row else 1),
+        "transition": transition,
+        "similarity": {"small": "euclidean", "paper": "dot"}[scale],
+        "pooling": {"small": "max", "paper": "last"}[scale],
+    }
+
+
+def stages(row: str, scale: str) -> list[Stage]:
+    """The learning rate falls; the best weights of each stage are the next one's first.
+
+    At the small scale the cell learns first, without states, and the centroids then start where
+    its hidden vectors cluster; rows without states train the same epochs.
+    """
+    if scale == "paper":
+        return falling_rate((60, 1e-3), (30, 3e-4), (10, 1e-4), batch_size=100)
+    made = falling_rate((2, 4e-3), (4, 4e-3), (2, 1.3e-3), (2, 4e-4), batch_size=100)
+    if row.startswith("SR"):
+        made[0] = replace(made[0], regularized=False)
+        made[1] = replace(made[1], prepare=seed_centroids)
+    return made
+
+
+def prepare(network: Classifier, *, pooled: bool) -> None:
+    """Weights for an input of a single number from 0 to 1, and forget gates that hold on."""
+    with torch.no_grad():
+        network.rnn.get_parameter("weight_ih_l0").uniform_(-1, 1)
+    if network.rnn.cell.has_memory:
+        set_forget_bias(network, 1.0 if pooled else 2.0)  # rows of pixels are twice as long
+
+
+def examples(images: Images, *, pooled: bool) -> Examples:
+    """Images as sequences of pixels."""
+    images = images.pooled() if pooled else images
+    return Examples(words=images.vectors(), labels=images.labels)
+
+
+def _work(row: str, seed: int, request: Request) -> dict[str, Any]:
+    splits = mnist(request.data)
+    pooled = request.scale == "small" and row != WHOLE
+    train, test = (examples(part, pooled=pooled) for part in splits)
+    task = Task(
+        train=train, test=test, alphabet=Alphabet(()), classes=tuple(range(10)), tokens="symbols"
+    )
+    return train_and_test(
+        task,
+        network=_network(row, request.scale),
+        stages=stages(row, request.scale),
+        seed=seed,
+        folder=request.folder("mnist", row, seed),
+        reporter=request.reporter,
+        prepare=partial(prepare, pooled=pooled),
+    )
+
+
+MNIST = Experiment(
+    ledger="mnist",
+    rows=ROWS,
+    seeds=lambda row, scale: 3 if row in ("LSTM", "SR-LSTM-P") else 1,
+    key=lambda row, seed, scale: {"row": row, "seed": seed, "scale": scale},
+    work=_work,
+    headline=lambda result: f"test error {result['test_error']:.2f} %",
+    table=partial(error_table, paper=PAPER),
+)

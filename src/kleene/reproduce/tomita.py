@@ -1,0 +1,130 @@
+"""Tomita 1-7 with nothing but defaults: language, machine and proof, and a control."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from kleene.automata import DFA
+from kleene.data.examples import Examples
+from kleene.data.tomita import tomita
+from kleene.estimator import SequenceClassifier
+from kleene.machine import Label, Word
+from kleene.read.candidates import cluster, with_centroids
+from kleene.read.certificate import Certificate
+from kleene.read.certify import certify
+from kleene.read.table import read_table
+from kleene.reproduce.experiment import Experiment, Request, Table, chosen
+from kleene.reproduce.ledger import Row
+from kleene.train.fit import fit
+from kleene.train.progress import Reporter
+from kleene.train.recipe import Settings, cell_stage, hidden_vectors
+
+LENGTHS = [*range(16), 20, 25, 30]
+GRAMMARS = {f"tomita{number}": number for number in range(1, 8)}
+
+
+def _work(row: str, seed: int, request: Request) -> dict[str, Any]:
+    return learn(GRAMMARS[row], seed, request.reporter)
+
+
+def learn(grammar: int, seed: int, reporter: Reporter) -> dict[str, Any]:
+    """Fit, predict, read, prove; and the control, k-means on the plain cell."""
+    language = tomita(grammar)
+    words, labels = language.sample(2000, lengths=LENGTHS, seed=seed)
+    started = time.process_time()
+    classifier = SequenceClassifier(cell="gru", random_state=seed).fit(
+        words, labels, reporter=reporter
+    )
+    fitted = time.process_time()
+    fresh, truth = language.sample(2000, lengths=range(41), seed=1000 + seed)
+    accuracy = float((classifier.predict(fresh) == np.array(truth)).mean())
+    reading_started = time.process_time()
+    reading = classifier.extract(words)
+    read = time.process_time()
+    proof = certify(classifier.model, reading.dfa)
+    proved = time.process_time()
+    certified = isinstance(proof, Certificate) and proof.at_running_temperature
+    return {
+        "fit_seconds": round(fitted - started, 2),
+        "fresh_accuracy": accuracy,
+        "exact": bool(reading.dfa == language.dfa),
+        "states": classifier.network_.rnn.num_states,
+        "minimal_states": reading.dfa.num_states,
+        "fidelity": reading.fidelity.overall,
+        "disagreement": reading.disagreement,
+        "method": reading.method,
+        "extract_seconds": round(read - reading_started, 3),
+        "certified": certified,
+        "temperature": classifier.network_.rnn.temperature,
+        "certify_seconds": round(proved - read, 3),
+        "settled": list(classifier.reading_),
+        "control_exact": control(classifier, words, labels, seed, language.dfa),
+    }
+
+
+def control(
+    classifier: SequenceClassifier,
+    words: Sequence[Word],
+    labels: Sequence[Label],
+    seed: int,
+    dfa: DFA | None,
+) -> bool:
+    """GRU, then k-means with 20 clusters, then the table: no state-regularised training at all."""
+    alphabet = classifier.alphabet_
+    examples = Examples(words=alphabet.encode_many(words), labels=np.array(labels, dtype=np.int64))
+    torch.manual_seed(seed)
+    network = type(classifier.network_)(classifier._config(len(alphabet), 2))
+    training, held = examples.split(0.1, seed)
+    fit(network, training, validation=held, stages=[cell_stage(Settings())], seed=seed)
+    centres = cluster(hidden_vectors(network, examples, seed=seed), 20, seed)
+    model = replace(classifier.model, network=with_centroids(network, centres))
+    return bool(read_table(model).dfa == dfa)
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    lines = []
+    for name, number in GRAMMARS.items():
+        theirs = "did not converge" if number in (5, 6) else "exact"
+        found = chosen(rows, grammar=number)
+        results = [row["result"] for row in found]
+        if not results:
+            lines.append([name, theirs, "not run yet", *[""] * 4])
+            continue
+        shares = (
+            sum(result[what] for result in results)
+            for what in ("exact", "certified", "control_exact")
+        )
+        seconds = [result["fit_seconds"] for result in results]
+        lines.append(
+            [
+                *(name, theirs),
+                *(f"{share} of {len(results)}" for share in shares),
+                f"{np.mean(seconds):.0f}",
+                f"{max(seconds):.0f}",
+            ]
+        )
+    header = ("language", "paper", "ours, exact", "proved", "control: GRU + k-means")
+    return Table((*header, "CPU s of a fit", "at most"), lines)
+
+
+def _headline(result: dict[str, Any]) -> str:
+    exact = "exact" if result["exact"] else "not the language"
+    proved = "proved" if result["certified"] else "not proved"
+    return f"{exact}, {proved}, {result['minimal_states']} states, {result['fit_seconds']} s"
+
+
+TOMITA = Experiment(
+    ledger="tomita",
+    rows=tuple(GRAMMARS),
+    seeds=lambda row, scale: 3 if scale == "small" else 10,
+    key=lambda row, seed, scale: {"grammar": GRAMMARS[row], "seed": seed},
+    work=_work,
+    headline=_headline,
+    table=_table,
+)

@@ -1,0 +1,117 @@
+"""One run on real data: train with a held-out part, test once, save the model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import torch
+
+from kleene.data.alphabet import Alphabet
+from kleene.data.examples import Examples
+from kleene.evaluate import evaluate
+from kleene.machine import Label
+from kleene.model import Model
+from kleene.nn.classifier import Classifier
+from kleene.nn.config import NetworkConfig
+from kleene.train.fit import fit
+from kleene.train.history import Epoch
+from kleene.train.progress import Reporter
+from kleene.train.stage import Stage
+
+HELD_OUT = 0.1
+"""The share of the training examples that chooses the epoch, and never trains."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """Examples in two parts, and what their numbers stand for."""
+
+    train: Examples
+    test: Examples
+    alphabet: Alphabet
+    classes: tuple[Label, ...]
+    tokens: str
+
+
+def train_and_test(
+    task: Task,
+    *,
+    network: dict[str, Any],
+    stages: Sequence[Stage],
+    seed: int,
+    folder: Path,
+    reporter: Reporter,
+    prepare: Callable[[Classifier], None] | None = None,
+) -> dict[str, Any]:
+    """Error on the test examples, and how it got there.
+
+    The weights are those of the epoch that did best on a tenth of the training examples. A
+    checkpoint in `folder` is gone on from; the finished model is saved there.
+    """
+    training, held = task.train.split(HELD_OUT, seed)
+    torch.manual_seed(seed)
+    classifier = Classifier(NetworkConfig(num_classes=len(task.classes), **network))
+    if prepare is not None:
+        prepare(classifier)
+    folder.mkdir(parents=True, exist_ok=True)
+    history = fit(
+        classifier,
+        training,
+        validation=held,
+        stages=stages,
+        seed=seed,
+        checkpoint=folder / "checkpoint.safetensors",
+        reporter=reporter,
+        hook=_CpuSeconds(),
+    )
+    model = Model(
+        network=classifier,
+        alphabet=task.alphabet,
+        classes=task.classes,
+        tokens=task.tokens,
+        longest=int(task.train.lengths.max()),
+        history=history,
+    )
+    model.save(folder)
+    started = time.process_time()
+    test = evaluate(classifier, task.test)
+    seconds = time.process_time() - started
+    return {
+        "test_error": round(100 * (1 - test.accuracy), 2),
+        "validation_error": round(100 * (1 - evaluate(classifier, held).accuracy), 2),
+        "epochs": len(history),
+        "epoch_seconds": round(mean(notes["cpu"] for notes in history.curve("notes")), 1),
+        "test_seconds": round(seconds, 1),
+        "curve": [round(100 * (1 - e), 2) for e in history.curve("validation_accuracy")],
+        "loss": [round(e, 4) for e in history.curve("loss")],
+    }
+
+
+def falling_rate(*falls: tuple[int, float], batch_size: int) -> list[Stage]:
+    """Stages of some epochs at some learning rate; each goes on from the best of the one before."""
+    return [
+        Stage(
+            name=f"rate {rate:g}",
+            epochs=epochs,
+            learning_rate=rate,
+            batch_size=batch_size,
+            patience=epochs,
+        )
+        for epochs, rate in falls
+    ]
+
+
+class _CpuSeconds:
+    """Notes the processor time of every epoch, which other processes do not change."""
+
+    def __init__(self) -> None:
+        self._before = time.process_time()
+
+    def __call__(self, network: Classifier, epoch: Epoch) -> dict[str, float]:
+        before, self._before = self._before, time.process_time()
+        return {"cpu": round(self._before - before, 2)}

@@ -1,0 +1,123 @@
+"""How sure a network is: the same words answered many times, each time with other noise.
+
+Two sources of noise are at hand: the states themselves, drawn from the transition probabilities,
+and dropout left on (Gal and Ghahramani, 2016).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from kleene.data.examples import Examples
+from kleene.errors import SettingError
+from kleene.nn.classifier import Classifier
+from kleene.nn.transition import Gumbel, Sample, sample
+
+Floats = NDArray[np.float64]
+Noise = Callable[[Classifier], AbstractContextManager[None]]
+"""Makes a network answer at random while the context lasts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distribution:
+    """Many answers to the same words, and how far they agree."""
+
+    draws: NDArray[np.float32]  # (sample, word, class) probabilities
+
+    @property
+    def mean(self) -> NDArray[np.float32]:
+        """The probabilities of the classes, (word, class)."""
+        return np.asarray(self.draws.mean(0))
+
+    @property
+    def spread(self) -> NDArray[np.float32]:
+        """The standard deviation of those probabilities from draw to draw, (word, class)."""
+        return np.asarray(self.draws.std(0))
+
+    @property
+    def confidence(self) -> Floats:
+        """The probability of the most probable class, (word,)."""
+        return np.asarray(self.mean.max(-1), dtype=np.float64)
+
+    @property
+    def entropy(self) -> Floats:
+        """Of the mean probabilities, in nats, (word,): all uncertainty there is."""
+        return _entropy(self.mean)
+
+    @property
+    def mutual_information(self) -> Floats:
+        """The part of the entropy that comes from draws that disagree, in nats, (word,)."""
+        inside = np.mean([_entropy(draw) for draw in self.draws], axis=0)
+        return np.asarray(np.maximum(self.entropy - inside, 0), dtype=np.float64)
+
+
+def draw_predictions(
+    network: Classifier,
+    examples: Examples,
+    *,
+    samples: int,
+    noise: Noise | None = None,
+    seed: int = 0,
+    batch_size: int = 256,
+) -> Distribution:
+    """Run the network `samples` times over all words.
+
+    `noise` is `drawn_states` or `dropped_units`; where none is given, the first for networks with
+    states, the second for others. The same seed gives the same draws.
+    """
+    if samples < 1:
+        raise SettingError(f"samples={samples} came; needed is a whole number from 1, such as 20")
+    chosen = noise or (drawn_states if network.rnn.num_states else dropped_units)
+    draws = np.zeros((samples, len(examples), network.config.num_classes), dtype=np.float32)
+    training = network.training
+    network.eval()
+    with torch.random.fork_rng(devices=[]), torch.inference_mode(), chosen(network):
+        torch.manual_seed(seed)
+        for batch in examples.in_order(batch_size):
+            for draw in draws:
+                draw[batch.order] = network(batch).softmax(-1).cpu().numpy()
+    network.train(training)
+    return Distribution(draws=draws)
+
+
+@contextmanager
+def drawn_states(network: Classifier) -> Iterator[None]:
+    """Noise in the transitions: Gumbel's where the network has it, else states drawn from alpha."""
+    rnn = network.rnn
+    if not rnn.num_states:
+        raise SettingError("a network without states came, which has none to draw; use dropout")
+    transition, stochastic = rnn.transition, rnn.stochastic
+    rnn.transition = transition if isinstance(transition, Gumbel | Sample) else sample
+    rnn.stochastic = True
+    try:
+        yield
+    finally:
+        rnn.transition, rnn.stochastic = transition, stochastic
+
+
+@contextmanager
+def dropped_units(network: Classifier) -> Iterator[None]:
+    """Dropout left on, and nothing else: Monte Carlo dropout."""
+    if not network.config.dropout:
+        raise SettingError(
+            "a network trained without dropout came, whose answers would all be the same; train "
+            "with dropout=0.3, or draw states where it has some"
+        )
+    stochastic, network.rnn.stochastic = network.rnn.stochastic, False
+    network.train()
+    try:
+        yield
+    finally:
+        network.eval()
+        network.rnn.stochastic = stochastic
+
+
+def _entropy(probabilities: NDArray[np.float32]) -> Floats:
+    p = np.maximum(probabilities.astype(np.float64), 1e-12)
+    return np.asarray(-(p * np.log(p)).sum(-1))

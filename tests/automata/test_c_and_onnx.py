@@ -1,0 +1,146 @@
+"""Automata as C and as ONNX: the same labels as `run_many`, without Kleene."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+
+from kleene.automata import DFA
+from kleene.errors import SettingError
+from kleene.machine import Word
+
+COMPILER = shutil.which("cc") or shutil.which("gcc")
+compiled = pytest.mark.skipif(COMPILER is None, reason="no C compiler here")
+STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic")
+
+
+def automaton(alphabet: tuple[object, ...], labels: tuple[object, ...], states: int = 7) -> DFA:
+    random = np.random.default_rng(0)
+    return DFA(
+        alphabet=alphabet,
+        transitions=random.integers(0, states, (states, len(alphabet))),
+        outputs=tuple(labels[i % len(labels)] for i in range(states)),
+        initial=3,
+    )
+
+
+AUTOMATA = {
+    "characters": automaton(tuple("01"), (True, False)),
+    "hard characters": automaton(tuple("aé€😀?\\\"' \t%\x01\x7f"), ("x", "y z", 'a"\\b?')),
+    "words": automaton(("the", "end", "l'été", "a", "ab", "th"), (1, 2, 3)),
+    "numbers and tuples": automaton((7, -2, 3.5, (4, "five"), None, True), ("yes", "no")),
+    "many states": automaton(tuple("abc"), tuple(range(300)), states=400),
+}
+TUPLES = {(4, "five"): "(4,'five')"}
+
+
+def words_of(dfa: DFA, count: int = 1000) -> tuple[list[np.ndarray], list[Word]]:
+    random = np.random.default_rng(1)
+    columns = [random.integers(0, len(dfa.alphabet), random.integers(0, 25)) for _ in range(count)]
+    words = [tuple(dfa.alphabet[i] for i in column) for column in columns]
+    characters = all(isinstance(s, str) and len(s) == 1 for s in dfa.alphabet)
+    return columns, ["".join(map(str, word)) if characters else word for word in words]
+
+
+def compile_c(text: str, folder: Path, *options: str) -> Path:
+    source, program = folder / "dfa.c", folder / "dfa"
+    source.write_text(text)
+    command = [str(COMPILER), *STRICT, *options, str(source), "-o", str(program)]
+    subprocess.run(command, check=True)
+    return program
+
+
+def run_c(program: Path, text: str) -> tuple[list[str], int]:
+    done = subprocess.run([program], input=text.encode(), capture_output=True, timeout=60)
+    return done.stdout.decode().split("\n")[:-1], done.returncode
+
+
+@compiled
+@pytest.mark.parametrize("name", AUTOMATA)
+def test_the_program_prints_the_labels(name: str, tmp_path: Path) -> None:
+    dfa = AUTOMATA[name]
+    _, words = words_of(dfa)
+    lines = [
+        word if isinstance(word, str) else " ".join(TUPLES.get(s, str(s)) for s in word)
+        for word in words
+    ]
+    program = compile_c(dfa.to_c(), tmp_path)
+    found, status = run_c(program, "".join(f"{line}\n" for line in lines))
+    assert found == [str(label) for label in dfa.run_many(words)]
+    assert status == 0
+
+
+@compiled
+def test_line_ends_and_strangers(tmp_path: Path) -> None:
+    dfa = DFA.from_table({0: {"a": 1, "b": 0}, 1: {"a": 0, "b": 1}}, start=0, accept={1})
+    program = compile_c(dfa.to_c(), tmp_path)
+    assert run_c(program, "a\r\nab\n\naa") == (["True", "True", "False", "False"], 0)
+    assert run_c(program, "a\nac\né\nb\x00\nb\n") == (["True", "?", "?", "?", "False"], 1)
+    assert run_c(program, "") == ([], 0)
+
+
+@compiled
+def test_the_functions_alone(tmp_path: Path) -> None:
+    """Two automata in one program, without the C library's input and output in their files."""
+    dfa = AUTOMATA["words"]
+    columns, words = words_of(dfa, 50)
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.c").write_text(dfa.to_c(name=name))
+    calls = []
+    for column in columns:
+        listed = ", ".join(map(str, [*column, 0]))
+        one, two = (f"{name}_run(word, {len(column)})" for name in ("one", "two"))
+        calls.append(f'{{ int word[] = {{{listed}}}; printf("%d %d\\n", {one}, {two}); }}')
+    (tmp_path / "main.c").write_text(
+        "#include <stdio.h>\n#include <stddef.h>\n"
+        "int one_run(const int *, size_t); int two_run(const int *, size_t);\n"
+        "int one_step(int, int); int one_output(int);\n"
+        f"int main(void) {{ {' '.join(calls)}\n"
+        'printf("%d %d\\n", one_step(0, 99), one_output(one_step(-1, 0))); return 0; }'
+    )
+    sources = [str(tmp_path / f"{name}.c") for name in ("one", "two", "main")]
+    program = tmp_path / "both"
+    command = [str(COMPILER), *STRICT, "-DKLEENE_NO_MAIN", *sources, "-o", str(program)]
+    subprocess.run(command, check=True)
+    found, _ = run_c(program, "")
+    labels = list(dict.fromkeys(dfa.outputs))
+    numbers = [labels.index(label) for label in dfa.run_many(words)]
+    assert found == [*(f"{number} {number}" for number in numbers), "-1 -1"]
+
+
+@pytest.mark.parametrize("name", ["", "1st", "a b", "a;", "é"])
+def test_names_that_c_does_not_know_are_refused(name: str) -> None:
+    with pytest.raises(SettingError, match="letters, digits and _"):
+        AUTOMATA["words"].to_c(name=name)
+
+
+@pytest.mark.parametrize("name", AUTOMATA)
+def test_onnx_gives_the_labels(name: str) -> None:
+    dfa = AUTOMATA[name]
+    columns, words = words_of(dfa)
+    session = onnxruntime.InferenceSession(dfa.to_onnx(), providers=["CPUExecutionProvider"])
+    about = json.loads(session.get_modelmeta().custom_metadata_map["kleene"])
+    lengths = np.array([len(column) for column in columns])
+    ids = np.full((len(columns), lengths.max()), -7)  # padding is never looked at
+    for row, column in zip(ids, columns, strict=True):
+        row[: len(column)] = column
+    labels, states = session.run(["labels", "states"], {"ids": ids, "lengths": lengths})
+    assert [about["labels"][i] for i in labels] == list(dfa.run_many(words))
+    assert states.tolist() == [dfa.trace(word)[-1] for word in words]
+
+
+def test_onnx_tells_strangers() -> None:
+    dfa = AUTOMATA["characters"]
+    session = onnxruntime.InferenceSession(dfa.to_onnx(), providers=["CPUExecutionProvider"])
+    ids = np.array([[0, 2, 0], [0, -1, 0], [0, 1, 2]])
+    labels, _ = session.run(None, {"ids": ids, "lengths": np.array([3, 3, 2])})
+    assert labels[:2].tolist() == [-1, -1]
+    assert labels[2] >= 0
+    labels, _ = session.run(None, {"ids": ids[:, :0], "lengths": np.array([0, 0, 0])})
+    assert labels.tolist() == [labels[0]] * 3

@@ -1,0 +1,161 @@
+"""`--stream`: the words stay on disk, and nothing else changes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from shell import SMALL, Kleene, assert_one_clear_line
+
+import kleene as kl
+from kleene.cli.data import DataFile, plain_labels
+from kleene.data import store as store_module
+from kleene.data.encode import encode
+from kleene.data.files import read_data
+from kleene.data.streamed import Streamed
+
+QUICK = (*SMALL, "--epochs", "2", "--no-consolidate", "--batch-size", "8")
+WEIGHTS = "model.safetensors"
+
+
+def sample(path: Path, n: int = 120, seed: int = 0) -> Path:
+    random = np.random.default_rng(seed)
+    words = [" ".join(random.choice(["ab", "b", "ü"], k)) for k in random.integers(0, 9, n)]
+    path.write_text("".join(f"{word}\t{'yes' if 'b' in word else 'no'}\n" for word in words))
+    return path
+
+
+def source(path: Path) -> DataFile:
+    return DataFile(path=str(path), text_column=None, label_column=None, max_length=1000)
+
+
+@pytest.mark.parametrize("recipe", ["direct", "curriculum", "warm"])
+def test_the_same_bits_as_in_memory(kleene: Kleene, tmp_path: Path, recipe: str) -> None:
+    data = sample(tmp_path / "d.tsv")
+    options = (*QUICK, "--recipe", recipe, "--validation", "0", "--balanced")
+    for way in ("--stream", "--no-stream"):
+        outcome = kleene("train", data, "--out", tmp_path / way, *options, way, "--json")
+        assert outcome.status == 0, outcome.err
+        assert "a guess" in outcome.err
+    one, two = (tmp_path / way for way in ("--stream", "--no-stream"))
+    assert (one / WEIGHTS).read_bytes() == (two / WEIGHTS).read_bytes()
+    assert json.loads(outcome.out)["accuracy"] == kl.SequenceClassifier.load(one).score(
+        *map(list, zip(*(line.split("\t") for line in data.read_text().splitlines()), strict=True))
+    )
+    assert {path.name for path in one.iterdir()} == {path.name for path in two.iterdir()}
+
+
+def test_validation_consolidation_and_nothing_left_to_do(kleene: Kleene, tmp_path: Path) -> None:
+    data = tmp_path / "d.tsv"
+    assert kleene("languages", "sample", "tomita1", "-n", 300, "--out", data).status == 0
+    train = ("train", data, "--out", tmp_path / "m", *SMALL, "--stream", "--json")
+    outcome = kleene(*train)
+    assert outcome.status == 0, outcome.err
+    told = json.loads(outcome.out)
+    assert told["accuracy"] == 1
+    assert told["words"] == 300
+    assert any("machine" in step for step in told["steps"])
+    again = kleene(*train, "--resume")
+    assert "nothing is left to do" in again.err
+    assert json.loads(again.out)["accuracy"] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("d.tsv", "ab\t1\nba\t0\naa\t0\n"),
+        ("d.tsv", "a b\tTrue\nb\tFalse\n"),
+        ("d.csv", "text,label\nthe end,bad\nend,good\n"),
+        ("d.jsonl", '{"sequence": [1, [2]], "label": 0}\n{"sequence": [], "label": 1}\n'),
+        ("d.jsonl", '{"sequence": "é b", "label": "x"}\n{"sequence": "", "label": 2.5}\n'),
+    ],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_alphabet_classes_and_words_as_in_memory(
+    kleene: Kleene, tmp_path: Path, name: str, content: str, packed: bool
+) -> None:
+    data = tmp_path / (f"{name}.gz" if packed else name)
+    data.write_bytes(gzip.compress(content.encode()) if packed else content.encode())
+    for way in ("--stream", "--no-stream"):
+        outcome = kleene("train", data, "--out", tmp_path / way, *QUICK, way)
+        assert outcome.status == 0, outcome.err
+    one, two = (kl.Model.load(tmp_path / way) for way in ("--stream", "--no-stream"))
+    assert one.alphabet == two.alphabet
+    assert one.classes == two.classes
+    assert (one.tokens, one.longest) == (two.tokens, two.longest)
+    assert (tmp_path / "--stream" / WEIGHTS).read_bytes() == (
+        tmp_path / "--no-stream" / WEIGHTS
+    ).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "empty"),
+        ("ab\t1\nba\t1\n", "one class"),
+        ("ab\t1\nba\n", "line 2"),
+        ("ab\t1\n" + "a" * 2000 + "\t0\n", "line 2"),
+    ],
+)
+def test_bad_data(kleene: Kleene, tmp_path: Path, content: str, said: str) -> None:
+    data, out = tmp_path / "d.tsv", tmp_path / "m"
+    data.write_text(content)
+    outcome = kleene("train", data, "--out", out, *QUICK, "--stream", "--max-length", 1000)
+    assert_one_clear_line(outcome)
+    assert said in outcome.err
+    assert not out.exists()
+
+
+def test_standard_input_cannot_be_read_twice(kleene: Kleene, tmp_path: Path) -> None:
+    outcome = kleene("train", "-", "--out", tmp_path / "m", "--stream", stdin="a\t1\nb\t0\n")
+    assert_one_clear_line(outcome)
+    assert "standard input" in outcome.err
+
+
+def test_large_files_are_streamed_of_themselves(kleene: Kleene, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("kleene.cli.data.LARGE", 100)
+    outcome = kleene("train", sample(tmp_path / "d.tsv"), "--out", tmp_path / "m", *QUICK)
+    assert outcome.status == 0
+    assert "words.store" in outcome.err
+    assert not (tmp_path / "m" / "words.store").exists()
+
+
+def test_a_store_is_made_again_only_where_it_must(tmp_path: Path) -> None:
+    data, path = sample(tmp_path / "d.tsv"), tmp_path / "store"
+    how = {"tokens": "words", "plain": plain_labels}
+
+    def made(key: str) -> int:
+        encode(path, source(data).each, key=key, **how)
+        return path.stat().st_ino
+
+    first = made("a")
+    assert made("a") == first
+    assert made("b") != first
+    path.write_bytes(path.read_bytes()[:-1])
+    made("b")
+    store = encode(path, source(data).each, key="b", **how)
+    words = [word for part in Streamed(store=store).blocks() for word in part.words]
+    assert [tuple(store.alphabet.decode(word)) for word in words] == read_data(data).words
+
+
+def test_memory_does_not_grow_with_the_corpus(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(store_module, "BLOCK_WORDS", 64)
+
+    def peak(words: int) -> int:
+        data = sample(tmp_path / f"{words}.tsv", words)
+        tracemalloc.start()
+        about = {"tokens": "words", "key": "", "plain": plain_labels}
+        store = encode(tmp_path / f"{words}.store", source(data).each, **about)
+        streamed = Streamed(store=store, window=4)
+        for _ in streamed.batches(8, seed=0):
+            pass
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    peak(200)  # imports and caches
+    assert peak(8000) < 1.3 * peak(2000)

@@ -1,0 +1,442 @@
+"""Every reader of the library, with good inputs to spoil."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import random
+import tarfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from mutate import both, mutate_bytes, mutate_json, mutate_lines
+
+from kleene import DFA
+from kleene.automata import PFA
+from kleene.automata.counter import CounterMachine
+from kleene.cli.data import typed_word
+from kleene.data.alphabet import Alphabet
+from kleene.data.archives import members
+from kleene.data.corpora import read_imdb
+from kleene.data.files import read_data
+from kleene.data.pixels import read_idx
+from kleene.data.store import open_store, write_store
+from kleene.languages import tomita
+from kleene.model import FILES, PARTS, Model
+from kleene.nn.classifier import Classifier
+from kleene.nn.config import NetworkConfig
+from kleene.read.certificate import Certificate
+from kleene.read.certify import certify
+from kleene.read.passes import scores_of
+from kleene.read.verify import verify
+from kleene.train.checkpoint import load_checkpoint, save_checkpoint
+from kleene.train.moment import load_moment
+
+Mutate = Callable[[bytes, Sequence[bytes], random.Random], bytes]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reader:
+    """Something that takes bytes from strangers; errors other than KleeneError are its faults."""
+
+    name: str
+    seeds: Sequence[bytes]
+    read: Callable[[bytes], object]
+    mutate: Mutate = mutate_bytes
+
+    def spoil(self, dice: random.Random) -> bytes:
+        """A malformed input; now and then plain noise."""
+        if dice.random() < 0.02:
+            return dice.randbytes(dice.randrange(200))
+        return self.mutate(dice.choice(self.seeds), self.seeds, dice)
+
+
+def readers(folder: Path) -> list[Reader]:
+    """All of them; files go to the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return [
+        *_of_data(folder),
+        *_of_automata(),
+        *_of_models(folder),
+        *_of_archives(folder),
+    ]
+
+
+# -- data ----------------------------------------------------------------------------------------
+
+TSV = "word\tlabel\n0110\t1\n\t0\n10 01\tcafé\n".encode()
+CSV = 'text,label\n"a, ""b""",x\nzwei\u0301,y\n"two\nlines",x\n'.encode()
+JSONL = b"\n".join(
+    json.dumps(record).encode()
+    for record in (
+        {"sequence": "0110", "label": 1},
+        {"sequence": "שלום 👩‍👩‍👧", "label": "x"},
+        {"sequence": "", "label": True},
+    )
+)
+LISTS = b"\n".join(
+    json.dumps(record).encode()
+    for record in (
+        {"sequence": ["a", 1, [2, "b"]], "label": 0.5},
+        {"sequence": [], "label": 1},
+    )
+)
+
+
+def _of_data(folder: Path) -> list[Reader]:
+    def reading(ending: str) -> Callable[[bytes], object]:
+        path = folder / f"input{ending}"
+
+        def read(content: bytes) -> object:
+            path.write_bytes(content)
+            return [read_data(path), read_data(path, tokens="words", labelled=False)]
+
+        return read
+
+    def packing(content: bytes, others: Sequence[bytes], dice: random.Random) -> bytes:
+        if dice.random() < 0.5:
+            return mutate_bytes(content, others, dice)
+        inner = [gzip.decompress(other) for other in others]
+        return gzip.compress(mutate_bytes(gzip.decompress(content), inner, dice), 1)
+
+    return [
+        Reader(name="TSV", seeds=[TSV, b"01\t1\n10\t0\n"], read=reading(".tsv")),
+        Reader(name="CSV", seeds=[CSV, b"text,label\na,b\n"], read=reading(".csv")),
+        Reader(name="JSONL", seeds=[JSONL, LISTS], read=reading(".jsonl"), mutate=mutate_lines),
+        Reader(
+            name="data of any kind, gz",
+            seeds=[gzip.compress(one, 1) for one in (TSV, CSV, JSONL, LISTS)],
+            read=reading(".gz"),
+            mutate=packing,
+        ),
+    ]
+
+
+# -- automata ------------------------------------------------------------------------------------
+
+WORDY = DFA.from_table(
+    {"s": {"the": "t", 7: "s"}, "t": {"the": "s", 7: "t"}}, start="s", outputs={"s": "no", "t": 2.5}
+)
+NESTED = CounterMachine.from_rule(
+    lambda state, view, symbol: (
+        ("bad", 0)
+        if state == "bad" or (symbol == ")" and view == 0)
+        else ("good", 1 if symbol == "(" else -1)
+    ),
+    start="good",
+    alphabet="()",
+    accept={("good", 0)},
+)
+ATT = b"0\t1\ta\ta\n1\t0\tb\tb\n1\t1\ta\ta\n1\n0\t0.5\n"
+
+
+def _of_automata() -> list[Reader]:
+    dfas = [dfa.to_json().encode() for dfa in (tomita(4).dfa, WORDY)]
+    pfa = PFA.from_json(_pfa())
+
+    def dfa(content: bytes) -> object:
+        found = DFA.from_json(content.decode("utf-8", "surrogateescape"))
+        assert DFA.from_json(found.to_json()).to_json() == found.to_json()
+        word = found.alphabet[:1] * 3
+        assert found.minimize().run(word) == found.run(word)
+        return found
+
+    def att(content: bytes) -> object:
+        return DFA.from_att(content.decode("utf-8", "surrogateescape")).minimize()
+
+    return [
+        Reader(name="DFA JSON", seeds=dfas, read=dfa, mutate=both(0.7)),
+        Reader(
+            name="PFA JSON",
+            seeds=[pfa.to_json().encode()],
+            read=lambda content: PFA.from_json(content.decode("utf-8", "surrogateescape")),
+            mutate=both(0.7),
+        ),
+        Reader(
+            name="counter machine JSON",
+            seeds=[NESTED.to_json().encode()],
+            read=lambda content: CounterMachine.from_json(
+                content.decode("utf-8", "surrogateescape")
+            ).run("()"),
+            mutate=both(0.7),
+        ),
+        Reader(name="AT&T", seeds=[ATT, tomita(4).dfa.to_att().encode()], read=att),
+        Reader(name="AALpy", seeds=[b"-"], read=_from_aalpy, mutate=_noise),
+        Reader(name="automata-lib", seeds=[b"-"], read=_from_automata_lib, mutate=_noise),
+    ]
+
+
+def _pfa() -> str:
+    return json.dumps(
+        {
+            "format": "kleene.pfa/1",
+            "alphabet": ["0", "1"],
+            "initial": [1.0, 0.0],
+            "outputs": [True, False],
+            "transitions": [[[0.5, 0.5], [1.0, 0.0]], [[0.0, 1.0], [0.25, 0.75]]],
+        }
+    )
+
+
+def _noise(content: bytes, others: Sequence[bytes], dice: random.Random) -> bytes:
+    return dice.randbytes(16)
+
+
+STRANGE: tuple[Any, ...] = (
+    *(None, True, 0, -1, 1.5, "", "a", "sink", "\ud800", (), (1, "b"), [], {}, float("nan")),
+    *(object(), b"bytes", "a", "b", "s0", "s1"),
+)
+
+
+def _from_aalpy(content: bytes) -> object:
+    """Objects that AALpy would not make: foreign targets, twins, missing parts, strange outputs."""
+    from aalpy.automata import Dfa, DfaState, MooreMachine, MooreState
+
+    dice = random.Random(content)
+    kind, make = dice.choice(((Dfa, DfaState), (MooreMachine, MooreState)))
+    states = [make(f"s{i}", dice.random() < 0.5) for i in range(dice.randrange(1, 4))]
+    for state in states:
+        state.transitions = {symbol: dice.choice(states) for symbol in "ab"}
+    automaton = kind(states[0], states)
+    for _ in range(dice.randrange(1, 4)):
+        victim, strange = dice.choice(states), dice.choice(STRANGE)
+        match dice.randrange(8):
+            case 0:
+                victim.transitions = {"a": make("elsewhere", True), "b": victim}
+            case 1:
+                victim.transitions = {"a": strange, "b": victim}
+            case 2:
+                victim.state_id = strange
+            case 3:
+                setattr(victim, "is_accepting" if kind is Dfa else "output", strange)
+            case 4:
+                victim.transitions = strange
+            case 5:
+                automaton.initial_state = dice.choice((strange, make("elsewhere", True)))
+            case 6:
+                automaton.states = dice.choice((strange, [], [strange]))
+            case _:
+                return DFA.from_aalpy(strange)
+    return DFA.from_aalpy(automaton)
+
+
+def _from_automata_lib(content: bytes) -> object:
+    """Objects of that library with parts that it would have refused."""
+    from automata.fa import dfa as library
+
+    dice = random.Random(content)
+    automaton = library.DFA(
+        states={0, 1},
+        input_symbols={"a", "b"},
+        transitions={0: {"a": 0, "b": 1}, 1: {"a": 1, "b": 0}},
+        initial_state=0,
+        final_states={1},
+    )
+    parts = ("states", "input_symbols", "transitions", "initial_state", "final_states")
+    for _ in range(dice.randrange(1, 3)):
+        strange: Any = dice.choice(STRANGE)
+        if dice.random() < 0.5:
+            strange = {
+                "states": frozenset({0, 1, "x"}),
+                "input_symbols": frozenset({"a", 1}),
+                "transitions": {0: {"a": dice.choice((0, 5))}, dice.choice((1, "y")): {}},
+                "initial_state": dice.choice((5, None)),
+                "final_states": frozenset({5}),
+            }[dice.choice(parts)]
+        object.__setattr__(automaton, dice.choice(parts), strange)
+    return DFA.from_automata_lib(dice.choice((automaton, automaton, automaton, strange)))
+
+
+# -- models --------------------------------------------------------------------------------------
+
+
+def small_model() -> Model:
+    """A network of two states that is the automaton of even zeros, and can be proved to be."""
+    torch.manual_seed(0)
+    alphabet = Alphabet("ab")
+    config = NetworkConfig(
+        num_symbols=len(alphabet),
+        num_classes=2,
+        cell="gru",
+        input_size=3,
+        hidden_size=4,
+        num_states=2,
+        similarity="euclidean",
+        temperature=0.02,
+    )
+    network = Classifier(config).eval()
+    return Model(network=network, alphabet=alphabet, classes=(False, True), longest=3)
+
+
+def _of_models(folder: Path) -> list[Reader]:
+    model = small_model()
+    whole = model.to_files()
+    target = folder / "model"
+
+    def spoiled_folder(content: bytes, others: Sequence[bytes], dice: random.Random) -> bytes:
+        """One file of the folder is changed; often its checksums are made to fit again."""
+        name = dice.choice(FILES)
+        change = mutate_bytes if name.endswith("tensors") or dice.random() < 0.3 else mutate_json
+        part = change(whole[name], [*whole.values()], dice)
+        return bytes([FILES.index(name), dice.random() < 0.5]) + part
+
+    def read_folder(content: bytes) -> object:
+        files = dict(whole)
+        if len(content) >= 2 and content[0] < len(FILES):
+            files[FILES[content[0]]] = content[2:]
+            if content[1]:
+                _forge(files)
+        target.mkdir(exist_ok=True)
+        for name, part in files.items():
+            (target / name).write_bytes(part)
+        found = Model.load(target)
+        return scores_of(found.network, found.alphabet.encode_many(["", "ab"]))
+
+    checkpoint = folder / "checkpoint.safetensors"
+    progress = {"run": {"seed": 0}, "progress": {"stage": 0}, "history": model.history.to_dict()}
+    tensors = {f"weights.{k}": v for k, v in model.network.state_dict().items()}
+    save_checkpoint(checkpoint, tensors, progress)
+
+    def read_checkpoint(content: bytes) -> object:
+        checkpoint.write_bytes(content)
+        load_checkpoint(checkpoint)
+        return load_moment(checkpoint, {"seed": 0})
+
+    proof = _proof(folder)
+
+    def read_certificate(content: bytes) -> object:
+        text = content.decode("utf-8", "surrogateescape")
+        verdict = verify(folder / "proved", proof.dfa.to_json(), text)
+        return verdict, Certificate.from_json(text)
+
+    def read_word(content: bytes) -> object:
+        word = typed_word(content.decode("utf-8", "surrogateescape"), symbols)
+        return symbols.alphabet.encode(word)
+
+    store = folder / "words.store"
+    write_store(
+        store,
+        [(model.alphabet.encode(word), i % 2) for i, word in enumerate(("", "ab", "bba"))],
+        alphabet=model.alphabet,
+        classes=model.classes,
+        tokens="chars",
+        key="key",
+    )
+
+    def read_store(content: bytes) -> object:
+        store.write_bytes(content)
+        found = open_store(store)
+        return [found.block(i).word(0) for i in range(len(found.index))]
+
+    symbols = Model(
+        network=model.network, alphabet=model.alphabet, classes=model.classes, tokens="symbols"
+    )
+    return [
+        Reader(name="model folder", seeds=[b"-"], read=read_folder, mutate=spoiled_folder),
+        Reader(name="checkpoint", seeds=[checkpoint.read_bytes()], read=read_checkpoint),
+        Reader(name="encoded words", seeds=[store.read_bytes()], read=read_store),
+        Reader(
+            name="alphabet JSON",
+            seeds=[whole["alphabet.json"]],
+            read=lambda content: Alphabet.from_json(content.decode("utf-8", "surrogateescape")),
+            mutate=both(0.6),
+        ),
+        Reader(
+            name="certificate JSON",
+            seeds=[proof.to_json().encode()],
+            read=read_certificate,
+            mutate=both(0.7),
+        ),
+        Reader(
+            name="typed words",
+            seeds=[b'["a", 1, ["b", null]]', b"a b a"],
+            read=read_word,
+        ),
+    ]
+
+
+def _forge(files: dict[str, bytes]) -> None:
+    """Make the checksums fit, as somebody with bad intent would."""
+    try:
+        config = json.loads(files["config.json"])
+        config.pop("sha256", None)
+        own = hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        return
+    sums = {name: hashlib.sha256(files[name]).hexdigest() for name in PARTS}
+    config["sha256"] = {**sums, "config.json": own}
+    files["config.json"] = json.dumps(config).encode()
+
+
+def _proof(folder: Path) -> Certificate:
+    """A certificate of a network made to have one label only, so that it can be proved."""
+    model = small_model()
+    with torch.no_grad():
+        model.network.head.weight.zero_()
+        model.network.head.bias.copy_(torch.tensor([0.0, 1.0]))
+    model.save(folder / "proved")
+    dfa = DFA.from_table({"all": {"a": "all", "b": "all"}}, start="all", accept={"all"})
+    found = certify(model, dfa)
+    assert isinstance(found, Certificate), found
+    return found
+
+
+# -- archives and images -------------------------------------------------------------------------
+
+
+def make_tar(files: dict[str, bytes]) -> bytes:
+    """A tar archive, not compressed."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content))
+    return out.getvalue()
+
+
+def _of_archives(folder: Path) -> list[Reader]:
+    texts = {
+        f"set/{part}/{label}/{i}_7.txt": b"a good film " * i
+        for part in ("train", "test")
+        for label in ("pos", "neg")
+        for i in range(2)
+    }
+    tars = [make_tar(texts), make_tar({"n" * 150 + "é": b"x", "../../climbed": b"out"})]
+    idx = bytes([0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 3]) + bytes(range(18))
+
+    def packed(content: bytes, others: Sequence[bytes], dice: random.Random) -> bytes:
+        """Mostly the inside is spoiled and packed whole, so that more than the gz layer is met."""
+        if dice.random() < 0.1:
+            return mutate_bytes(gzip.compress(content, 1), others, dice)
+        changed = bytearray(mutate_bytes(content, others, dice))
+        if len(changed) >= 512 and dice.random() < 0.5:  # a header whose sum fits is read further
+            head = bytearray(changed[:512])
+            head[148:156] = b" " * 8
+            changed[148:156] = b"%06o\0 " % sum(head)
+        return gzip.compress(bytes(changed), 1)
+
+    tar_path, idx_path = folder / "input.tar.gz", folder / "input-idx3-ubyte.gz"
+
+    def read_tar(content: bytes) -> object:
+        tar_path.write_bytes(content)
+        return [list(members(tar_path, lambda name: True)), read_imdb(tar_path)]
+
+    def read_images(content: bytes) -> object:
+        idx_path.write_bytes(content)
+        return read_idx(idx_path)
+
+    return [
+        Reader(name="tar archive", seeds=tars, read=read_tar, mutate=packed),
+        Reader(
+            name="IDX images",
+            seeds=[idx, b"\0\0\x08\x01\0\0\0\x02\7\7"],
+            read=read_images,
+            mutate=packed,
+        ),
+    ]

@@ -1,0 +1,56 @@
+"""Results on disk: found again, never run twice, never half written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kleene.errors import DataError
+from kleene.reproduce.ledger import Ledger
+
+
+def test_a_finished_run_is_never_run_again(tmp_path: Path) -> None:
+    calls = []
+
+    def work() -> dict[str, int]:
+        calls.append(1)
+        return {"error": 3}
+
+    first = Ledger("x", tmp_path).run(work, row="a", seed=0)
+    again = Ledger("x", tmp_path).run(work, row="a", seed=0)
+    assert calls == [1]
+    assert again == first
+    assert again["result"] == {"error": 3}
+    Ledger("x", tmp_path).run(work, row="a", seed=1)
+    assert len(calls) == 2
+    assert [row["key"]["seed"] for row in Ledger("x", tmp_path).rows] == [0, 1]
+
+
+def test_a_run_that_fails_leaves_the_others(tmp_path: Path) -> None:
+    ledger = Ledger("x", tmp_path)
+    ledger.run(lambda: {"error": 1}, seed=0)
+
+    def fails() -> dict[str, int]:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ledger.run(fails, seed=1)
+    assert [row["key"] for row in Ledger("x", tmp_path).rows] == [{"seed": 0}]
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"machine": {}}'])
+def test_a_broken_file_is_named_and_kept(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(content)
+    with pytest.raises(DataError, match=r"x\.json"):
+        Ledger("x", tmp_path)
+    assert path.read_text() == content
+
+
+def test_the_machine_is_written_beside_the_rows(tmp_path: Path) -> None:
+    Ledger("x", tmp_path).run(dict, seed=0)
+    assert {"python", "torch", "threads"} <= set(
+        json.loads((tmp_path / "x.json").read_text())["machine"]
+    )

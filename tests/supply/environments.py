@@ -1,0 +1,79 @@
+"""Fresh environments to install the package into, and the lowest versions that it claims.
+
+python tests/supply/environments.py              prints the floors, as a constraints file
+python tests/supply/environments.py FOLDER       makes an environment of them, with the package
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+CONSTRAINTS = ROOT / "constraints.txt"
+_FLOOR = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^]]*\])?>=([0-9.]+)")
+
+
+def floors(*extras: str) -> dict[str, str]:
+    """The lowest version of each dependency, and of those of some extras."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = list(project["dependencies"])
+    for extra in extras:
+        wanted += project["optional-dependencies"][extra]
+    found = {}
+    for requirement in wanted:
+        match = _FLOOR.fullmatch(requirement)
+        assert match is not None, f"{requirement!r} has no floor"
+        found[match[1]] = match[2]
+    return found
+
+
+def build(folder: Path) -> tuple[Path, Path]:
+    """The wheel and the source archive of this tree."""
+    call(sys.executable, "-m", "build", "--outdir", folder, ROOT)
+    (wheel,), (sdist,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
+    return wheel, sdist
+
+
+def make_environment(folder: Path, *requirements: object, constraints: Path = CONSTRAINTS) -> Path:
+    """A new environment with some packages; the result is its folder of programs."""
+    venv.create(folder, with_pip=True)
+    programs = folder / "bin"
+    call(programs / "python", "-m", "pip", "install", "-q", "-c", constraints, *requirements)
+    return programs
+
+
+def call(*command: object, **options: object) -> str:
+    """Run a program, which must succeed; what it printed."""
+    done = subprocess.run(
+        [*map(str, command)],
+        capture_output=True,
+        text=True,
+        check=False,
+        **options,  # type: ignore[call-overload]
+    )
+    assert done.returncode == 0, f"{command}: {done.stdout[-2000:]} {done.stderr[-2000:]}"
+    return str(done.stdout)
+
+
+def main() -> None:
+    """Print the floors, or make an environment of them."""
+    lowest = "".join(f"{name}=={version}\n" for name, version in floors().items())
+    if len(sys.argv) < 2:
+        print(lowest, end="")
+        return
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True)
+    constraints = folder / "lowest.txt"
+    constraints.write_text(lowest)
+    tools = ("pytest", "pytest-xdist", "hypothesis")
+    programs = make_environment(folder / "venv", *tools, ROOT, constraints=constraints)
+    print(f"run the tests with {programs}/pytest")
+
+
+if __name__ == "__main__":
+    main()
