@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from ledger import Ledger
+from ledger import RESULTS, Ledger
 from merging import merge_states
 from mlregtest import TESTS, Archive
 
@@ -57,10 +57,10 @@ def main() -> None:
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--noises", default=",".join(map(str, NOISES)))
     parser.add_argument("--tasks", default="", help="only those whose name starts like this")
-    parser.add_argument("--results", type=Path, help="another folder for the results")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the results")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    ledger = Ledger("noise", options.results) if options.results else Ledger("noise")
+    ledger = Ledger("noise", folder=options.results)
     for seed in range(options.seeds):
         for name, task in tasks(Path(options.data), seed):
             if not name.startswith(options.tasks):

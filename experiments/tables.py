@@ -6,7 +6,6 @@ Run: python experiments/tables.py [--check]
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 from collections.abc import Callable, Iterable
@@ -14,12 +13,16 @@ from statistics import mean
 
 from meaning_tables import MEANING
 from page import ROOT, load, markdown
+from speed_tables import SPEED
 from trust_tables import TRUST
 
 from kleene.files import write_atomically
 
 DOCS = ROOT / "docs"
-PAGES = (ROOT / "README.md", *(DOCS / f"{n}.md" for n in ("reproduction", "states", "uncertainty")))
+PAGES = (
+    ROOT / "README.md",
+    *(DOCS / f"{n}.md" for n in ("reproduction", "speed", "states", "uncertainty")),
+)
 MARKER = re.compile(r"(<!-- table: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -114,72 +117,6 @@ def scratch() -> str:
     return markdown(header, lines)
 
 
-def matcher() -> str:
-    path = ROOT / "benchmarks/results/matcher.json"
-    if not path.exists():
-        return "_No results yet: `python benchmarks/matcher.py`._"
-    lines = []
-    for name, result in json.loads(path.read_text()).items():
-        if name.startswith("words_of") and isinstance(result, dict):
-            lines.append(
-                [
-                    name.removeprefix("words_of_").replace("_", " "),
-                    f"{result['compiled_msymbols_per_s']:.0f} million",
-                    f"{result['compiled_over_automata_lib']:.0f} x",
-                    f"{result['compiled_over_re']:.0f} x",
-                ]
-            )
-    return markdown(["length of words", "symbols a second", "over automata-lib", "over re"], lines)
-
-
-def benchmarks() -> str:
-    path = ROOT / "benchmarks/results/recurrent.json"
-    if not path.exists():
-        return "_No results yet: `python benchmarks/recurrent.py`._"
-    content = json.loads(path.read_text())
-    found = {(r["row"], r["cell"], r["shape"]): r for r in content["results"]}
-    lines = []
-    for row, name in SPEED.items():
-        for cell in ("LSTM-P", "GRU"):
-            results = [found.get((row, cell, shape)) for shape in "ABCD"]
-            lines.append([name, cell, *(_against_bar(r["ratio"], r["bar"], r["met"]) if r else ""
-                                        for r in results)])  # fmt: skip
-    for cell in ("LSTM-P", "GRU"):
-        results = [found.get(("train", cell, shape)) for shape in "ABC"]
-        ratios = [r["milliseconds"]["fused"] / r["milliseconds"]["products"] for r in results if r]
-        cells = (_against_bar(ratio, 1.3, ratio <= 1.3) for ratio in ratios)
-        lines.append(["train step over its matrix products alone", cell, *cells, ""])
-    facts = content["machine"]
-    note = f"{facts['cores']} cores of {facts['cpu']}, {facts['load']:.0f} processes competing."
-    return markdown(["ratio to torch.nn", "cell", "A", "B", "C", "D"], lines) + f"\n\n{note}"
-
-
-def end_to_end() -> str:
-    path = ROOT / "benchmarks/results/end_to_end.json"
-    if not path.exists():
-        return "_No results yet: `python benchmarks/end_to_end.py`._"
-    content = json.loads(path.read_text())
-    lines = [
-        [name, f"{1000 * seconds / content['texts']:.0f} s", f"{content['ratio'][name]:.2f}"]
-        for name, seconds in content["seconds_per_epoch"].items()
-    ]
-    return markdown(["text classifier", "CPU time for 1,000 texts", "ratio"], lines)
-
-
-def _against_bar(ratio: float, bar: float, met: bool) -> str:
-    return f"{ratio:.2f} ({bar:.2f}{'' if met else ' missed'})"
-
-
-SPEED = {
-    "train": "train step",
-    "tokens": "train step from symbols",
-    "packed": "train step, packed",
-    "inference": "inference",
-    "one": "inference, batch of one",
-    "threads": "two threads over one (speed-up)",
-}
-
-
 def peers() -> str:
     rows = load("peers")
     if not rows:
@@ -229,10 +166,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "peers": peers,
     "scratch": scratch,
     "parentheses": parentheses,
-    "matcher": matcher,
-    "benchmarks": benchmarks,
-    "end-to-end": end_to_end,
     **MEANING,
+    **SPEED,
     **TRUST,
 }
 

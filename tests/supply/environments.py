@@ -62,7 +62,7 @@ def call(*command: object, **options: object) -> str:
 
 def main() -> None:
     """Print the floors, or make an environment of them."""
-    lowest = "".join(f"{name}=={version}\n" for name, version in floors().items())
+    lowest = "".join(f"{name}=={version}\n" for name, version in floors("dev").items())
     if len(sys.argv) < 2:
         print(lowest, end="")
         return

@@ -72,7 +72,8 @@ def _hopcroft(dfa: DFA) -> Ints:
     Every new splitter is the smaller half of a block, so that a state is looked at O(log n) times
     per symbol: n k log n steps in all.
     """
-    sources = _sources(dfa)
+    columns = np.unique(dfa.transitions, axis=1).T  # symbols that act alike count once
+    sources: list[list[list[int]]] = []  # of the columns looked at so far
     labels = {label: block for block, label in enumerate(dict.fromkeys(dfa.outputs))}
     block_of = [labels[label] for label in dfa.outputs]
     blocks: list[set[int]] = [set() for _ in labels]
@@ -81,7 +82,12 @@ def _hopcroft(dfa: DFA) -> Ints:
     waiting = set(range(len(blocks)))
     while waiting:
         splitter = list(blocks[waiting.pop()])  # a copy: the block itself may be split below
-        for into in sources:
+        for column, targets in enumerate(columns):
+            if len(blocks) == dfa.num_states:  # nothing is left to split
+                return np.array(block_of)
+            if column == len(sources):
+                sources.append(_sources(targets))
+            into = sources[column]
             hit: dict[int, list[int]] = {}
             for target in splitter:
                 for source in into[target]:
@@ -102,16 +108,8 @@ def _hopcroft(dfa: DFA) -> Ints:
     return np.array(block_of)
 
 
-def _sources(dfa: DFA) -> list[list[list[int]]]:
-    """For each symbol and state, the states from which that symbol leads there.
-
-    Symbols that act alike count once: over a vocabulary of thousands, few differ.
-    """
-    by_symbol = []
-    for targets in np.unique(dfa.transitions, axis=1).T:
-        order = np.argsort(targets, kind="stable")
-        ends = np.cumsum(np.bincount(targets, minlength=dfa.num_states)).tolist()
-        listed = order.tolist()
-        begins = [0, *ends[:-1]]
-        by_symbol.append([listed[i:j] for i, j in zip(begins, ends, strict=True)])
-    return by_symbol
+def _sources(targets: Ints) -> list[list[int]]:
+    """For each state, the states from which a symbol that leads to `targets` leads there."""
+    order = np.argsort(targets, kind="stable").tolist()
+    ends = np.cumsum(np.bincount(targets, minlength=len(targets))).tolist()
+    return [order[i:j] for i, j in zip([0, *ends[:-1]], ends, strict=True)]

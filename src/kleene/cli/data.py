@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kleene.model import Model
     from kleene.workers import Workers
 
-CHUNK, CHUNK_SYMBOLS = 10_000, 1_000_000  # words in memory at once, whichever are fewer
+CHUNK, CHUNK_SYMBOLS = 10_000, 300_000  # words in memory at once, whichever are fewer
 LARGE = 256 * 2**20  # bytes of text, which as words take more than ten times as many
 PACKED = 4  # how much smaller gz makes a text, about
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,15}")

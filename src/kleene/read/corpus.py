@@ -46,7 +46,7 @@ class Counts:
             numbers, counts = np.unique(numbers, return_counts=True)
         self._new.append((numbers, counts))
         self._size += len(numbers)
-        if self._size > max(len(self.numbers), 2**20):  # so that all merging is one sort in the end
+        if self._size > max(len(self.numbers), 2**18):  # so that all merging is one sort in the end
             self.merge()
 
     def merge(self) -> Counts:

@@ -19,7 +19,6 @@ from kleene.errors import ReadingError
 from kleene.machine import Label, Symbol
 from kleene.model import Model
 
-
 LARGEST = 20_000_000
 """Probabilities, beyond which they are not kept."""
 _MOST_ROWS = 50_000  # states and symbols stepped at once
