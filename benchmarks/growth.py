@@ -33,6 +33,7 @@ RANGES = {
     "states": [2, 8, 32, 128, 512, 1000],
 }
 LONG = 1.0  # seconds
+IDLE = 0.7  # load, above which speeds of several processes mean nothing
 Job = Callable[[], object]
 
 
@@ -219,14 +220,19 @@ def streamed(rows: list[dict[str, Any]]) -> str:
 
 def shared(found: dict[str, Any]) -> str:
     """What `benchmarks/workers.py` found, in a sentence."""
-    speed, n = found["speedup"], found["workers"]
+    speed, machine = found["speedup"], found["machine"]
+    load = found.get("load_before", machine["load"])
+    sooner = (
+        f"{found['workers']} workers of one thread train {speed['train']:g} times as fast as one "
+        f"on {machine['cores']} cores, and count {speed['counts']:g} times as fast."
+    )
+    if load > IDLE:
+        sooner = f"How much sooner is not told: the machine was busy (load {load:.1f})."
     return (
-        f"On {found['machine']['cores']} cores (load {found['machine']['load']:.1f} when it was "
-        f"measured), {n} workers of one thread train {speed['train']:g} times as fast as one, and "
-        f"count {speed['counts']:g} times as fast. After {found['words']:,} words no weight "
-        f"differs by more than {found['largest_gap_of_a_weight']:.1e}, and "
-        f"{'all' if found['counts_equal'] else 'NOT all'} counts of {found['steps_counted']:,} "
-        "steps are equal."
+        f"After {found['words']:,} words, {found['workers']} workers and one differ in no weight "
+        f"by more than {found['largest_gap_of_a_weight']:.1e}, and "
+        f"{'all' if found['counts_equal'] else 'not all'} counts of {found['steps_counted']:,} "
+        f"steps are equal. {sooner}"
     )
 
 

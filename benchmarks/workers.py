@@ -96,6 +96,7 @@ def main() -> None:
     if given.work is not None:
         work(given.words, given.work)
         return
+    load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:
         one, many = (run(given.words, size, Path(folder)) for size in (1, given.workers))
     gaps = [
@@ -103,6 +104,7 @@ def main() -> None:
         for name, value in many["weights"].items()
     ]
     result = {
+        "load_before": load,
         "workers": given.workers,
         "words": given.words,
         "batch": BATCH,

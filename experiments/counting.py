@@ -30,7 +30,14 @@ from kleene.reproduce.memory_runs import Recipe, make_task, train
 from kleene.train.stage import Curriculum
 
 TRAIN, VALIDATION, TEST = 4_000, 1_000, 1_000
-RECIPE = Recipe(batch_size=64, epochs=60, patience=15, curriculum=Curriculum(start=6, step=2))
+RECIPE = Recipe(
+    batch_size=64,
+    epochs=60,
+    patience=15,
+    settling=25,
+    curriculum=Curriculum(start=6, step=2),
+    round_epochs=2,
+)
 Make = Callable[[], Language]
 LANGUAGES: dict[str, Make] = {
     "anbn": lambda: blocks("ab"),

@@ -22,6 +22,7 @@ from kleene.machine import Label
 from kleene.model import Model
 from kleene.read.explain import explain, explain_many
 from kleene.read.features import features, telling_states, transition_maps
+from kleene.read.passes import scores_of
 from kleene.read.phrases import phrases
 from kleene.read.prototypes import prototypes
 from kleene.read.summary import summarize
@@ -99,7 +100,8 @@ def digits(model: Model, data: str | None) -> dict[str, Any]:
     save(
         draw_maps(shaped, model.classes, names=chosen.tolist()), IMAGES / "mnist-maps.png", dpi=110
     )
-    first = [int(np.flatnonzero(images.labels == label)[0]) for label in range(10)]
+    right = scores_of(model.network, encoded).argmax(-1).numpy() == images.labels
+    first = [int(np.flatnonzero(right & (images.labels == label))[0]) for label in range(10)]
     explained = explain_many(model.network, None, model.classes, [encoded[i] for i in first])
     best = telling[:4].tolist()
     picture = image_explanations(images.pixels[first], explained, best)

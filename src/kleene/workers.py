@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -177,11 +177,6 @@ def launched() -> tuple[int, int]:
     if not {"RANK", "WORLD_SIZE", "MASTER_ADDR"} <= os.environ.keys():
         return 0, 1
     return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-
-
-def parts(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Items in runs of `size`: what workers share must not depend on how many they are."""
-    return (items[start : start + size] for start in range(0, len(items), size))
 
 
 @contextmanager

@@ -106,7 +106,7 @@ def test_without_an_ending_the_first_line_tells_the_format(tmp_path, content, wo
     assert read_data(write(tmp_path, "data", content)).words == words
 
 
-@pytest.mark.parametrize("content", [b"01\t1\n", gzip.compress(b"01\t1\n")])
+@pytest.mark.parametrize("content", [b"01\t1\n", gzip.compress(b"01\t1\n", mtime=0)], ids=len)
 def test_standard_input(content) -> None:
     code = "from kleene.data import read_data; print(read_data('-').words)"
     done = subprocess.run([sys.executable, "-c", code], input=content, capture_output=True)

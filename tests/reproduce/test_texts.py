@@ -34,6 +34,13 @@ def test_the_alphabet_is_the_most_frequent_words_of_the_training_texts() -> None
     assert task.test.words[0].tolist() == [UNKNOWN, first]
 
 
+def test_test_texts_may_be_left_longer() -> None:
+    corpus = Corpus(texts=("a b c d e f", "a"), labels=("x", "y"))
+    task = text_task(Splits(corpus, corpus), vocabulary=9, tokens=2, test_tokens=5)
+    assert task.train.lengths.tolist() == [2, 1]
+    assert task.test.lengths.tolist() == [4, 1]  # halves of whole tokens
+
+
 def test_empty_long_and_foreign_texts_are_classified() -> None:
     corpus = Corpus(texts=TEXTS, labels=LABELS)
     task = text_task(Splits(corpus, corpus), vocabulary=100, tokens=60_000)

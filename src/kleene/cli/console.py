@@ -9,7 +9,6 @@ from contextlib import suppress
 from typing import Any
 
 from kleene.machine import Label, Word
-from kleene.workers import launched
 
 
 def say(note: str) -> None:
@@ -24,7 +23,7 @@ def complain(mistake: str) -> None:
 
 def answer(text: str = "") -> None:
     """A line of the answer."""
-    if not launched()[0]:
+    if _speaks():
         sys.stdout.write(f"{text}\n")
 
 
@@ -64,7 +63,7 @@ def columns(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def _tell(line: str) -> None:
-    if launched()[0]:  # of several workers the first speaks for all
+    if not _speaks():
         return
     with suppress(OSError):  # the terminal may be gone, which is no reason to stop
         print(line, file=sys.stderr, flush=True)
@@ -72,3 +71,10 @@ def _tell(line: str) -> None:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+def _speaks() -> bool:
+    """Of several workers the first speaks for all."""
+    from kleene.workers import launched
+
+    return launched()[0] == 0

@@ -143,7 +143,7 @@ class Classifier(nn.Module):
         Stretches of time that hold the same words are pooled as one block, the last one first.
         """
         blocks = [(n, len(list(steps))) for n, steps in groupby(sizes)]
-        parts = values.split([n * steps for n, steps in blocks])
+        parts = torch.split(values, [n * steps for n, steps in blocks])
         mean = self.config.pooling == "mean"
         pooled = values.new_empty(0, values.shape[1])
         for (n, steps), part in zip(reversed(blocks), reversed(parts), strict=True):

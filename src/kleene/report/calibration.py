@@ -34,9 +34,14 @@ def reliability_diagram(curves: Mapping[str, Reliability]) -> Figure:
         drawn = curve.counts >= min(FEW, curve.counts.max(initial=0))
         drawn &= curve.counts > 0
         lowest = min(lowest, *curve.confidence[drawn], *curve.accuracy[drawn])
-        style = {"color": COLORS[i % len(COLORS)], "marker": "os^Dv"[i // 3 % 5], "markersize": 4}
-        label = f"{name}: {100 * curve.error:.1f} %"
-        axes.plot(curve.confidence[drawn], curve.accuracy[drawn], label=label, **style)
+        axes.plot(
+            curve.confidence[drawn],
+            curve.accuracy[drawn],
+            label=f"{name}: {100 * curve.error:.1f} %",
+            color=COLORS[i % len(COLORS)],
+            marker="os^Dv"[i // 3 % 5],
+            markersize=4,
+        )
     ends = np.array([max(0.0, lowest - 0.03), 1.0])
     axes.plot(ends, ends, "--", color="#777777", linewidth=1)
     axes.set_xlabel("probability of the answer")

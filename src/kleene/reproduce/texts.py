@@ -24,11 +24,17 @@ def encode(corpus: Corpus, alphabet: Alphabet, classes: tuple[str, ...], tokens:
     return Examples(words=words, labels=np.array([numbers[label] for label in corpus.labels]))
 
 
-def text_task(splits: Splits, *, vocabulary: int, tokens: int) -> Task:
-    """The most frequent words of the training texts are the alphabet, all others unknown."""
+def text_task(
+    splits: Splits, *, vocabulary: int, tokens: int, test_tokens: int | None = None
+) -> Task:
+    """The most frequent words of the training texts are the alphabet, all others unknown.
+
+    Texts are cut to so many tokens; those of the test may be left longer.
+    """
     classes = tuple(sorted(set(splits.train.labels)))
     alphabet = Alphabet.from_words(splits.train.words, max_size=vocabulary)
-    train, test = (encode(part, alphabet, classes, tokens) for part in splits)
+    train = encode(splits.train, alphabet, classes, tokens)
+    test = encode(splits.test, alphabet, classes, test_tokens or tokens)
     return Task(train=train, test=test, alphabet=alphabet, classes=classes, tokens="text")
 
 

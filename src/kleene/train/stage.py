@@ -41,7 +41,7 @@ class Curriculum:
 
     def passed(self, accuracy: float, steps: int) -> bool:
         """Whether the limit grows, after so many steps at this one."""
-        most = self.fair_steps if accuracy >= self.fair else self.steps
+        most = min(self.fair_steps, self.steps) if accuracy >= self.fair else self.steps
         return accuracy > self.threshold or steps >= most
 
     def next(self, limit: float, hardest: float) -> float:
