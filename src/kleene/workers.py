@@ -17,16 +17,14 @@ from datetime import timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
 from kleene.errors import KleeneError, WorkerError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from torch import Tensor
 
 T = TypeVar("T")
-Array = TypeVar("Array", bound=NDArray[Any])
+Array = TypeVar("Array", bound="NDArray[Any]")
 
 PATIENCE = timedelta(days=1)
 """How long a worker waits for the others, one of which may be reading a large corpus; the death of
@@ -72,6 +70,7 @@ class Workers:
         """The rows of all workers, in the order of their ranks."""
         if self.alone:
             return rows
+        import numpy as np
         import torch
         from torch import distributed
 
@@ -92,7 +91,7 @@ class Workers:
         if self.alone:
             return value
         text = json.dumps(value).encode() if self.first else b""
-        return json.loads(self.gathered(np.frombuffer(text, np.uint8)).tobytes())
+        return json.loads(self._said(text))
 
     @contextmanager
     def heeding(self) -> Iterator[None]:
@@ -107,7 +106,7 @@ class Workers:
         if self.alone:
             return
         text = b"" if mistake is None else f"{mistake}\0".encode()
-        told = self.gathered(np.frombuffer(text, np.uint8)).tobytes().decode()
+        told = self._said(text).decode()
         if told:
             raise mistake or KleeneError(told.split("\0")[0])
 
@@ -131,9 +130,16 @@ class Workers:
         mine = cast(Array, batch[self.rank :: self.size])
         return (mine, True) if len(mine) else (cast(Array, batch[:1]), False)
 
+    def _said(self, text: bytes) -> bytes:
+        """What all workers say, one after the other."""
+        import numpy as np
+
+        return self.gathered(np.frombuffer(text, np.uint8)).tobytes()
+
     def _of_array(self, values: Array, kind: str) -> Array:
         if self.alone:
             return values
+        import numpy as np
         import torch
 
         moved = torch.from_numpy(np.ascontiguousarray(values)).to(self.device)

@@ -45,7 +45,10 @@ def test_cut_files_are_refused(bench: Bench) -> None:
 def test_a_disk_that_fills(bench: Bench, tmp_path: Path) -> None:
     mount = can_mount(tmp_path / "room")
     trial = trials.disk_too_small if mount else trials.file_too_large
-    assert nothing_is_lost(bench, trial).counts["disk-full runs"]
+    for _ in range(10):  # the room is of a random size, which may be enough
+        if nothing_is_lost(bench, trial).counts["disk-full runs"]:
+            return
+    pytest.fail("no disk was too small")
 
 
 def test_a_read_only_folder(bench: Bench, tmp_path: Path) -> None:
