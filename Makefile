@@ -21,7 +21,7 @@ lint: $(READY)
 	$(BIN)/mypy
 
 bench: $(READY)
-	set -e; for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python benchmarks/$$name.py; done
+	set -e; for name in $(BENCHMARKS); do echo "== $$name"; OMP_WAIT_POLICY=passive $(BIN)/python benchmarks/$$name.py; done
 
 tables: $(READY)
 	$(BIN)/python experiments/tables.py

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from kleene import DFA
+from kleene.data.tokenize import tokenize
 from kleene.errors import AlphabetError
 from kleene.report.html import asset, script
 from kleene.report.view import page_table
@@ -113,3 +114,19 @@ def test_scripts_are_sound_javascript(tmp_path: Path) -> None:
         path = tmp_path / own
         path.write_text(script(own))
         subprocess.run([str(NODE), "--check", str(path)], check=True, capture_output=True)
+
+
+TEXTS = [
+    "It isn't GOOD...<br />Nor bad: 7/10!",
+    "snake_case, ‘quotes’ and it’s",
+    "Ça alors – naïve cafe\u0301",
+    "日本語のテキスト and ไทย",
+    "  \u00a0\t.. . ...a",
+    "🙂👍🏽 <script>",
+    "",
+]
+
+
+def test_the_page_tokenizes_as_the_library() -> None:
+    found = in_node("(texts) => texts.map((text) => Kleene.symbolsOf(text, 'text'))", TEXTS)
+    assert found == [list(tokenize(text)) for text in TEXTS]

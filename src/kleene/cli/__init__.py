@@ -28,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if debug:
         given.remove("--debug")
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the networks are too small to share out
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # torch's idle threads keep a core busy
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a word may hold what the terminal cannot show
             stream.reconfigure(errors="backslashreplace")

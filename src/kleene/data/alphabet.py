@@ -43,7 +43,7 @@ class Alphabet:
         for symbol in plain:
             _require_hashable(symbol)
             if symbol in seen:
-                raise AlphabetError(f"symbol {symbol!r} comes twice; list every symbol once")
+                raise AlphabetError(f"symbol {symbol!r:.60} comes twice; list every symbol once")
             seen.add(symbol)
         object.__setattr__(self, "symbols", plain)
 

@@ -75,7 +75,7 @@ Kleene.live = function (place) {
         rows: 2,
         spellcheck: "false",
         autocapitalize: "off",
-        placeholder: model.tokens === "words" ? "Type a sentence" : "Type a word",
+        placeholder: ["words", "text"].includes(model.tokens) ? "Type a sentence" : "Type a word",
       });
       const step = view.machine ? Kleene.machine(view.machine) : null;
       const read = calmly(async (newest) => {
@@ -246,7 +246,7 @@ Kleene.live = function (place) {
               box.value =
                 tokens() === "chars"
                   ? found.word.join("")
-                  : tokens() === "words"
+                  : ["words", "text"].includes(tokens())
                     ? found.word.join(" ")
                     : JSON.stringify(found.word);
               again();

@@ -133,7 +133,7 @@
     const machine = Kleene.machine(view.machine);
     const graph = Kleene.graph(view, "automaton");
     const walk = Kleene.walk(view, graph);
-    const long = model.tokens === "words";
+    const long = ["words", "text"].includes(model.tokens);
     const box = h(long ? "textarea" : "input", {
       id: "word",
       spellcheck: "false",

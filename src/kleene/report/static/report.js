@@ -107,7 +107,7 @@ Kleene.report = function (report, place) {
           Made: report.made,
           Network: `${kind}, ${model.centroids} centroids of ${model.hidden} numbers, ${model.layers} layer${model.layers > 1 ? "s" : ""}`,
           Temperature: model.temperature === null ? "none" : model.temperature.toFixed(2),
-          "Words read": `${number(report.words)}, by ${{ chars: "characters", words: "words", symbols: "symbols" }[model.tokens]}`,
+          "Words read": `${number(report.words)}, by ${{ chars: "characters", words: "words", text: "words and punctuation marks", symbols: "symbols" }[model.tokens]}`,
           Alphabet: `${number(model.symbols)} symbols`,
           Classes: model.classes.join(", "),
           Kleene: report.version,
