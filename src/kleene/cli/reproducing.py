@@ -10,7 +10,6 @@ import typer
 
 from kleene.cli.console import answer, answer_json, columns, say
 from kleene.cli.options import Json
-from kleene.cli.runs import Runs
 
 
 def reproduce(
@@ -64,6 +63,7 @@ def reproduce(
     """
     import torch
 
+    from kleene.cli.runs import Runs
     from kleene.reproduce import Ledger, Request, find
 
     torch.set_num_threads(threads)

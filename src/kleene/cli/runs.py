@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO, cast
 
 from kleene.cli.console import say
+from kleene.train.progress import Lasting, Quiet
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kleene.train.stage import Stage
 
 
-class Runs:
+class Runs(Quiet):
     """Counts runs; as a `Reporter`, it is told how training goes within the present one."""
 
     def __init__(self) -> None:
@@ -41,7 +41,8 @@ class Runs:
             BarColumn(bar_width=24),
             TextColumn("{task.fields[told]}"),
         )
-        with Progress(*shown, TimeElapsedColumn(), console=Console(stderr=True)) as self._bars:
+        console = Console(file=cast(TextIO, Lasting(sys.stderr)))
+        with Progress(*shown, TimeElapsedColumn(), console=console) as self._bars:
             self._all = self._bars.add_task("all runs", total=total, told="")
             yield
         self._bars = None
@@ -60,17 +61,6 @@ class Runs:
         self._bars.update(self._one, total=1, completed=1, told=outcome)
         told = f"{self._number} of {self._total}"
         self._bars.update(self._all, completed=self._number, told=told)
-
-    def __enter__(self) -> Runs:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        return None
 
     def begin(self, stage: Stage) -> None:
         """A stage of training starts."""
