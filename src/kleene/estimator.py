@@ -462,7 +462,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         words = None if X is None else self.model.words(list(X))
         return extract(self.model, words, **options)
 
-    def explain(self, x: Any, *, method: str = "level") -> Explanation:
+    def explain(self, x: Any, *, method: str = "evidence") -> Explanation:
         """Why one word got its label: its states, and how much each symbol speaks for it."""
         from kleene.read.explain import explain
 

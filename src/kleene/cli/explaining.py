@@ -41,7 +41,7 @@ def explain(
     file: Annotated[
         str | None, typer.Option(metavar="DATA", help="Explain all words of a file; - is stdin.")
     ] = None,
-    method: Method = "level",
+    method: Method = "evidence",
     html: Annotated[
         Path | None, typer.Option(metavar="OUT", help="Write a web page to this file.")
     ] = None,

@@ -137,7 +137,7 @@ def explain(
     classes: Sequence[Label],
     word: Word,
     *,
-    method: str = "level",
+    method: str = "evidence",
 ) -> Explanation:
     """Explain the prediction for one word; see `explain_many`."""
     return explain_many(network, alphabet, classes, [word], method=method)[0]
@@ -149,7 +149,7 @@ def explain_many(
     classes: Sequence[Label],
     words: Sequence[Word],
     *,
-    method: str = "level",
+    method: str = "evidence",
 ) -> list[Explanation]:
     """Explain the predictions for some words, at little more than the cost of predicting them.
 
