@@ -164,19 +164,8 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         encoded = model.alphabet.encode_many(words)
         everything = Examples(words=encoded, labels=labels, keys=numbers)
         training, held = self._split(everything, seed)
-        history = fit(
-            model.network,
-            training,
-            validation=held,
-            stages=self._stages(model.network),
-            seed=seed,
-            hook=hook,
-            checkpoint=None if checkpoint is None else Path(checkpoint),
-            every=every,
-            reporter=reporter,
-            workers=workers,
-        )
-        model = replace(model, history=history)
+        how = {"every": every, "reporter": reporter, "hook": hook, "workers": workers}
+        model = self._train(model, training, held, seed, checkpoint, **how)
         if workers.first:
             given = words, as_labels(y)
             model = self._settle(model, everything, *given, training, held, seed, reporter, hook)
@@ -205,18 +194,8 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         share = bounded_share(store, self.validation) if len(store) >= LEAST_SPLIT else 0.0
         training = Streamed(store=store, share=share, seed=seed)
         held = training.held()
-        history = fit(
-            model.network,
-            training,
-            validation=held,
-            stages=self._stages(model.network),
-            seed=seed,
-            checkpoint=None if checkpoint is None else Path(checkpoint),
-            every=every,
-            reporter=reporter,
-            workers=workers,
-        )
-        model = replace(model, history=history)
+        how = {"every": every, "reporter": reporter, "workers": workers}
+        model = self._train(model, training, held, seed, checkpoint, **how)
         if workers.first and self._settles(model.network):
             sample = training.sample()
             words = [store.alphabet.decode(word) for word in sample.words]
@@ -224,6 +203,27 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
             model = self._settle(model, sample, words, labels, training, held, seed, reporter)
         self._adopt(model)
         return self
+
+    def _train(
+        self,
+        model: Model,
+        training: Lessons,
+        held: Examples | None,
+        seed: int,
+        checkpoint: str | Path | None,
+        **how: Any,
+    ) -> Model:
+        """The model after the stages of its recipe; `how` are further options of `train.fit`."""
+        history = fit(
+            model.network,
+            training,
+            validation=held,
+            stages=self._stages(model.network),
+            seed=seed,
+            checkpoint=None if checkpoint is None else Path(checkpoint),
+            **how,
+        )
+        return replace(model, history=history)
 
     def _settles(self, network: Classifier) -> bool:
         return bool(self.consolidate) and self._readable(network)

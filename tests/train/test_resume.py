@@ -14,6 +14,7 @@ from toys import make_network, same_bits, weights_of, without_time, words_ending
 
 from kleene.errors import ModelError, TrainingError
 from kleene.nn.classifier import Classifier
+from kleene.train import average as average_module
 from kleene.train import fit as fit_module
 from kleene.train import keeper as keeper_module
 from kleene.train.checkpoint import load_checkpoint, save_checkpoint
@@ -22,7 +23,7 @@ from kleene.train.history import History
 from kleene.train.recipe import seed_centroids
 from kleene.train.stage import Curriculum, Stage
 
-FILES = {fit_module.__file__, keeper_module.__file__}
+FILES = {fit_module.__file__, keeper_module.__file__, average_module.__file__}
 EXAMPLES, VALIDATION = words_ending_in_5(4), words_ending_in_5(3)
 STAGES = [
     Stage(
@@ -43,9 +44,10 @@ STAGES = [
         noise=lambda epoch: 0.5 * epoch,
         temperature=lambda epoch: 0.5 / (1 + epoch),
         prepare=seed_centroids,
+        average=0.8,
         patience=2,
     ),
-    Stage(name="end", epochs=2, batch_size=16, optimizer="adadelta", balanced=True),
+    Stage(name="end", epochs=2, batch_size=16, optimizer="adadelta", balanced=True, average=0.9),
 ]
 
 

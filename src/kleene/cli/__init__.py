@@ -56,7 +56,7 @@ def _run(arguments: list[str]) -> int:
     from kleene.cli.app import app
     from kleene.workers import launched
 
-    if launched()[0] and not any(word in SHARED for word in arguments[:1]):
+    if launched()[0] and arguments[0] not in SHARED:
         return 0  # of several workers, the first does alone what they cannot share
     command = typer.main.get_command(app)
     try:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from kleene.errors import SettingError
+from kleene.nn.fused.layout import layout
 from kleene.nn.fused.serve import serves
 from kleene.nn.inputs import LookedUp, Projected
 from kleene.nn.regularized import StateRegularized
@@ -117,8 +117,8 @@ class Stream:
             size = self.network.hidden_size if layer else self.network.input_size
             x = zeros.new_zeros(2 * self.batch, size)
         inputs, memory = self._inputs(layer, x), self.memory[layer]
-        sizes = np.array([self.batch, self.batch])
-        if not serves(recurrence, inputs, sizes, zeros, memory):
+        lines = layout((self.batch, self.batch))
+        if not serves(recurrence, inputs, lines, zeros, memory):
             return None
         from kleene.nn.fused.stepper import Stepper
 

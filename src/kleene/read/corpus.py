@@ -1,4 +1,4 @@
-"""Transition counts of a whole corpus (Algorithm 1), in memory that does not grow with it.
+"""Transition counts of a whole corpus (Algorithm 1), read a piece at a time.
 
 Words come in blocks. A block is run, its steps are counted, and it is forgotten but for a few words
 by which the automaton is checked later. Workers share the blocks and add up their counts; since the

@@ -3,8 +3,8 @@
 Every row has the same budget. At the small scale: vocabulary 20,000, embedding and width 128,
 training reviews cut to 400 tokens (the first and the last 200) and test reviews whole, maximum over
 time of hidden vector and memory, dropout 0.5, small embeddings to begin with, Adam with a falling
-learning rate, the epoch chosen by a tenth of the training reviews. The paper classifies the last
-step and trains longer, on a GPU; so does its scale.
+learning rate, averaged weights, the epoch chosen by a tenth of the training reviews.
+The paper classifies the last step and trains longer, on a GPU; so does its scale.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SCALES: dict[str, dict[str, Any]] = {
         "tokens": 400,
         "test_tokens": 2_500,
         "network": {"input_size": 128, "hidden_size": 128, "pooling": "max", "dropout": 0.5},
-        "stages": falling_rate((3, 2e-3), (1, 5e-4), (1, 2e-4), batch_size=64),
+        "stages": falling_rate((3, 2e-3), (3, 5e-4), batch_size=64, average=0.998, patience=1),
     },
     "paper": {
         "tokens": 2_500,

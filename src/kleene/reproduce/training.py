@@ -94,15 +94,24 @@ def train_and_test(
     }
 
 
-def falling_rate(*falls: tuple[int, float], batch_size: int) -> list[Stage]:
-    """Stages of some epochs at some learning rate; each goes on from the best of the one before."""
+def falling_rate(
+    *falls: tuple[int, float],
+    batch_size: int,
+    average: float | None = None,
+    patience: int | None = None,
+) -> list[Stage]:
+    """Stages of some epochs at some learning rate; each goes on from the best of the one before.
+
+    With `patience` a stage ends after so many epochs that bring nothing.
+    """
     return [
         Stage(
             name=f"rate {rate:g}",
             epochs=epochs,
             learning_rate=rate,
             batch_size=batch_size,
-            patience=epochs,
+            average=average,
+            patience=patience or epochs,
         )
         for epochs, rate in falls
     ]

@@ -29,6 +29,7 @@ from kleene.errors import DataError, SettingError, TrainingError, WorkerError
 from kleene.evaluate import evaluate
 from kleene.nn.classifier import Classifier
 from kleene.nn.transition import Gumbel
+from kleene.train.average import adopt_average, averaged
 from kleene.train.checkpoint import restore_optimizer
 from kleene.train.history import Epoch, History
 from kleene.train.keeper import Keeper
@@ -115,6 +116,8 @@ class _Loop:
                 self._epoch(stage, optimizer, told)
             if self.best:
                 self.network.load_state_dict(self.best)
+            else:
+                adopt_average(optimizer)
             self.progress, self.best = Progress(stage=self.progress.stage + 1), {}
         for stage in self.stages[-1:]:
             self._component(stage)
@@ -157,10 +160,11 @@ class _Loop:
             torch.manual_seed(self._seed(at.stage, at.epoch, at.step, *noise))
             self._step(stage, optimizer, self.examples.batch(words), weights, counts)
             told.step(stage, at.epoch, at.step / len(plan))
-        record = self._record(stage, optimizer, self.examples.batch(plan[-1]))
-        self.history.epochs.append(record)
-        told.end(record)
-        self._after(stage, record)
+        with averaged(optimizer):
+            record = self._record(stage, optimizer, self.examples.batch(plan[-1]))
+            self.history.epochs.append(record)
+            told.end(record)
+            self._after(stage, record)
 
     def _step(
         self,

@@ -12,6 +12,7 @@ from kleene.data.batch import Ints
 from kleene.data.streamed import Lessons
 from kleene.errors import SettingError
 from kleene.nn.classifier import Classifier
+from kleene.train.average import keep_average
 from kleene.train.history import Epoch
 from kleene.train.teacher import Teacher
 
@@ -62,6 +63,9 @@ class Stage:
     momentum: float = 0.9
     """Of RMSprop."""
     weight_decay: float = 0.0
+    average: float | None = None
+    """How much of the running average of the weights each step leaves; the average is what is
+    tested and what stays. None keeps the weights of the last step."""
     batch_size: int = 64
     clip: float = 1.0
     balanced: bool = False
@@ -84,6 +88,13 @@ class Stage:
 
 def make_optimizer(stage: Stage, network: Classifier) -> torch.optim.Optimizer:
     """The optimiser of a stage over all weights that learn."""
+    optimizer = _optimizer(stage, network)
+    if stage.average is not None:
+        keep_average(optimizer, stage.average)
+    return optimizer
+
+
+def _optimizer(stage: Stage, network: Classifier) -> torch.optim.Optimizer:
     weights = [weight for weight in network.parameters() if weight.requires_grad]
     rate, decay = stage.learning_rate, stage.weight_decay
     if stage.optimizer == "adam":

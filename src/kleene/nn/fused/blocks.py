@@ -6,25 +6,24 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import torch
 
 from kleene.nn.fused.blas import alone, single_threaded
+from kleene.nn.fused.layout import Layout
 
 WORTH = 4_000_000  # multiplications below which a second thread costs more than it brings
 _pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
 
 
-def split(sizes: Any, batch: int, weights: int) -> list[tuple[int, int]]:
+def split(layout: Layout, batch: int, weights: int) -> list[tuple[int, int]]:
     """Blocks of sequences (first, end) of about equal work, at most one a thread."""
-    threads = torch.get_num_threads()
-    steps = int(sizes.sum())
-    threads = min(threads, batch, 1 + steps * weights // WORTH)
+    steps = layout.steps
+    threads = min(torch.get_num_threads(), batch, 1 + steps * weights // WORTH)
     if threads <= 1:
         return [(0, batch)]
-    lengths = (sizes[:, None] > np.arange(batch)).sum(0)  # longest first
+    lengths = (layout.sizes[:, None] > np.arange(batch)).sum(0)  # longest first
     done = lengths.cumsum()
     cuts = [int(np.searchsorted(done, steps * i / threads)) + 1 for i in range(1, threads)]
     edges = sorted({0, batch, *(min(cut, batch) for cut in cuts)})
@@ -40,12 +39,14 @@ def shares(rows: int, weights: int) -> list[tuple[int, int]]:
 
 def run(work: Callable[[int, int], None], blocks: Sequence[tuple[int, int]]) -> None:
     """Do the work of every block; the compiled loops let go of Python's lock."""
-    if len(blocks) == 1:
+    mine, *others = blocks
+    futures = [_pool(len(others)).submit(work, *block) for block in others]
+    try:
         with alone():
-            work(*blocks[0])
-        return
-    for future in [_pool(len(blocks)).submit(work, *block) for block in blocks]:
-        future.result()
+            work(*mine)
+    finally:
+        for future in futures:
+            future.result()
 
 
 def _pool(threads: int) -> ThreadPoolExecutor:

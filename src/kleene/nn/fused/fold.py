@@ -7,13 +7,14 @@ inside the fused node: as nodes of torch's graph they would cost a small network
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
 from kleene.nn.fused.cells import GRU, LSTM
+from kleene.nn.fused.layout import Layout
 
 GIVEN = (
     "X", "ids", "x", "W", "bias", "hidden", "R", "h_bias", "S", "temperature", "noise",
@@ -32,9 +33,7 @@ class Settings(NamedTuple):
     unit: bool  # keys are the centroids' directions
     offset: bool  # half the centroids' squared norms are taken off the scores
     batch: int
-    steps: int
-    sizes: Any  # NumPy; time
-    starts: Any  # NumPy; time
+    layout: Layout
     from_zero: bool  # the hidden vectors of the start are zero and want no gradient
     keep: bool  # there will be a way back
     full: bool  # memory and scores of all steps are wanted

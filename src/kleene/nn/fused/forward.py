@@ -22,7 +22,7 @@ ZERO, ONE = np.float32(0.0), np.float32(1.0)
 
 def room(job: Job, rows: int) -> int:
     """Floats of scratch that a block of `rows` sequences needs."""
-    projected = max(CHUNK, rows) * job.gates if job.x else 0
+    projected = max(CHUNK, rows) * (job.gates + job.size) if job.x else 0
     return rows * (job.width + job.hidden) + projected
 
 
@@ -104,13 +104,13 @@ def recur(job: Job, rec: Record, H: int, first: int, before: int, n: int) -> Non
 
 
 @njit(error_model="numpy")
-def project(job: Job, p: int, rows: int, to: int) -> None:
+def project(job: Job, x: int, rows: int, to: int) -> None:
     """W x + b of some rows of input."""
     if job.bias:
         for b in range(rows):
             copy(to, b * job.gates, job.bias, 0, job.gates)
     gemm(
-        job.sgemm, False, True, rows, job.gates, job.size, job.x, p * job.size, job.size,
+        job.sgemm, False, True, rows, job.gates, job.size, x, 0, job.size,
         job.W, 0, job.size, ONE if job.bias else ZERO, to, 0, job.gates,
     )  # fmt: skip
 
@@ -142,7 +142,8 @@ def forward(job: Job, rec: Record, scratch: int, first: int, end: int, begin: in
     H = scratch
     U = H + 4 * (end - first) * job.width
     chunk = U + 4 * (end - first) * d
-    chunk_end, chunk_start, before = begin, 0, -1
+    x_rows = chunk + 4 * max(CHUNK, end - first) * job.gates
+    chunk_end, local, before = begin, 0, -1
     if begin:
         before = load_whole(job.starts, begin - 1) + first
     left = before  # where the step before left its memory
@@ -158,15 +159,19 @@ def forward(job: Job, rec: Record, scratch: int, first: int, end: int, begin: in
         X, ids, x = job.X, job.ids, p
         if job.x:
             if t >= chunk_end:
-                chunk_start, rows = p, 0
+                local, rows = 0, 0
                 while chunk_end < job.time:
                     more = min(load_whole(job.sizes, chunk_end), end) - first
-                    if more <= 0 or (rows > 0 and (not whole or rows + more > CHUNK)):
+                    if more <= 0 or (rows > 0 and rows + more > CHUNK):
                         break
+                    if not whole:
+                        at = load_whole(job.starts, chunk_end) + first
+                        copy(x_rows, rows * job.size, job.x, at * job.size, more * job.size)
                     rows += more
                     chunk_end += 1
-                project(job, p, rows, chunk)
-            X, x = chunk, p - chunk_start
+                project(job, job.x + 4 * p * job.size if whole else x_rows, rows, chunk)
+            X, x = chunk, local
+            local += n
 
         G = rec.G + 4 * p * job.width if rec.G else H
         u = U if job.states else rec.weights + 4 * p * d

@@ -39,7 +39,7 @@ def make_job(settings: Settings, held: Tensors) -> Job:
         settings.cell,
         int(settings.hard),
         int(settings.unit),
-        len(settings.sizes),
+        len(settings.layout.sizes),
         settings.batch,
         settings.hidden,
         settings.states,
@@ -49,22 +49,21 @@ def make_job(settings: Settings, held: Tensors) -> Job:
         1 if x is None else x.shape[1],
         int(H0.shape[0] == 1),
         int(not settings.full),
-        settings.sizes.ctypes.data,
-        settings.starts.ctypes.data,
+        *settings.layout.places,
         *[address(held[name]) for name in ADDRESSES],
     )
 
 
 def make_record(settings: Settings, keep: bool) -> list[Tensor | None]:
     """Room for what a pass writes, in the order of `Record`."""
-    k, d, steps = settings.states, settings.hidden, settings.steps
+    k, d, steps = settings.states, settings.hidden, settings.layout.steps
     memory, kept = settings.cell >= LSTM, keep and settings.unit
     rows = steps if settings.full else 2 * settings.batch
     return [
         torch.empty(steps, k or d),
         torch.empty(rows, k) if k else None,
         torch.empty(rows, d) if memory else None,
-        torch.empty(int(settings.sizes[0]), k or d),
+        torch.empty(settings.layout.widest, k or d),
         torch.empty(settings.batch, d) if memory else None,
         torch.empty(steps, settings.width) if keep else None,
         torch.empty(steps, d) if keep and settings.cell == GRU else None,
@@ -79,11 +78,11 @@ def run_forward(
 ) -> tuple[list[Tensor | None], Blocks]:
     """Run the pass, block by block of sequences; the fields of a `Record`, and the blocks."""
     record = make_record(settings, keep)
-    c0, last_memory, done = held["c0"], record[4], int(settings.sizes[0])
+    c0, last_memory, done = held["c0"], record[4], settings.layout.widest
     if last_memory is not None and c0 is not None and done < settings.batch:
         last_memory[done:] = c0[done:]
     job, arrays = make_job(settings, held), Record(*map(address, record))
-    blocks = split(settings.sizes, settings.batch, settings.width * (settings.states + 1))
+    blocks = split(settings.layout, settings.batch, settings.width * (settings.states + 1))
 
     def work(first: int, end: int) -> None:
         scratch = torch.empty(fore.room(job, end - first))

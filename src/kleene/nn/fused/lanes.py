@@ -238,29 +238,21 @@ def _halves(builder: Any, x: Any, lowest: float, highest: float) -> tuple[Any, A
     return power, builder.fmul(series, r)
 
 
-@intrinsic
-def exp(typing: Any, x: Any) -> Any:
-    """e^x, within 1e-7 of the truth, relatively."""
+def _exponential(lowest: float, highest: float) -> Any:
+    @intrinsic
+    def apply(typing: Any, x: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            power, rest = _halves(builder, args[0], lowest, highest)
+            return builder.fadd(builder.fmul(power, rest, flags=_FAST), power, flags=_FAST)
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        power, rest = _halves(builder, args[0], -87.0, 88.0)
-        return builder.fadd(builder.fmul(power, rest, flags=_FAST), power, flags=_FAST)
+        return lanes(lanes), generate
 
-    return lanes(lanes), generate
+    return apply
 
 
 GATE = 28.0  # beyond it gates are shut or open to float precision; three e^28 multiply to a float
-
-
-@intrinsic
-def exp_of_gate(typing: Any, x: Any) -> Any:
-    """e^x of x cut to [-28, 28], so that the product of three is finite."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        power, rest = _halves(builder, args[0], -GATE, GATE)
-        return builder.fadd(builder.fmul(power, rest, flags=_FAST), power, flags=_FAST)
-
-    return lanes(lanes), generate
+exp = _exponential(-87.0, 88.0)  # within 1e-7 of the truth, relatively
+exp_of_gate = _exponential(-GATE, GATE)  # so that the product of three is finite
 
 
 @intrinsic

@@ -77,7 +77,7 @@ class Plain:
         recurrence = replace(
             self.recurrence, weight=R, bias=h_bias, peephole=peephole, component=component
         )
-        sizes = settings.sizes.tolist()
+        sizes = settings.layout.sizes.tolist()
         found = loop(recurrence, inputs, sizes, hidden, c0)
         last = found.carried[last_steps(sizes)]
         return found.carried, found.scores, found.memory, last, found.last_memory

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from kleene.nn.cells import GRU, LSTM, Elman
+from kleene.nn.fused.layout import Layout, layout
 from kleene.nn.fused.switch import enabled
 from kleene.nn.inputs import Gates, LookedUp, Projected
 from kleene.nn.similarity import Cosine, Dot, Euclidean
@@ -46,21 +46,21 @@ def serve(
     full: bool = True,
 ) -> Served | None:
     """Run the pass, or return None if it is not for this path."""
-    sizes = np.array(batch_sizes, np.int64)
-    if not serves(recurrence, inputs, sizes, hidden, memory):
+    lines = layout(tuple(batch_sizes))
+    if not serves(recurrence, inputs, lines, hidden, memory):
         return None
-    return _run(*prepare(recurrence, inputs, sizes, hidden, memory, full))
+    return _run(*prepare(recurrence, inputs, lines, hidden, memory, full))
 
 
 def serves(
-    recurrence: Recurrence, inputs: Gates, sizes: Any, hidden: Tensor, memory: Tensor | None
+    recurrence: Recurrence, inputs: Gates, lines: Layout, hidden: Tensor, memory: Tensor | None
 ) -> bool:
     """Whether this pass is for the fused path."""
     return (
         enabled()
-        and len(sizes) > 0
+        and lines.sound
         and _fits(recurrence, inputs, hidden, memory)
-        and _sound(recurrence, inputs, sizes, hidden, memory)
+        and _sound(recurrence, inputs, lines, hidden, memory)
         and _ready()
     )
 
@@ -91,12 +91,12 @@ def _fits(recurrence: Recurrence, inputs: Gates, hidden: Tensor, memory: Tensor 
 
 
 def _sound(
-    recurrence: Recurrence, inputs: Gates, sizes: Any, hidden: Tensor, memory: Tensor | None
+    recurrence: Recurrence, inputs: Gates, lines: Layout, hidden: Tensor, memory: Tensor | None
 ) -> bool:
     """Whether every index stays in bounds; the plain loop words the error of those that do not."""
     batch, size = hidden.shape
-    steps, width = int(sizes.sum()), recurrence.cell.gates * size
-    if sizes[-1] < 1 or sizes[0] > batch or (sizes[1:] > sizes[:-1]).any():
+    steps, width = lines.steps, recurrence.cell.gates * size
+    if lines.widest > batch:
         return False
     if memory is not None and memory.shape != hidden.shape:
         return False
@@ -156,7 +156,7 @@ def _run(settings: Settings, given: Tensors) -> Served:
 def prepare(
     recurrence: Recurrence,
     inputs: Gates,
-    sizes: Any,
+    lines: Layout,
     hidden: Tensor,
     memory: Tensor | None,
     full: bool = True,
@@ -165,7 +165,7 @@ def prepare(
     from kleene.nn.fused.fold import GIVEN, Settings
     from kleene.nn.fused.plain import Plain
 
-    component, steps = recurrence.component, int(sizes.sum())
+    component = recurrence.component
     given: Tensors = dict.fromkeys(GIVEN)
     given |= {"hidden": hidden, "c0": memory, "R": recurrence.weight, "h_bias": recurrence.bias}
     given["peephole"] = recurrence.peephole
@@ -180,7 +180,7 @@ def prepare(
         states, S = component.num_states, component.centroids
         transition, similarity = component.transition, component.similarity
         given |= {"S": S, "temperature": component.temperature}
-        given["noise"] = transition.draw(steps, states, S, component.stochastic)
+        given["noise"] = transition.draw(lines.steps, states, S, component.stochastic)
     keep = torch.is_grad_enabled() and any(
         tensor is not None and tensor.requires_grad for tensor in given.values()
     )
@@ -193,9 +193,7 @@ def prepare(
         unit=isinstance(similarity, Cosine),
         offset=isinstance(similarity, Euclidean),
         batch=hidden.shape[0],
-        steps=steps,
-        sizes=sizes,
-        starts=sizes.cumsum() - sizes,
+        layout=lines,
         from_zero=not (hidden.requires_grad or hidden.numpy().any()),
         keep=keep,
         full=full or keep,

@@ -13,6 +13,7 @@ from kleene.nn.fused.blas import alone
 from kleene.nn.fused.fold import fold
 from kleene.nn.fused.function import address, make_job, make_record
 from kleene.nn.fused.job import Record
+from kleene.nn.fused.layout import layout
 from kleene.nn.fused.serve import prepare
 from kleene.nn.inputs import LookedUp, Projected
 
@@ -26,8 +27,7 @@ class Stepper:
     def __init__(self, recurrence: Recurrence, inputs: Projected | LookedUp, start: Tensor) -> None:
         batch = len(start)
         memory = start if recurrence.cell.has_memory else None
-        sizes = np.array([batch, batch])
-        settings, given = prepare(recurrence, inputs, sizes, start, memory)
+        settings, given = prepare(recurrence, inputs, layout((batch, batch)), start, memory)
         self._held = fold(
             settings, {n: None if t is None else t.detach() for n, t in given.items()}
         )

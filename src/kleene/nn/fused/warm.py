@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 
 from kleene.nn.fused import cells
 from kleene.nn.fused.fold import GIVEN, Settings
 from kleene.nn.fused.function import Fused
+from kleene.nn.fused.layout import layout
 from kleene.nn.fused.mix import Mix
 
 
 def warm() -> None:
     """Compile, or load what was compiled before."""
-    one = np.ones(1, np.int64)
     settings = Settings(
         cell=cells.ELMAN,
         hidden=1,
@@ -22,9 +21,7 @@ def warm() -> None:
         unit=False,
         offset=False,
         batch=1,
-        steps=1,
-        sizes=one,
-        starts=one - one,
+        layout=layout((1,)),
         from_zero=True,
         keep=True,
         full=True,
