@@ -24,6 +24,7 @@ ORDER = (  # "" is the package's own list of names
         "evaluate",
         "uncertainty",
         "train",
+        "parameters",
     ),
     *(
         "model",

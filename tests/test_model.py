@@ -162,6 +162,7 @@ def test_a_newer_version(folder: Path) -> None:
         {"num_classes": 3},
         {"num_symbols": 99},
         {"num_layers": 2},
+        {"num_layers": 10**9},
         {"cell": "lstm"},
         {"cell": "__import__('os')"},
         {"temperature": "hot"},

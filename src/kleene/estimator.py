@@ -13,7 +13,6 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,11 +32,16 @@ from kleene.evaluate import evaluate
 from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
-from kleene.nn.config import CELLS, NetworkConfig, choose
+from kleene.parameters import (
+    Parameters,
+    config_of,
+    plain_values,
+    readable,
+    settings_of,
+    stages_of,
+)
 from kleene.train.fit import Hook, fit
 from kleene.train.progress import Reporter
-from kleene.train.recipe import RECIPES, Settings, cell_stage
-from kleene.train.stage import Stage
 from kleene.workers import ALONE, Workers
 
 if TYPE_CHECKING:
@@ -49,7 +53,6 @@ if TYPE_CHECKING:
 
 LEAST_SPLIT = 50
 """Of fewer words none are held back."""
-OPTIMIZERS = dict.fromkeys(("adam", "adadelta", "rmsprop"))
 FITTED = ("model_", "network_", "alphabet_", "history_", "classes_", "words_")
 
 
@@ -218,7 +221,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
             model.network,
             training,
             validation=held,
-            stages=self._stages(model.network),
+            stages=stages_of(self._plain, model.network),
             seed=seed,
             checkpoint=None if checkpoint is None else Path(checkpoint),
             **how,
@@ -226,7 +229,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         return replace(model, history=history)
 
     def _settles(self, network: Classifier) -> bool:
-        return bool(self.consolidate) and self._readable(network)
+        return bool(self.consolidate) and readable(network)
 
     def _settle(
         self,
@@ -253,7 +256,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
             training=training,
             held=held,
             clusters=None if self.states is None else (self.states,),
-            settings=self._settings,
+            settings=settings_of(self._plain),
             seed=seed,
             reporter=reporter,
             hook=hook,
@@ -264,7 +267,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
     def check(self, X: Sequence[Any], y: Sequence[Label]) -> None:
         """Raise what `fit` would have to say about words, labels and parameters; learn nothing."""
         model, _, _ = self._begin(X, y, self._seed())
-        self._stages(model.network)
+        stages_of(self._plain, model.network)
 
     def _begin(
         self, X: Sequence[Any], y: Sequence[Label], seed: int
@@ -272,7 +275,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         """The untrained model, and words and classes to train it with."""
         words, tokens = as_words(X, self.tokens)
         labels, classes = as_classes(words, y)
-        _ = self._settings  # which complains of wrong ones
+        settings_of(self._plain)  # which complains of wrong ones
         alphabet = Alphabet.from_words(words, self.max_symbols, self.min_count)
         longest = max(map(len, words))
         model = self._untrained(alphabet, classes, tokens=tokens, longest=longest, seed=seed)
@@ -289,7 +292,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
     ) -> Model:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            network = Classifier(self._config(len(alphabet), len(classes)))
+            network = Classifier(config_of(self._plain, len(alphabet), len(classes)))
         try:
             network.to(self.device or "cpu")
         except (RuntimeError, AssertionError) as error:
@@ -313,70 +316,8 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         return int(self.random_state)
 
     @property
-    def _plain(self) -> SimpleNamespace:
-        """The parameters as plain Python values, which a grid search may give as NumPy's."""
-        given = self.get_params(deep=False)
-        return SimpleNamespace(
-            **{k: v.item() if isinstance(v, np.generic) else v for k, v in given.items()}
-        )
-
-    def _config(self, symbols: int, classes: int) -> NetworkConfig:
-        given = self._plain
-        memory = choose("cell", given.cell, CELLS).has_memory
-        similarity = given.similarity or ("dot" if memory else "euclidean")
-        by_similarity = {"dot": 1.0, "euclidean": 1.0 if memory else 0.3, "cosine": 0.1}
-        return NetworkConfig(
-            num_symbols=symbols,
-            num_classes=classes,
-            cell=given.cell,
-            input_size=given.embedding_size,
-            hidden_size=given.hidden_size,
-            num_states=20 if given.states is None else given.states,
-            num_layers=given.layers,
-            transition=given.transition,
-            similarity=similarity,
-            temperature=by_similarity.get(similarity, 1.0)
-            if given.temperature is None
-            else given.temperature,
-            learn_temperature=given.learn_temperature,
-            pooling=given.pooling,
-            dropout=given.dropout,
-        )
-
-    def _stages(self, network: Classifier) -> list[Stage]:
-        readable = self._readable(network)
-        name = self.recipe or ("warm" if readable else "direct")
-        recipe = choose("recipe", name, RECIPES)
-        if name == "warm" and readable and self.consolidate:
-            return [cell_stage(self._settings)]  # the states come when the machine is known
-        return recipe(self._settings)
-
-    @property
-    def _settings(self) -> Settings:
-        given = self._plain
-        choose("optimizer", given.optimizer, OPTIMIZERS)
-        for name in ("epochs", "patience", "batch_size", "min_count", "max_symbols"):
-            value = getattr(given, name)
-            if value is not None and not (isinstance(value, int) and value >= 1):
-                raise SettingError(f"{name}={value!r} came, needed is a whole number from 1")
-        if not given.learning_rate > 0:
-            raise SettingError(f"learning_rate={given.learning_rate!r} came, needed is one above 0")
-        if not 0 <= given.validation < 1:
-            raise SettingError(f"validation={given.validation!r} came, needed is a share below 1")
-        choose("class_weight", str(given.class_weight), {"None": None, "balanced": None})
-        return Settings(
-            optimizer=given.optimizer,
-            learning_rate=given.learning_rate,
-            batch_size=given.batch_size,
-            epochs=given.epochs,
-            patience=given.patience,
-            balanced=given.class_weight == "balanced",
-        )
-
-    def _readable(self, network: Classifier) -> bool:
-        rnn = network.rnn
-        plain = network.config.pooling == "last" and rnn.num_layers == 1
-        return plain and not rnn.cell.has_memory and rnn.num_states > 0
+    def _plain(self) -> Parameters:
+        return plain_values(self.get_params(deep=False))
 
     def _split(self, examples: Examples, seed: int) -> tuple[Examples, Examples | None]:
         if not self.validation or len(examples) < LEAST_SPLIT:

@@ -11,9 +11,10 @@ from kleene.automata import DFA
 from kleene.data.examples import Examples
 from kleene.errors import SettingError
 from kleene.evaluate import evaluate
-from kleene.train import recipe
+from kleene.train import clusters
+from kleene.train.clusters import hidden_vectors, seed_centroids
 from kleene.train.fit import fit
-from kleene.train.recipe import RECIPES, Settings, hidden_vectors, seed_centroids, warm
+from kleene.train.recipe import RECIPES, Settings, warm
 from kleene.train.stage import Curriculum, Stage, make_optimizer
 from kleene.train.teacher import UNTAUGHT, Teacher
 
@@ -44,7 +45,7 @@ def test_hidden_vectors_are_those_of_the_plain_cell(layer) -> None:
 
 
 def test_the_number_of_vectors_is_bounded(monkeypatch) -> None:
-    monkeypatch.setattr(recipe, "MOST_VECTORS", 10)
+    monkeypatch.setattr(clusters, "MOST_VECTORS", 10)
     assert hidden_vectors(make_network(), EXAMPLES).shape == (10, 6)
 
 

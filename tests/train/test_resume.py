@@ -18,9 +18,9 @@ from kleene.train import average as average_module
 from kleene.train import fit as fit_module
 from kleene.train import keeper as keeper_module
 from kleene.train.checkpoint import load_checkpoint, save_checkpoint
+from kleene.train.clusters import seed_centroids
 from kleene.train.fit import fit
 from kleene.train.history import History
-from kleene.train.recipe import seed_centroids
 from kleene.train.stage import Curriculum, Stage
 
 FILES = {fit_module.__file__, keeper_module.__file__, average_module.__file__}

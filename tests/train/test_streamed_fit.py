@@ -11,8 +11,8 @@ from kleene.data import store as store_module
 from kleene.data.alphabet import Alphabet
 from kleene.data.store import write_store
 from kleene.data.streamed import Streamed
+from kleene.train.clusters import seed_centroids
 from kleene.train.fit import fit
-from kleene.train.recipe import seed_centroids
 from kleene.train.stage import Curriculum, Stage
 
 STAGES = [

@@ -21,7 +21,7 @@ from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.read.mend import Evidence, Mended, judge, mend
 from kleene.read.table import read_table
-from kleene.train.recipe import hidden_vectors
+from kleene.train.clusters import cluster, hidden_vectors
 
 CLUSTERS = (8, 16, 32, 64)
 MOST_SYMBOLS = 30
@@ -109,16 +109,6 @@ def small_machines(
             if best.errors == 0:
                 return Candidate(mended=best, origin=f"search among machines of {size} states")
     return None if best is None else Candidate(mended=best, origin="search among small machines")
-
-
-def cluster(vectors: NDArray[np.float32], count: int, seed: int) -> NDArray[np.float32]:
-    """Centres of at most `count` clusters (k-means++)."""
-    from sklearn.cluster import KMeans
-
-    distinct = len(np.unique(vectors.round(5), axis=0))
-    fitted = KMeans(min(count, distinct), n_init=1, random_state=seed % 2**31).fit(vectors)
-    centers: NDArray[np.float32] = fitted.cluster_centers_.astype(np.float32)
-    return centers
 
 
 def with_centroids(network: Classifier, centroids: NDArray[np.float32]) -> Classifier:

@@ -21,8 +21,8 @@ from kleene.nn.classifier import Classifier
 from kleene.reproduce.errors_table import error_table
 from kleene.reproduce.experiment import Experiment, Request
 from kleene.reproduce.training import Task, falling_rate, train_and_test
+from kleene.train.clusters import seed_centroids
 from kleene.train.gates import set_forget_bias
-from kleene.train.recipe import seed_centroids
 from kleene.train.stage import Stage
 
 WHOLE = "SR-LSTM-P 784 steps"

@@ -15,15 +15,18 @@ from kleene.data.examples import Examples
 from kleene.data.tomita import tomita
 from kleene.estimator import SequenceClassifier
 from kleene.machine import Label, Word
-from kleene.read.candidates import cluster, with_centroids
+from kleene.nn.classifier import Classifier
+from kleene.parameters import config_of, plain_values
+from kleene.read.candidates import with_centroids
 from kleene.read.certificate import Certificate
 from kleene.read.certify import certify
 from kleene.read.table import read_table
 from kleene.reproduce.experiment import Experiment, Request, Table, chosen
 from kleene.reproduce.ledger import Row
+from kleene.train.clusters import cluster, hidden_vectors
 from kleene.train.fit import fit
 from kleene.train.progress import Reporter
-from kleene.train.recipe import Settings, cell_stage, hidden_vectors
+from kleene.train.recipe import Settings, cell_stage
 
 LENGTHS = [*range(16), 20, 25, 30]
 GRAMMARS = {f"tomita{number}": number for number in range(1, 8)}
@@ -79,7 +82,8 @@ def control(
     alphabet = classifier.alphabet_
     examples = Examples(words=alphabet.encode_many(words), labels=np.array(labels, dtype=np.int64))
     torch.manual_seed(seed)
-    network = type(classifier.network_)(classifier._config(len(alphabet), 2))
+    config = config_of(plain_values(classifier.get_params()), len(alphabet), 2)
+    network = Classifier(config)
     training, held = examples.split(0.1, seed)
     fit(network, training, validation=held, stages=[cell_stage(Settings())], seed=seed)
     centres = cluster(hidden_vectors(network, examples, seed=seed), 20, seed)

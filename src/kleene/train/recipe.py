@@ -11,49 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
-
-from kleene.data.streamed import Lessons
-from kleene.nn.classifier import Classifier
+from kleene.train.clusters import seed_centroids
 from kleene.train.stage import Curriculum, Stage
-
-MOST_VECTORS = 20_000
-
-
-def seed_centroids(network: Classifier, examples: Lessons, seed: int) -> None:
-    """Put the centroids of every layer where the hidden vectors cluster (k-means++)."""
-    from sklearn.cluster import KMeans
-
-    rnn = network.rnn
-    for layer in range(rnn.num_layers):
-        vectors = hidden_vectors(network, examples, layer, seed)
-        distinct = np.unique(vectors.round(6), axis=0)
-        clusters = min(rnn.num_states, len(distinct))
-        means = KMeans(clusters, n_init=1, random_state=seed % 2**31).fit(vectors).cluster_centers_
-        with torch.no_grad():
-            centroids = rnn.centroids(layer)
-            centroids[:clusters] = torch.from_numpy(means).to(centroids)
-
-
-def hidden_vectors(
-    network: Classifier, examples: Lessons, layer: int = -1, seed: int = 0
-) -> NDArray[np.float32]:
-    """Hidden vectors of a layer along the words, component off, at most `MOST_VECTORS`."""
-    rnn = network.rnn
-    regularized, rnn.regularized = rnn.regularized, False
-    rows, total = [], 0
-    network.eval()
-    with torch.no_grad():
-        for batch in examples.batches(256, seed=seed):
-            trace = network.trace(batch).layers[layer]
-            rows.append(trace.hidden[trace.mask].cpu().numpy())
-            total += len(rows[-1])
-            if total >= MOST_VECTORS:
-                break
-    rnn.regularized = regularized
-    return np.concatenate(rows)[:MOST_VECTORS]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,87 @@
+"""What the parameters of the estimator mean: a network, and the stages of its training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from kleene.errors import SettingError
+from kleene.nn.classifier import Classifier
+from kleene.nn.config import CELLS, NetworkConfig, choose
+from kleene.train.recipe import RECIPES, Settings, cell_stage
+from kleene.train.stage import Stage
+
+Parameters: TypeAlias = SimpleNamespace
+"""The estimator's parameters by name."""
+
+OPTIMIZERS = dict.fromkeys(("adam", "adadelta", "rmsprop"))
+
+
+def plain_values(given: Mapping[str, Any]) -> Parameters:
+    """Parameters as plain Python values, which a grid search may give as NumPy's."""
+    return Parameters(**{k: v.item() if isinstance(v, np.generic) else v for k, v in given.items()})
+
+
+def config_of(given: Parameters, symbols: int, classes: int) -> NetworkConfig:
+    """The network over so many symbols and classes; where None came, what fits the cell."""
+    memory = choose("cell", given.cell, CELLS).has_memory
+    similarity = given.similarity or ("dot" if memory else "euclidean")
+    by_similarity = {"dot": 1.0, "euclidean": 1.0 if memory else 0.3, "cosine": 0.1}
+    return NetworkConfig(
+        num_symbols=symbols,
+        num_classes=classes,
+        cell=given.cell,
+        input_size=given.embedding_size,
+        hidden_size=given.hidden_size,
+        num_states=20 if given.states is None else given.states,
+        num_layers=given.layers,
+        transition=given.transition,
+        similarity=similarity,
+        temperature=by_similarity.get(similarity, 1.0)
+        if given.temperature is None
+        else given.temperature,
+        learn_temperature=given.learn_temperature,
+        pooling=given.pooling,
+        dropout=given.dropout,
+    )
+
+
+def settings_of(given: Parameters) -> Settings:
+    """What a recipe leaves open, with a complaint where a value makes no sense."""
+    choose("optimizer", given.optimizer, OPTIMIZERS)
+    for name in ("epochs", "patience", "batch_size", "min_count", "max_symbols"):
+        value = getattr(given, name)
+        if value is not None and not (isinstance(value, int) and value >= 1):
+            raise SettingError(f"{name}={value!r} came, needed is a whole number from 1")
+    if not given.learning_rate > 0:
+        raise SettingError(f"learning_rate={given.learning_rate!r} came, needed is one above 0")
+    if not 0 <= given.validation < 1:
+        raise SettingError(f"validation={given.validation!r} came, needed is a share below 1")
+    choose("class_weight", str(given.class_weight), {"None": None, "balanced": None})
+    return Settings(
+        optimizer=given.optimizer,
+        learning_rate=given.learning_rate,
+        batch_size=given.batch_size,
+        epochs=given.epochs,
+        patience=given.patience,
+        balanced=given.class_weight == "balanced",
+    )
+
+
+def stages_of(given: Parameters, network: Classifier) -> list[Stage]:
+    """The stages of the recipe; where a machine can be read, the states come once it is known."""
+    name = given.recipe or ("warm" if readable(network) else "direct")
+    recipe = choose("recipe", name, RECIPES)
+    if name == "warm" and readable(network) and given.consolidate:
+        return [cell_stage(settings_of(given))]
+    return recipe(settings_of(given))
+
+
+def readable(network: Classifier) -> bool:
+    """Whether a finite automaton can be read off such a network."""
+    rnn = network.rnn
+    plain = network.config.pooling == "last" and rnn.num_layers == 1
+    return plain and not rnn.cell.has_memory and rnn.num_states > 0
