@@ -170,6 +170,11 @@ def test_counts_of_a_corpus_are_exactly_those_of_one_process(
     assert all(found == expected for found in crew(size, count))
 
 
+def test_a_word_that_is_kept_does_not_hold_its_block_in_memory() -> None:
+    kept = count_corpus(random_model(5), iter(words(50)), seed=1, steps=300)
+    assert all(word.base is None for word in kept.sampled_words())
+
+
 def test_the_automaton_of_several_workers_is_that_of_one(monkeypatch) -> None:
     monkeypatch.setattr(corpus, "BLOCK_WORDS", 16)
     model, given = random_model(3), words(150)

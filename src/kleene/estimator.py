@@ -65,12 +65,16 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
 
     Parameters
     ----------
-    cell : "gru", "rnn", "rnn-relu", "lstm" or "lstm-p"
+    cell : "gru", "rnn", "rnn-relu", "lstm", "lstm-p" or None
         The recurrent cell. Only the first three carry everything in their state, so that they can
-        be read as a finite automaton; "lstm-p" is the LSTM with peepholes.
+        be read as a finite automaton; "lstm-p" is the LSTM with peepholes. None is "gru", and
+        "lstm-p" for texts: words over a thousand different symbols or more.
     states : int or None
         The number of centroids; None lets the data choose where a machine can be read, else 20.
         0 is the vanilla network.
+    pooling : "last", "max", "mean" or None
+        What is classified: the last step, or a maximum or mean over all of them. None is "last",
+        and "max" for texts; likewise a `dropout` of None is 0, and 0.5 for texts.
     tokens : "chars", "words", "text" or None
         How strings are split: "text" into lower-case words and punctuation; None on white space if
         any string has some, else into characters.
@@ -78,7 +82,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         Whether memory-less networks are taught the machine found in them.
 
     The other parameters are those of `NetworkConfig` and of the training recipes; None stands for
-    a default that fits the cell.
+    a default that fits the cell and the words.
 
     >>> words, labels = ["ab", "ba", "abab", "aa"] * 20, [1, 0, 1, 0] * 20
     >>> SequenceClassifier(random_state=0).fit(words, labels).predict(["ab"]).tolist()
@@ -87,7 +91,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
 
     def __init__(
         self,
-        cell: str = "gru",
+        cell: str | None = None,
         states: int | None = None,
         *,
         hidden_size: int = 100,
@@ -97,8 +101,8 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         similarity: str | None = None,
         temperature: float | None = None,
         learn_temperature: bool = False,
-        pooling: str = "last",
-        dropout: float = 0.0,
+        pooling: str | None = None,
+        dropout: float | None = None,
         tokens: str | None = None,
         max_symbols: int | None = None,
         min_count: int = 1,

@@ -179,8 +179,8 @@ class Model:
         if not all(bool(torch.isfinite(tensor).all()) for tensor in weights.values()):
             raise ModelError("some weights are not finite")
         if described.num_layers > len(weights):  # each has some, so that a lie costs no memory
-            came = f"{described.num_layers} layers came"
-            raise ModelError(f"{came}, but only {len(weights)} weights")
+            layers = f"{described.num_layers} layers"
+            raise ModelError(f"{layers} came, but only {len(weights)} weights")
         with torch.device("meta"):  # no memory is taken before the shapes are known to be right
             network = Classifier(described)
         network.load_state_dict(weights, assign=True)

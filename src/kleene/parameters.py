@@ -18,6 +18,8 @@ Parameters: TypeAlias = SimpleNamespace
 """The estimator's parameters by name."""
 
 OPTIMIZERS = dict.fromkeys(("adam", "adadelta", "rmsprop"))
+TEXT = 1_000
+"""Different symbols from which on words are taken for texts, which want another network."""
 
 
 def plain_values(given: Mapping[str, Any]) -> Parameters:
@@ -26,14 +28,16 @@ def plain_values(given: Mapping[str, Any]) -> Parameters:
 
 
 def config_of(given: Parameters, symbols: int, classes: int) -> NetworkConfig:
-    """The network over so many symbols and classes; where None came, what fits the cell."""
-    memory = choose("cell", given.cell, CELLS).has_memory
+    """The network over so many symbols and classes; where None came, what fits them."""
+    text = symbols >= TEXT
+    cell = given.cell or ("lstm-p" if text else "gru")
+    memory = choose("cell", cell, CELLS).has_memory
     similarity = given.similarity or ("dot" if memory else "euclidean")
     by_similarity = {"dot": 1.0, "euclidean": 1.0 if memory else 0.3, "cosine": 0.1}
     return NetworkConfig(
         num_symbols=symbols,
         num_classes=classes,
-        cell=given.cell,
+        cell=cell,
         input_size=given.embedding_size,
         hidden_size=given.hidden_size,
         num_states=20 if given.states is None else given.states,
@@ -44,8 +48,8 @@ def config_of(given: Parameters, symbols: int, classes: int) -> NetworkConfig:
         if given.temperature is None
         else given.temperature,
         learn_temperature=given.learn_temperature,
-        pooling=given.pooling,
-        dropout=given.dropout,
+        pooling=given.pooling or ("max" if text else "last"),
+        dropout=(0.5 if text else 0.0) if given.dropout is None else given.dropout,
     )
 
 
@@ -73,7 +77,8 @@ def settings_of(given: Parameters) -> Settings:
 
 def stages_of(given: Parameters, network: Classifier) -> list[Stage]:
     """The stages of the recipe; where a machine can be read, the states come once it is known."""
-    name = given.recipe or ("warm" if readable(network) else "direct")
+    warm = readable(network) or (network.rnn.num_states and network.config.num_symbols >= TEXT)
+    name = given.recipe or ("warm" if warm else "direct")
     recipe = choose("recipe", name, RECIPES)
     if name == "warm" and readable(network) and given.consolidate:
         return [cell_stage(settings_of(given))]

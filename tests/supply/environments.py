@@ -70,9 +70,9 @@ def main() -> None:
     folder.mkdir(parents=True)
     constraints = folder / "lowest.txt"
     constraints.write_text(lowest)
-    tools = ("pytest", "pytest-xdist", "hypothesis")
+    tools = ("pytest", "pytest-xdist", "hypothesis", "onnx", "onnxruntime")
     programs = make_environment(folder / "venv", *tools, ROOT, constraints=constraints)
-    print(f"run the tests with {programs}/pytest")
+    print(f"run the tests with {programs}/pytest -W ignore::DeprecationWarning")
 
 
 if __name__ == "__main__":

@@ -25,8 +25,12 @@ def train(
     data: DataFile,
     out: Annotated[Path, typer.Option(metavar="MODEL", help="The folder for the model.")],
     cell: Annotated[
-        str, typer.Option(metavar="gru|lstm|lstm-p|rnn|rnn-relu", help="The recurrent cell.")
-    ] = "gru",
+        str | None,
+        typer.Option(
+            metavar="gru|lstm|lstm-p|rnn|rnn-relu",
+            help="The recurrent cell. [default: gru; for texts lstm-p]",
+        ),
+    ] = None,
     states: Annotated[
         int | None,
         typer.Option(metavar="K", help="Centroids; 0 is the vanilla network. [default: chosen]"),
@@ -53,9 +57,14 @@ def train(
         bool, typer.Option("--learn-temperature", help="Let the temperature learn, too.")
     ] = False,
     pooling: Annotated[
-        str, typer.Option(metavar="last|mean|max", help="What is classified.")
-    ] = "last",
-    dropout: Annotated[float, typer.Option(metavar="P")] = 0.0,
+        str | None,
+        typer.Option(
+            metavar="last|mean|max", help="What is classified. [default: last; for texts max]"
+        ),
+    ] = None,
+    dropout: Annotated[
+        float | None, typer.Option(metavar="P", help="[default: 0; for texts 0.5]")
+    ] = None,
     max_symbols: Annotated[
         int | None, typer.Option(metavar="N", help="Keep only the most frequent symbols.")
     ] = None,
@@ -64,7 +73,7 @@ def train(
     ] = 1,
     recipe: Annotated[
         str | None,
-        typer.Option(metavar="warm|direct|curriculum", help="[default: what fits the cell]"),
+        typer.Option(metavar="warm|direct|curriculum", help="[default: what fits cell and words]"),
     ] = None,
     optimizer: Annotated[str, typer.Option(metavar="adam|adadelta|rmsprop")] = "adam",
     learning_rate: Annotated[float, typer.Option(metavar="RATE")] = 3e-3,
@@ -120,7 +129,7 @@ def train(
     Example:
       kleene languages sample tomita4 -n 2000 > data.tsv
       kleene train data.tsv --out model --seed 1
-      kleene train reviews.csv.gz --text-column review --tokens words --cell lstm-p --out model
+      kleene train reviews.csv.gz --text-column review --tokens text --out model
     """
     from kleene.cli.data import DataFile as Source
     from kleene.cli.lessons import read_lessons

@@ -111,6 +111,7 @@ class Corpus:
 
     def _keep(self, chance: float, index: int, word: Ids) -> None:
         """Keep a word while it is among the likeliest that fit into the sample."""
+        word = word.copy()  # a part of its block, which is not to be kept
         heapq.heappush(self.sample, (chance, -index, word))
         self.sampled += len(word) + 1
         while self.sampled > self.most_steps and len(self.sample) > 1:

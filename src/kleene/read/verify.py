@@ -391,12 +391,13 @@ def _document(source: Document, wanted: str, error: type[Exception]) -> dict[str
             is_text = isinstance(source, str) and source.lstrip().startswith("{")
             content = json.loads(str(source) if is_text else Path(source).read_bytes())
         except OSError as failed:
-            raise error(f"cannot read {source}: {failed.strerror}; a {wanted} is needed") from None
+            what = f"cannot read {source!s:.200}: {failed.strerror}"
+            raise error(f"{what}; a {wanted} is needed") from None
         except (ValueError, RecursionError) as failed:
             raise error(f"this is not JSON: {failed}; a {wanted} is needed") from None
     came = content.get("format") if isinstance(content, dict) else None
     if came != wanted:
-        raise error(f"format {came!r} came, {wanted!r} is needed; export it again")
+        raise error(f"format {came!r:.60} came, {wanted!r} is needed; export it again")
     return dict(content)
 
 

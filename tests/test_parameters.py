@@ -1,0 +1,48 @@
+"""What the estimator's parameters mean where they are left open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kleene.estimator import SequenceClassifier
+from kleene.nn.classifier import Classifier
+from kleene.nn.config import NetworkConfig
+from kleene.parameters import TEXT, Parameters, config_of, plain_values, stages_of
+
+
+def parameters(**given: Any) -> Parameters:
+    small: dict[str, Any] = {"hidden_size": 4, "embedding_size": 4}
+    return plain_values(SequenceClassifier(**small, **given).get_params())
+
+
+def config(symbols: int, **given: Any) -> NetworkConfig:
+    return config_of(parameters(**given), symbols, 2)
+
+
+def test_few_symbols_are_read_as_a_machine() -> None:
+    made = config(TEXT - 1)
+    assert (made.cell, made.pooling, made.dropout) == ("gru", "last", 0)
+    assert [stage.name for stage in stages_of(parameters(), Classifier(made))] == ["cell"]
+
+
+def test_many_symbols_are_texts() -> None:
+    made = config(TEXT)
+    assert (made.cell, made.pooling, made.dropout) == ("lstm-p", "max", 0.5)
+    stages = stages_of(parameters(), Classifier(made))
+    assert [stage.name for stage in stages] == ["cell", "states"]
+
+
+@pytest.mark.parametrize(
+    "given", [{"cell": "gru"}, {"pooling": "last"}, {"dropout": 0.0}, {"dropout": 0.2}], ids=str
+)
+def test_what_is_given_is_kept(given: dict[str, Any]) -> None:
+    made = config(TEXT, **given)
+    assert {name: getattr(made, name) for name in given} == given
+
+
+def test_a_vanilla_network_on_texts_has_no_states_to_start() -> None:
+    made = config(TEXT, states=0)
+    (stage,) = stages_of(parameters(states=0), Classifier(made))
+    assert stage.name == "train"
