@@ -10,12 +10,37 @@ from typing import Any
 from page import load, markdown
 
 from kleene.reproduce import find
+from kleene.reproduce.experiment import chosen, middle
 
 
 def compared(name: str) -> str:
     """Paper and ours side by side, as `kleene reproduce` shows them."""
     experiment = find(name)
     return markdown(*experiment.table(load(experiment.ledger)))
+
+
+POOLED = "MNIST, 14 x 14 pixels, 196 steps"  # which the paper has not
+REAL = (  # what it is, the ledger, our network's row, the plain one's
+    ("IMDB reviews", "imdb", "SR-LSTM-P", "LSTM"),
+    ("20 Newsgroups", "newsgroups", "SR-LSTM-P", "LSTM"),
+    ("20 Newsgroups, bodies only", "newsgroups", "SR-LSTM-P cleaned", "LSTM cleaned"),
+    (POOLED, "mnist", "SR-LSTM-P", "LSTM"),
+    ("MNIST, 28 x 28 pixels, 784 steps", "mnist", "SR-LSTM-P 784 steps", None),
+)
+
+
+def real_data() -> str:
+    """Test errors of the network with states, of the plain one, and of the paper's."""
+    lines = []
+    for name, ledger, ours, plain in REAL:
+        rows = load(ledger)
+        found = {
+            row: [r["result"]["test_error"] for r in chosen(rows, row=row)] for row in (ours, plain)
+        }
+        paper = next(line[2] for line in find(ledger).table(rows).rows if line[0] == ours)
+        paper = "" if name == POOLED else paper
+        lines.append([name, *(middle(errors, 1) for errors in found.values()), paper])
+    return markdown(["test error, %", "SR-LSTM-P", "plain LSTM", "the paper's SR-LSTM-P"], lines)
 
 
 def mnist_curve() -> str:
@@ -132,6 +157,7 @@ def _text(text: str) -> str:
 
 
 MEANING: dict[str, Callable[[], str]] = {
+    "real-data": real_data,
     **{f"paper-{name}": partial(compared, name) for name in ("imdb", "newsgroups", "mnist")},
     "mnist-curve": mnist_curve,
     "explanation-quality": explanation_quality,

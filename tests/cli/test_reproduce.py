@@ -10,6 +10,7 @@ from shell import Kleene, assert_one_clear_line
 
 import kleene.reproduce
 from kleene.reproduce import Experiment, Request, Table
+from kleene.reproduce import ledger as kleene_ledger
 
 
 @pytest.fixture
@@ -57,6 +58,22 @@ def test_a_finished_row_is_not_run_again(kleene: Kleene, done: list[str], tmp_pa
     assert done == ["bb0", "a0"]
     rows = json.loads((tmp_path / "two.json").read_text())["rows"]
     assert [row["key"]["row"] for row in rows] == ["bb", "a"]
+
+
+def test_interrupted_it_says_how_to_go_on(
+    kleene: Kleene, done: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(ledger: object, work: object, **key: object) -> None:
+        raise KeyboardInterrupt
+
+    kleene("reproduce", "two", "--results", tmp_path, "--rows", "bb")
+    with monkeypatch.context() as patch:
+        patch.setattr(kleene_ledger.Ledger, "run", interrupted)
+        outcome = kleene("reproduce", "two", "--results", tmp_path)
+    assert outcome.status == 2
+    assert "go on" in outcome.err.splitlines()[-1]
+    kleene("reproduce", "two", "--results", tmp_path, "--seeds", "1")
+    assert done == ["bb0", "a0"]
 
 
 def test_data_and_scale_reach_the_runs(kleene: Kleene, done: list[str], tmp_path: Path) -> None:

@@ -82,10 +82,13 @@ def reproduce(
     runs = list(chosen.runs(request))
     if only_table:
         runs = []
-    with told.counting(len(runs)):
-        for run in runs:
-            told.start(run.name)
-            told.finish(chosen.headline(ledger.run(run.work, **run.key)["result"]))
+    try:
+        with told.counting(len(runs)):
+            for run in runs:
+                told.start(run.name)
+                told.finish(chosen.headline(ledger.run(run.work, **run.key)["result"]))
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("stopped; what is done is kept, say the same to go on") from None
     table = chosen.table(ledger.rows)
     if json:
         answer_json([dict(zip(table.header, line, strict=True)) for line in table.rows])
