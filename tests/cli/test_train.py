@@ -52,6 +52,19 @@ def test_formats_tokens_and_labels(
     assert all(type(one) is type(two) for one, two in zip(model.classes, classes, strict=True))
 
 
+@pytest.mark.parametrize(
+    ("cell", "command"), [("gru", "kleene extract"), ("lstm", "kleene report")]
+)
+def test_what_comes_next_is_what_the_network_is_good_for(
+    kleene: Kleene, tmp_path: Path, cell: str, command: str
+) -> None:
+    data = tmp_path / "d.tsv"
+    data.write_text(WORDS)
+    outcome = kleene("train", data, "--out", tmp_path / "m", *QUICK, "--cell", cell)
+    assert outcome.status == 0
+    assert command in outcome.err.splitlines()[-1]
+
+
 def test_given_tokens_are_not_a_guess(kleene: Kleene, tmp_path: Path) -> None:
     outcome = kleene(
         "train", "-", "--out", tmp_path / "m", *QUICK, "--tokens", "words", stdin=WORDS

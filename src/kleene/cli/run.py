@@ -193,6 +193,8 @@ class Run:
         return f"interrupted; go on with `{command} {shlex.join(arguments)} --resume`"
 
     def _summary(self, estimator: SequenceClassifier, seconds: float) -> dict[str, Any]:
+        from kleene.parameters import readable
+
         model = estimator.model
         words, accuracy = self.lessons.score(estimator)
         return {
@@ -201,7 +203,9 @@ class Run:
             "classes": len(model.classes),
             "symbols": len(model.alphabet.symbols),
             "accuracy": accuracy,
+            "cell": model.network.config.cell,
             "states": model.network.rnn.num_states,
+            "readable": readable(model.network),
             "steps": list(getattr(estimator, "reading_", ())),
             "seconds": round(seconds, 3),
         }

@@ -185,7 +185,9 @@ def train(
         answer_json(summary)
     else:
         answer(columns_of(summary))
-        say(f"next: `kleene extract {out} --out dfa.svg` reads the automaton in it")
+        report = f"`kleene report {out} {data} --out report.html` shows what its states stand for"
+        automaton = f"`kleene extract {out} --out dfa.svg` reads the automaton in it"
+        say(f"next: {automaton if summary['readable'] else report}")
 
 
 def columns_of(summary: dict[str, Any]) -> str:
@@ -198,7 +200,7 @@ def columns_of(summary: dict[str, Any]) -> str:
             f"{summary['words']} of {summary['classes']} classes, {summary['symbols']} symbols",
         ],
         ["accuracy", f"{summary['accuracy']:.2%} of all words given"],
-        ["states", summary["states"]],
+        ["states", f"{summary['states']} of a network of {summary['cell']} cells"],
         ["done", steps],
         ["time", f"{summary['seconds']:.1f} s"],
     ]
