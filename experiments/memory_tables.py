@@ -82,9 +82,10 @@ the round. Error in the last column (depth 20, length up to 1,000) after each ro
 COUNTER = """\
 `kleene.read.counter` finds the unit of the memory that counts and, where there is one, the unit
 that remembers an error, and lets every step of the training words vote for a machine over (state,
-view of the counter, symbol). `CounterMachine.difference` then proves it equal to the language for
-all words, or gives a shortest word. Words of depth 0 are not in the training set (as in the paper),
-so the answer for the empty word is taken from the network."""
+view of the counter, symbol). It starts from up to five samples of the words and keeps the machine that
+agrees best with the network; the language plays no part in that. `CounterMachine.difference` then
+proves it equal to the language for all words, or gives a shortest word. Words of depth 0 are not in
+the training set (as in the paper), so the answer for the empty word is taken from the network."""
 
 
 def load(name: str) -> list[Row]:
@@ -137,7 +138,8 @@ def table_of_cures(rows: list[Row]) -> str:
         [name, *(between([row["result"][name][mode] for row in rows]) for mode in ("soft", "hard"))]
         for name in names
     ]
-    told = f"What was tried, each on a copy of the same trained network ({len(rows)} seeds):\n\n"
+    seeds = "one seed" if len(rows) == 1 else f"{len(rows)} seeds"
+    told = f"What was tried, each on a copy of the same trained network ({seeds}):\n\n"
     return told + markdown(["cure", "soft", "hard"], lines)
 
 

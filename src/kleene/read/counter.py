@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kleene.automata.counter import CounterMachine
+from kleene.data.alphabet import Ids
 from kleene.errors import ReadingError
 from kleene.machine import Word
 from kleene.model import Model
@@ -43,6 +44,7 @@ TRIED = 4  # counting units tried with latches: those that leave the fewest vote
 COMPARED = 12  # counting units that each of them is compared with, the cleanest
 MOST_LATCHES = 3
 REACHES = (2, 3, 4)
+STARTS = 5  # samples of the words from which the machine is searched for
 ROUNDS = 4  # of asking about moves that no word has shown
 SHORT_WORDS = 3_000
 
@@ -92,11 +94,22 @@ def read_counter(
 ) -> CounterReading:
     """The one-counter machine inside a network, read on some words (in hard mode, if wanted).
 
-    Several units may count. Each gives a machine, and the one that agrees best with the network on
-    the prefixes of some words is the answer.
+    Several units may count, and which of them and which latches look best depends on the words at
+    hand. So the search starts from several samples of the words, until a machine agrees with the
+    network wherever it is tried; else the answer is the one that agrees best.
     """
     require_memory(model)
     encoded = encode_words(model, words)
+    readings: list[CounterReading] = []
+    for start in range(STARTS):
+        readings.append(_read(model, encoded, hard, seed + start))
+        if readings[-1].disagreement is None:
+            return readings[-1]
+    return max(readings, key=lambda reading: reading.prefix_fidelity)
+
+
+def _read(model: Model, encoded: list[Ids], hard: bool, seed: int) -> CounterReading:
+    """The machine that looks best on a sample of the words."""
     chosen = np.random.default_rng(seed).permutation(len(encoded))[:MOST_WORDS]
     record = record_memory(model, [encoded[i] for i in chosen], hard=hard)
     units = counting_units(record)

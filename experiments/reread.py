@@ -1,0 +1,43 @@
+"""Read the counter machines anew off the models of `kleene reproduce bp`, and keep the readings.
+
+For when the reading has changed and the networks have not: rows of results/parentheses.json keep
+their training, errors and times.
+
+Run: python experiments/reread.py MODELS, the folder that was given as --models
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import torch
+from ledger import Ledger
+
+from kleene.data.paper_sets import parentheses_set
+from kleene.model import Model
+from kleene.reproduce.counter_reading import balanced, reading
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("models", type=Path)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    ledger = Ledger("parentheses")
+    for row in ledger.rows:
+        folder = options.models / "-".join(map(str, row["key"].values()))
+        if "counter" not in row["result"] or not folder.exists():
+            continue
+        words = parentheses_set(row["key"]["size"], seed=row["key"]["seed"]).train.words
+        model = Model.load(folder)
+        row["result"]["counter"] = {
+            mode: reading(model, words, balanced, hard=mode == "hard") for mode in ("soft", "hard")
+        }
+        ledger.save()
+        proved = {mode: read["proved"] for mode, read in row["result"]["counter"].items()}
+        print(row["key"], proved, flush=True)
+
+
+if __name__ == "__main__":
+    main()
