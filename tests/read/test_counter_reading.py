@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -15,6 +17,7 @@ from kleene.evaluate import evaluate
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
+from kleene.read import counter
 from kleene.read.counter import CounterReading, machine_labels, read_counter
 from kleene.read.memory import CountingUnit, counters, counting_units, record_memory
 from kleene.read.votes import Latch, count_votes
@@ -64,6 +67,32 @@ def test_the_machine_is_proved_to_be_the_language(reading: CounterReading) -> No
 def test_the_machine_counts_beyond_every_word_seen(reading: CounterReading) -> None:
     assert reading.machine.accepts("(" * 300 + ")" * 300)
     assert not reading.machine.accepts("(" * 300 + ")" * 299)
+
+
+@pytest.mark.parametrize(
+    ("found", "kept"),
+    [
+        ([(0.9, "a"), (1.0, None), (1.0, None)], 1),  # full agreement ends the search
+        ([(0.9, "a"), (0.97, "b"), (0.95, "c"), (0.9, "d"), (0.9, "e")], 1),
+    ],
+    ids=["agrees", "agrees best"],
+)
+def test_of_several_samples_the_machine_that_agrees_best_is_kept(
+    reading: CounterReading,
+    monkeypatch: pytest.MonkeyPatch,
+    found: list[tuple[float, str | None]],
+    kept: int,
+) -> None:
+    readings = [replace(reading, prefix_fidelity=share, disagreement=w) for share, w in found]
+    seeds: list[int] = []
+
+    def read(model: Model, encoded: object, hard: bool, seed: int) -> CounterReading:
+        seeds.append(seed)
+        return readings[len(seeds) - 1]
+
+    monkeypatch.setattr(counter, "_read", read)
+    assert read_counter(counting_model(), some_words(), seed=3) is readings[kept]
+    assert seeds == [3 + i for i in range(kept + 1 if found[kept][1] is None else len(found))]
 
 
 def test_hard_mode_gives_the_same_language() -> None:
