@@ -74,18 +74,19 @@ set too. What the states add here is that the machine inside can be read and pro
 DRIFT = """\
 After training all training words are right, the loss is 0, and the counter still leaks on words of
 length 1,000. What removes it is sharpening the gates: W, R and b of the input and forget gates and
-of what is written, times 1.3, an epoch of training, and again. Peepholes must keep their size:
-scaled along, forget gates close on words deeper than those of training. Too many rounds can hurt: a
-unit that leaked, and so forgot how long the word was, then adds up every step; hence the choice of
-the round. Error in the last column (depth 20, length up to 1,000) after each round, SR-LSTM-P:"""
+of what is written, times 1.3, an epoch of training, and again. The recipe leaves peepholes their
+size, since with them forget gates may close on words deeper than those of training; where they are
+scaled along, below, it did no harm. Too many rounds can hurt: a unit that leaked, and so forgot how
+long the word was, then adds up every step; hence the choice of the round. Error in the last column
+(depth 20, length up to 1,000) after each round, SR-LSTM-P:"""
 
 COUNTER = """\
 `kleene.read.counter` finds the unit of the memory that counts and, where there is one, the unit
 that remembers an error, and lets every step of the training words vote for a machine over (state,
-view of the counter, symbol). It starts from up to five samples of the words and keeps the machine that
-agrees best with the network; the language plays no part in that. `CounterMachine.difference` then
-proves it equal to the language for all words, or gives a shortest word. Words of depth 0 are not in
-the training set (as in the paper), so the answer for the empty word is taken from the network."""
+view of the counter, symbol). It starts from up to five samples of the words and keeps the machine
+that agrees best with the network; the language plays no part in that. `CounterMachine.difference`
+then proves it equal to the language for all words, or gives a shortest word. Words of depth 0 are
+not in the training set (as in the paper), so the answer for the empty word is the network's."""
 
 
 def load(name: str) -> list[Row]:

@@ -25,7 +25,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     ledger = Ledger("parentheses")
-    for row in ledger.rows:
+    for row in sorted(ledger.rows, key=lambda row: str(row["key"]["size"])):  # the large set first
         folder = options.models / "-".join(map(str, row["key"].values()))
         if "counter" not in row["result"] or not folder.exists():
             continue
