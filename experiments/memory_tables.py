@@ -75,10 +75,9 @@ DRIFT = """\
 After training all training words are right, the loss is 0, and the counter still leaks on words of
 length 1,000. What removes it is sharpening the gates: W, R and b of the input and forget gates and
 of what is written, times 1.3, an epoch of training, and again. The recipe leaves peepholes their
-size, since with them forget gates may close on words deeper than those of training; where they are
-scaled along, below, it did no harm. Too many rounds can hurt: a unit that leaked, and so forgot how
-long the word was, then adds up every step; hence the choice of the round. Error in the last column
-(depth 20, length up to 1,000) after each round, SR-LSTM-P:"""
+size; where they are scaled along, below, it did no harm. Too many rounds can hurt: a unit that
+leaked, and so forgot how long the word was, then adds up every step; hence the choice of the round.
+Error in the last column (depth 20, length up to 1,000) after each round, SR-LSTM-P:"""
 
 COUNTER = """\
 `kleene.read.counter` finds the unit of the memory that counts and, where there is one, the unit
