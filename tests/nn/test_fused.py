@@ -52,6 +52,7 @@ class Problem:
     transition: object = mixture
     similarity: object = dot
     start: bool = False  # from a state of one's own
+    mixed: bool = False  # hidden vectors on the way
     seed: int = 0
 
     @property
@@ -109,7 +110,7 @@ class Problem:
         memory = (leaves["c"] if self.start else zeros) if self.cell.has_memory else None
         torch.manual_seed(self.seed)
         hidden = leaves["h"] if self.start else zeros
-        return scan(recurrence, inputs, self.sizes, hidden, memory)
+        return scan(recurrence, inputs, self.sizes, hidden, memory, mixed=self.mixed)
 
 
 @dataclass(frozen=True)
@@ -178,12 +179,13 @@ lengths = st.one_of(
         Problem,
         cell=st.sampled_from(CELLS),
         lengths=lengths,
-        hidden=st.integers(4, 20),
+        hidden=st.integers(1, 40),
         states=st.one_of(st.just(0), st.integers(1, 60)),
         given=st.sampled_from(["vectors", "tokens", "gates"]),
         transition=st.sampled_from([mixture, gumbel]),
         similarity=st.sampled_from([dot, euclidean, cosine]),
         start=st.booleans(),
+        mixed=st.booleans(),
         seed=st.integers(0, 1000),
     )
 )
@@ -236,7 +238,8 @@ def test_threads_change_nothing(cell, kind, threads, monkeypatch) -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        assert_agrees(Problem(cell=cell, lengths=(30, 21, 9, 9, 2, 0), given=kind, start=True))
+        lengths = (30, 21, 9, 9, 2, 0)
+        assert_agrees(Problem(cell=cell, lengths=lengths, given=kind, start=True, mixed=True))
     finally:
         torch.set_num_threads(before)
 

@@ -122,7 +122,8 @@ class Classifier(nn.Module):
         zeros = self.rnn.zeros(len(batch))
         layers = range(self.rnn.num_layers)
         memory = [zeros if self.rnn.cell.has_memory else None for _ in layers]
-        return self.rnn.scan_layers(x_gates, sizes, [zeros for _ in layers], memory), sizes
+        hidden, mixed = [zeros for _ in layers], self.config.pooling != "last"
+        return self.rnn.scan_layers(x_gates, sizes, hidden, memory, mixed=mixed), sizes
 
     def _gates(self, data: Tensor, batch: int) -> Gates:
         """The first layer's W x + b, the start token's in front: (steps, gates*hidden)."""

@@ -171,10 +171,11 @@ class StateRegularized(nn.Module):
         memory: Sequence[Tensor | None],
         *,
         full: bool = True,
+        mixed: bool = False,
     ) -> list[Scan]:
         """Run all layers over packed input, the outputs of one being the input of the next.
 
-        `full` asks for memory and scores of all steps.
+        `full` asks for memory and scores of all steps, `mixed` for the top's hidden vectors.
         """
         scans: list[Scan] = []
         for layer in range(self.num_layers):
@@ -183,7 +184,8 @@ class StateRegularized(nn.Module):
                 inputs = self.inputs(below, layer)
             recurrence = self.recurrence(layer)
             h, c = hidden[layer], memory[layer]
-            scans.append(scan(recurrence, inputs, batch_sizes, h, c, full=full))
+            wanted = mixed or layer + 1 < self.num_layers
+            scans.append(scan(recurrence, inputs, batch_sizes, h, c, full=full, mixed=wanted))
         return scans
 
     def end(
@@ -200,7 +202,7 @@ class StateRegularized(nn.Module):
         self, input: Tensor | PackedSequence, hx: Initial = None
     ) -> tuple[Tensor | PackedSequence, Any]:
         """As `torch.nn.RNN`, `GRU` and `LSTM`: the outputs of all steps, and the last state."""
-        packed, scans = self._run(input, hx, full=False)
+        packed, scans = self._run(input, hx, full=False, mixed=True)
         output = packed.restore(scans[-1].hidden, self.batch_first)
         last = packed.restore_state([s.last_hidden for s in scans])
         if not self.cell.has_memory:
@@ -214,13 +216,13 @@ class StateRegularized(nn.Module):
         return make_trace(scans, components, packed.batch_sizes, packed.unsorted)
 
     def _run(
-        self, input: Tensor | PackedSequence, hx: Initial, full: bool = True
+        self, input: Tensor | PackedSequence, hx: Initial, full: bool = True, mixed: bool = False
     ) -> tuple[Packed, list[Scan]]:
         packed = pack(input, self.batch_first, self.input_size)
         shape = (self.num_layers, packed.batch, self.hidden_size)
         hidden, memory = packed.initial(hx, self.zeros, shape, self.cell.has_memory)
         return packed, self.scan_layers(
-            self.inputs(packed.data), packed.batch_sizes, hidden, memory, full=full
+            self.inputs(packed.data), packed.batch_sizes, hidden, memory, full=full, mixed=mixed
         )
 
     def flatten_parameters(self) -> None:

@@ -10,7 +10,7 @@ Sequences are packed as in torch's `PackedSequence`: sorted by length, step t ho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from kleene.nn.cells import Cell
-from kleene.nn.fused.serve import Served, mixed, serve
+from kleene.nn.fused.serve import Served, serve
 from kleene.nn.inputs import Gates, gates_of
 from kleene.nn.similarity import Similarity
 from kleene.nn.transition import Transition
@@ -71,7 +71,7 @@ class Scan:
     memory: Tensor | None  # steps hidden; may be missing unless a full scan was asked for
     last_memory: Tensor | None  # batch hidden
     scores: Tensor | None  # steps state; before the temperature; may be missing likewise
-    mix: Callable[[Tensor, Tensor], Tensor] = torch.mm
+    mixed: Tensor | None = None  # steps hidden; the hidden vectors, where they came with the pass
 
     @property
     def weights(self) -> Tensor | None:
@@ -80,8 +80,10 @@ class Scan:
 
     @cached_property
     def hidden(self) -> Tensor:
-        """Hidden vectors of all steps, (steps, hidden); one product, once somebody asks."""
-        return self.carried if self.centroids is None else self.mix(self.carried, self.centroids)
+        """Hidden vectors of all steps, (steps, hidden)."""
+        if self.mixed is not None:
+            return self.mixed
+        return self.carried if self.centroids is None else self.carried @ self.centroids
 
 
 def scan(
@@ -92,12 +94,14 @@ def scan(
     memory: Tensor | None = None,  # batch hidden
     *,
     full: bool = True,
+    mixed: bool = False,
 ) -> Scan:
     """Run the recurrence along time from the given hidden vectors and memory.
 
-    Without `full`, memory and scores of the steps between may be missing from the result.
+    Without `full`, memory and scores of the steps between may be missing from the result. `mixed`
+    tells that the hidden vectors of all steps will be asked for, which is cheaper on the way.
     """
-    served = serve(recurrence, inputs, batch_sizes, hidden, memory, full)
+    served = serve(recurrence, inputs, batch_sizes, hidden, memory, full, mixed)
     if served is not None:
         return _from_served(served, recurrence.component, hidden)
     return loop(recurrence, inputs, batch_sizes, hidden, memory)
@@ -205,8 +209,9 @@ def _scan_states(
 
 def _from_served(served: Served, component: Component | None, hidden: Tensor) -> Scan:
     """The results of the fused pass."""
-    last = served.last_carried
-    last = last if component is None else last @ component.centroids
+    last = served.last_carried if served.last_hidden is None else served.last_hidden
+    if component is not None and served.last_hidden is None:
+        last = last @ component.centroids
     if len(last) < len(hidden):
         last = torch.cat([last, hidden[len(last) :]])
     return Scan(
@@ -216,7 +221,7 @@ def _from_served(served: Served, component: Component | None, hidden: Tensor) ->
         memory=served.memory,
         last_memory=served.last_memory,
         scores=served.scores,
-        mix=mixed,
+        mixed=served.hidden,
     )
 
 

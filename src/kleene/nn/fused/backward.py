@@ -10,25 +10,37 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numba.extending import register_jitable
 
 from kleene.nn.fused.blas import gemm
-from kleene.nn.fused.cells import GRU, RELU, elman_back, gru_back, lstm_back
+from kleene.nn.fused.cells import GRU, LSTM, RELU, elman_back, gru_back, lstm_back
 from kleene.nn.fused.compile import kernel
 from kleene.nn.fused.job import Incoming, Job, Outgoing, Record
-from kleene.nn.fused.lanes import LANES, get, load_one, load_whole, put, store_one
-from kleene.nn.fused.rows import add, add_up, copy
-from kleene.nn.fused.small import times, times_transposed
+from kleene.nn.fused.lanes import LANES, get, load, load_one, load_whole, put, store, store_one
+from kleene.nn.fused.products import (
+    FEW_WEIGHTS,
+    add_outer,
+    pack,
+    pack_transposed,
+    times,
+    times_transposed,
+    worth,
+)
+from kleene.nn.fused.rows import add, add_up, clear, copy, narrow, padded, widen
 from kleene.nn.fused.states import normalise_back, weigh_back
 
 CHUNK = 512  # rows whose gradients are gathered before they are multiplied
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
 
 
+@register_jitable
 def room(job: Job, rows: int) -> int:
     """Floats of scratch that a block of `rows` sequences needs."""
     chunk = max(CHUNK, rows)
     row = job.width + job.gates + 2 * (job.states or job.hidden) + job.hidden + job.size
-    return chunk * row + rows * job.hidden + 3 * job.hidden
+    packed = padded(job.states or job.hidden) * job.width + job.states * padded(job.hidden)
+    packed += padded(job.states) * job.hidden
+    return chunk * row + rows * (job.hidden + job.states) + (rows + 3) * padded(job.hidden) + packed
 
 
 @njit(error_model="numpy")
@@ -37,12 +49,13 @@ def elman_rows_back(G: int, p: int, DU: int, DH: int, U: int, d: int, relu: bool
     whole = d - d % LANES
     for b in range(n):
         g, r = (p + b) * d, b * d
-        for j in range(0, whole, LANES):
-            put(U, r + j, LANES, elman_back(G, g, get(DU, r + j, LANES), DH, r, relu, j, LANES))
-        if whole < d:
+        if whole < d:  # first, since it may be stored beyond its end
             m = d - whole
+            s = (n - b) * d - whole
             du = get(DU, r + whole, m)
-            put(U, r + whole, m, elman_back(G, g, du, DH, r, relu, whole, m))
+            put(U, r + whole, s, elman_back(G, g, du, DH, r, relu, whole, m, s))
+        for j in range(0, whole, LANES):
+            store(U, r + j, elman_back(G, g, load(DU, r + j), DH, r, relu, j, LANES, LANES))
 
 
 @njit(error_model="numpy")
@@ -53,13 +66,14 @@ def gru_rows_back(
     whole = d - d % LANES
     for b in range(n):
         g, q, r, h, x = (p + b) * 4 * d, (p + b) * d, b * d, b * 4 * d, b * 3 * d
-        for j in range(0, whole, LANES):
-            u = gru_back(G, g, N, q, get(DU, r + j, LANES), DH, h, DX, x, d, j, LANES)
-            put(U, r + j, LANES, u)
         if whole < d:
             m = d - whole
-            u = gru_back(G, g, N, q, get(DU, r + whole, m), DH, h, DX, x, d, whole, m)
-            put(U, r + whole, m, u)
+            s = (n - b) * d - whole
+            du = get(DU, r + whole, m)
+            put(U, r + whole, s, gru_back(G, g, N, q, du, DH, h, DX, x, d, whole, m, s))
+        for j in range(0, whole, LANES):
+            du = load(DU, r + j)
+            store(U, r + j, gru_back(G, g, N, q, du, DH, h, DX, x, d, j, LANES, LANES))
 
 
 @njit(error_model="numpy")
@@ -78,17 +92,19 @@ def lstm_rows_back(
     n: int,
 ) -> None:
     """A step of `n` sequences; the vectors u are left in `U`."""
-    whole = d - d % LANES
+    whole, wide = d - d % LANES, padded(d)
     for b in range(n):
-        g, c, r, h = (p + b) * 4 * d, (p + b) * d, b * d, b * 4 * d
-        for j in range(0, whole, LANES):
-            du = get(DU, r + j, LANES)
-            put(U, r + j, LANES, lstm_back(G, g, B, r, C, c, du, DC, r, DH, h, P, DP, d, j, LANES))
+        g, c, r, h, w = (p + b) * 4 * d, (p + b) * d, b * d, b * 4 * d, b * wide
         if whole < d:
             m = d - whole
+            s = (n - b) * d - whole
             du = get(DU, r + whole, m)
-            u = lstm_back(G, g, B, r, C, c, du, DC, r, DH, h, P, DP, d, whole, m)
-            put(U, r + whole, m, u)
+            u = lstm_back(G, g, B, r, C, c, du, DC, w, DH, h, P, DP, d, wide, whole, m, s)
+            put(U, r + whole, s, u)
+        for j in range(0, whole, LANES):
+            du = load(DU, r + j)
+            u = lstm_back(G, g, B, r, C, c, du, DC, w, DH, h, P, DP, d, wide, j, LANES, LANES)
+            store(U, r + j, u)
 
 
 @njit(error_model="numpy")
@@ -117,16 +133,28 @@ def cell_back(
 
 @njit(error_model="numpy")
 def choose_back(
-    job: Job, rec: Record, given: Incoming, p: int, D: int, DS: int, DU: int, n: int, learn: bool
+    job: Job,
+    rec: Record,
+    given: Incoming,
+    keys: int,
+    p: int,
+    D: int,
+    DS: int,
+    DU: int,
+    n: int,
+    learn: bool,
 ) -> float:
-    """From the gradient of the weights to those of the scores, `DS`, and of u, `DU`."""
+    """From the gradient of the weights to those of the scores, `DS`, and of u, `DU`.
+
+    `keys` are the panels of the job's.
+    """
     k, d = job.states, job.hidden
     alpha = rec.soft if job.hard else rec.weights
     inverse = load_one(job.inverse, 0)
     to_inverse = weigh_back(
         D, alpha, rec.scores, job.noise, given.scores, p, n, k, inverse, DS, learn
     )
-    times(job.sgemm, n, d, k, DS, 0, job.keys, DU, 0)
+    times(job.sgemm, n, d, k, DS, 0, k, job.keys, keys, DU, 0)
     if job.unit:
         normalise_back(DU, rec.Q, p, n, d, rec.norms)
     return to_inverse
@@ -158,6 +186,34 @@ def weights_back(
         gemm(job.sgemm, True, False, k, d, rows, DS, 0, k, U, 0, d, ONE, out.keys, 0, d)
     if out.offsets:
         add_up(out.offsets, DS, 0, rows, k, k)
+
+
+@njit(error_model="numpy")
+def mixtures_back(
+    job: Job,
+    rec: Record,
+    given: Incoming,
+    out: Outgoing,
+    first: int,
+    end: int,
+    t: int,
+    stop: int,
+) -> None:
+    """Gradient of the centroids from the hidden vectors h = w S of steps `t` to `stop`."""
+    k, d = job.states, job.hidden
+    whole = first == 0 and end == job.batch
+    while t < stop:
+        p = load_whole(job.starts, t) + first
+        t = stop if whole else t + 1
+        last = load_whole(job.starts, t - 1) + first
+        rows = last + min(load_whole(job.sizes, t - 1), end) - first - p
+        if k * d <= FEW_WEIGHTS:
+            add_outer(rows, k, d, rec.weights, p, given.hidden, out.S)
+        else:
+            gemm(
+                job.sgemm, True, False, k, d, rows, rec.weights, p * k, k,
+                given.hidden, p * d, d, ONE, out.S, 0, d,
+            )  # fmt: skip
 
 
 @njit(error_model="numpy")
@@ -223,8 +279,22 @@ def backward(
     U = DS + 4 * chunk * carried  # vectors u
     x_rows = U + 4 * chunk * d
     DU = x_rows + 4 * chunk * size
-    DP = out.peephole or DU + 4 * (end - first) * d  # written either way, not always read
-    D, DC = out.D + 4 * first * carried, out.DC + 4 * first * d
+    DC = DU + 4 * (end - first) * d  # gradients of the memory, its rows padded
+    DP = DC + 4 * (end - first) * padded(d)  # gradients of the peepholes, likewise
+    DW = DP + 4 * 3 * padded(d)  # gradients of the weights from those of the hidden vectors
+    D, given_memory = out.D + 4 * first * carried, out.DC + 4 * first * d
+    if job.cell >= LSTM:
+        widen(DC, given_memory, d, end - first)
+        clear(DP, 3 * padded(d))
+    M, S, keys = 0, 0, 0  # the weights as panels
+    if worth(end - first, job.time):
+        keys = scratch + 4 * (room(job, end - first) - k * padded(d))
+        S = keys - 4 * padded(k) * d
+        M = S - 4 * padded(carried) * width
+        if given.hidden:
+            pack_transposed(k, d, job.S, S)
+        pack(d, k, job.keys, keys)
+        pack_transposed(carried, columns, job.M, M)
     copy_x = out.W != 0 and not (first == 0 and end == job.batch)
     to_inverse = 0.0
     above = 0  # sequences in the step above, whose rows come first in DH
@@ -248,20 +318,23 @@ def backward(
             before = load_whole(job.starts, t - 1) + first if t > 0 else 0
             local -= n
             if above > 0:
-                times_transposed(
-                    job.sgemm, above, carried, columns, DH, above_at * width, width, job.M, D, 0
-                )
+                at = above_at * width
+                times_transposed(job.sgemm, above, carried, columns, DH, at, width, job.M, M, D, 0)
                 if columns < width:
                     for b in range(above):
                         add(D, b * d, DH, (above_at + b) * width + columns, d)
             if given.weights:
                 add(D, 0, given.weights, p * carried, n * carried)
+            if given.hidden:
+                times_transposed(job.sgemm, n, k, d, given.hidden, p * d, d, job.S, S, DW, 0)
+                add(D, 0, DW, 0, n * k)
             if given.memory:
-                add(DC, 0, given.memory, p * d, n * d)
+                for b in range(n):
+                    add(DC, b * padded(d), given.memory, (p + b) * d, d)
             du, u = D, U + 4 * local * d
             if k:
                 ds, learn, du = DS + 4 * local * k, out.inverse != 0, DU
-                to_inverse += choose_back(job, rec, given, p, D, ds, DU, n, learn)
+                to_inverse += choose_back(job, rec, given, keys, p, D, ds, DU, n, learn)
             B = rec.memory + 4 * before * d if t > 0 else job.c0 + 4 * first * d
             dh, dx = DH + 4 * local * width, DX + 4 * local * job.gates
             cell_back(job, rec, p, B, du, DC, dh, dx, DP, u, n)
@@ -275,8 +348,14 @@ def backward(
 
         skip = min(load_whole(job.sizes, 0), end) - first if begin == 0 else 0
         weights_back(job, out, DH, V, DS, U, first, rows, skip)
+        if out.S and given.hidden:
+            mixtures_back(job, rec, given, out, first, end, begin, stop)
         source = x_rows if copy_x else job.x + 4 * load_whole(job.starts, begin) * size
         inputs_back(job, out, DX, source, first, end, begin, stop, rows)
         stop = begin
     if out.inverse:
         store_one(out.inverse, 0, np.float32(load_one(out.inverse, 0) + to_inverse))
+    if job.cell >= LSTM:
+        narrow(given_memory, DC, d, end - first)
+    if out.peephole:
+        narrow(out.peephole, DP, d, 3)

@@ -37,6 +37,7 @@ class Settings(NamedTuple):
     from_zero: bool  # the hidden vectors of the start are zero and want no gradient
     keep: bool  # there will be a way back
     full: bool  # memory and scores of all steps are wanted
+    mixed: bool  # hidden vectors of all steps are wanted, as mixtures of the centroids
     plain: Callable[..., tuple[Tensor | None, ...]]  # the same by torch's own operations
 
     @property
@@ -107,6 +108,7 @@ def asked(settings: Settings, needs: set[str]) -> set[str]:
         found.add("M")
     if "S" in needs:
         found |= {"keys", "offsets"} if settings.offset else {"keys"}
+        found |= {"S"} if settings.mixed else set()
     return found | ({"inverse"} if "temperature" in needs else set())
 
 
@@ -117,7 +119,7 @@ def unfold(
     R, S, hidden = held["R"], held["S"], held["hidden"]
     assert R is not None
     assert hidden is not None
-    found = {name: grads[name] for name in needs & grads.keys() if name != "h_bias"}
+    found = {name: grads[name] for name in (needs & grads.keys()) - {"h_bias", "S"}}
     dH0 = grads["H0"][:, : len(R)] if "H0" in grads else None
     dM = grads.get("M")
     dM = dM if dM is None else dM[:, : len(R)]
@@ -141,7 +143,8 @@ def unfold(
     if "S" in needs and S is not None:
         assert dM is not None
         dS = torch.addmm(_keys_back(settings, S, held, grads), dM, R)
-        found["S"] = dS + grads["M"][:, len(R) :] if settings.cell == GRU else dS
+        dS = dS + grads["M"][:, len(R) :] if settings.cell == GRU else dS
+        found["S"] = dS.add_(grads["S"]) if settings.mixed else dS
     if "temperature" in needs:
         inverse, temperature = held["inverse"], held["temperature"]
         assert inverse is not None

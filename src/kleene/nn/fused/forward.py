@@ -6,24 +6,35 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numba.extending import register_jitable
 
 from kleene.nn.fused.blas import gemm
 from kleene.nn.fused.cells import GRU, LSTM, RELU, elman, gru, lstm
 from kleene.nn.fused.compile import kernel
 from kleene.nn.fused.job import Job, Record
-from kleene.nn.fused.lanes import LANES, load_one, load_whole, put
-from kleene.nn.fused.rows import copy
-from kleene.nn.fused.small import times, times_transposed
+from kleene.nn.fused.lanes import LANES, load_one, load_whole, put, store
+from kleene.nn.fused.products import (
+    pack,
+    pack_transposed,
+    panels,
+    times,
+    times_transposed,
+    worth,
+)
+from kleene.nn.fused.rows import copy, padded
 from kleene.nn.fused.states import harden, normalise, weigh, weigh_few
 
-CHUNK = 512  # rows of input projected at once: enough for the product, few enough for the cache
+CHUNK = 512  # rows of input projected at once by BLAS
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
 
 
+@register_jitable
 def room(job: Job, rows: int) -> int:
     """Floats of scratch that a block of `rows` sequences needs."""
-    projected = max(CHUNK, rows) * (job.gates + job.size) if job.x else 0
-    return rows * (job.width + job.hidden) + projected
+    projected = max(CHUNK, rows) * job.gates + padded(job.gates) * job.size if job.x else 0
+    packed = job.states * (padded(job.width) + padded(job.hidden))
+    packed += padded(job.states) * job.hidden
+    return rows * (job.width + job.hidden) + projected + packed
 
 
 @njit(error_model="numpy")
@@ -33,12 +44,13 @@ def elman_rows(
     """A step of `n` sequences."""
     whole = d - d % LANES
     for b in range(n):
-        at = (load_whole(ids, x + b) if ids else x + b) * d
-        for j in range(0, whole, LANES):
-            put(U, b * d + j, LANES, elman(H, b * d, X, at, G, b * d, relu, j, LANES))
-        if whole < d:
+        at, r = (load_whole(ids, x + b) if ids else x + b) * d, b * d
+        if whole < d:  # first, since it may be stored beyond its end
             m = d - whole
-            put(U, b * d + whole, m, elman(H, b * d, X, at, G, b * d, relu, whole, m))
+            s = (n - b) * d - whole
+            put(U, r + whole, s, elman(H, r, X, at, G, r, relu, whole, m, s))
+        for j in range(0, whole, LANES):
+            store(U, r + j, elman(H, r, X, at, G, r, relu, j, LANES, LANES))
 
 
 @njit(error_model="numpy")
@@ -48,11 +60,12 @@ def gru_rows(H: int, X: int, ids: int, x: int, G: int, N: int, U: int, d: int, n
     for b in range(n):
         at = (load_whole(ids, x + b) if ids else x + b) * 3 * d
         h, u = b * 4 * d, b * d
-        for j in range(0, whole, LANES):
-            put(U, u + j, LANES, gru(H, h, X, at, G, h, N, u, d, j, LANES))
         if whole < d:
             m = d - whole
-            put(U, u + whole, m, gru(H, h, X, at, G, h, N, u, d, whole, m))
+            s = (n - b) * d - whole
+            put(U, u + whole, s, gru(H, h, X, at, G, h, N, u, d, whole, m, s))
+        for j in range(0, whole, LANES):
+            store(U, u + j, gru(H, h, X, at, G, h, N, u, d, j, LANES, LANES))
 
 
 @njit(error_model="numpy")
@@ -74,23 +87,27 @@ def lstm_rows(
     for b in range(n):
         at = (load_whole(ids, x + b) if ids else x + b) * 4 * d
         h, u = b * 4 * d, b * d
-        for j in range(0, whole, LANES):
-            put(U, u + j, LANES, lstm(H, h, X, at, G, h, B, u, C, u, P, d, j, LANES))
         if whole < d:
             m = d - whole
-            put(U, u + whole, m, lstm(H, h, X, at, G, h, B, u, C, u, P, d, whole, m))
+            s = (n - b) * d - whole
+            put(U, u + whole, s, lstm(H, h, X, at, G, h, B, u, C, u, P, d, whole, m, s))
+        for j in range(0, whole, LANES):
+            store(U, u + j, lstm(H, h, X, at, G, h, B, u, C, u, P, d, j, LANES, LANES))
 
 
 @njit(error_model="numpy")
-def recur(job: Job, rec: Record, H: int, first: int, before: int, n: int) -> None:
-    """The recurrent half of a step, from the weights of the step before (-1: from the start)."""
+def recur(job: Job, rec: Record, H: int, M: int, first: int, before: int, n: int) -> None:
+    """The recurrent half of a step, from the weights of the step before (-1: from the start).
+
+    `M` are the panels of the job's.
+    """
     width, d, columns = job.width, job.hidden, job.columns
     if before < 0:
         for b in range(n):
             copy(H, b * width, job.H0, 0 if job.one_start else (first + b) * width, width)
     elif job.states:
         k = job.states
-        times(job.sgemm, n, width, k, rec.weights, before * k, job.M, H, 0)
+        times(job.sgemm, n, width, k, rec.weights, before * k, k, job.M, M, H, 0)
     else:
         for b in range(n):
             if job.h_bias:
@@ -116,15 +133,18 @@ def project(job: Job, x: int, rows: int, to: int) -> None:
 
 
 @njit(error_model="numpy")
-def choose(job: Job, rec: Record, U: int, p: int, q: int, n: int) -> None:
-    """The stochastic component: weights of the states from the vectors u; scores go to row `q`."""
+def choose(job: Job, rec: Record, keys: int, U: int, p: int, q: int, n: int) -> None:
+    """The stochastic component: weights of the states from the vectors u; scores go to row `q`.
+
+    `keys` are the panels of the job's, transposed.
+    """
     k, d = job.states, job.hidden
     scores = rec.scores + 4 * (q - p) * k
     if job.unit:
         normalise(U, 0, n, d, rec.norms, p)
         if rec.Q:
             copy(rec.Q, p * d, U, 0, n * d)
-    times_transposed(job.sgemm, n, k, d, U, 0, d, job.keys, scores, p * k)
+    times_transposed(job.sgemm, n, k, d, U, 0, d, job.keys, keys, scores, p * k)
     inverse = load_one(job.inverse, 0)
     if k <= LANES:
         weigh_few(scores, rec.weights, p, n, k, job.offsets, job.noise, inverse)
@@ -141,8 +161,19 @@ def forward(job: Job, rec: Record, scratch: int, first: int, end: int, begin: in
     whole = first == 0 and end == job.batch
     H = scratch
     U = H + 4 * (end - first) * job.width
-    chunk = U + 4 * (end - first) * d
-    x_rows = chunk + 4 * max(CHUNK, end - first) * job.gates
+    projected = U + 4 * (end - first) * d
+    W, M, S, keys = 0, 0, 0, 0  # the weights as panels
+    if worth(end - first, job.time - begin):
+        keys = scratch + 4 * (room(job, end - first) - padded(job.states) * d)
+        S = keys - 4 * job.states * padded(d)
+        M = S - 4 * job.states * padded(job.width)
+        if rec.hidden:
+            pack(d, job.states, job.S, S)
+        pack(job.width, job.states, job.M, M)
+        pack_transposed(job.states, d, job.keys, keys)
+        if job.x:
+            W = M - 4 * padded(job.gates) * job.size
+            pack_transposed(job.gates, job.size, job.W, W)
     chunk_end, local, before = begin, 0, -1
     if begin:
         before = load_whole(job.starts, begin - 1) + first
@@ -154,36 +185,40 @@ def forward(job: Job, rec: Record, scratch: int, first: int, end: int, begin: in
             break
         p = load_whole(job.starts, t) + first
         q = (t % 2) * job.batch + first if job.brief else p
-        recur(job, rec, H, first, before, n)
+        recur(job, rec, H, M, first, before, n)
 
         X, ids, x = job.X, job.ids, p
         if job.x:
-            if t >= chunk_end:
+            if W:
+                at, size = p * job.size, job.size
+                panels(job.bias, n, job.gates, size, job.x, at, size, W, projected, 0)
+                local = 0
+            elif t >= chunk_end:
                 local, rows = 0, 0
-                while chunk_end < job.time:
+                while chunk_end < job.time and (whole or rows == 0):
                     more = min(load_whole(job.sizes, chunk_end), end) - first
-                    if more <= 0 or (rows > 0 and rows + more > CHUNK):
+                    if rows > 0 and rows + more > CHUNK:
                         break
-                    if not whole:
-                        at = load_whole(job.starts, chunk_end) + first
-                        copy(x_rows, rows * job.size, job.x, at * job.size, more * job.size)
                     rows += more
                     chunk_end += 1
-                project(job, job.x + 4 * p * job.size if whole else x_rows, rows, chunk)
-            X, x = chunk, local
+                project(job, job.x + 4 * p * job.size, rows, projected)
+            X, x = projected, local
             local += n
 
-        G = rec.G + 4 * p * job.width if rec.G else H
+        G = rec.G + 4 * p * job.width if rec.G else 0
         u = U if job.states else rec.weights + 4 * p * d
         if job.cell <= RELU:
             elman_rows(H, X, ids, x, G, u, d, job.cell == RELU, n)
         elif job.cell == GRU:
-            gru_rows(H, X, ids, x, G, rec.N + 4 * p * d if rec.G else u, u, d, n)
+            gru_rows(H, X, ids, x, G, rec.N + 4 * p * d, u, d, n)
         else:
             B = job.c0 + 4 * first * d if before < 0 else rec.memory + 4 * left * d
             lstm_rows(H, X, ids, x, G, B, rec.memory + 4 * q * d, job.peephole, u, d, n)
         if job.states:
-            choose(job, rec, U, p, q, n)
+            choose(job, rec, keys, U, p, q, n)
+        if rec.hidden:
+            k = job.states
+            times(job.sgemm, n, d, k, rec.weights, p * k, k, job.S, S, rec.hidden, p * d)
 
         running = 0
         if t + 1 < job.time:
@@ -191,6 +226,8 @@ def forward(job: Job, rec: Record, scratch: int, first: int, end: int, begin: in
         if running < n:
             to, at, ended = first + running, p + running, n - running
             copy(rec.last_weights, to * carried, rec.weights, at * carried, ended * carried)
+            if rec.hidden:
+                copy(rec.last_hidden, to * d, rec.hidden, at * d, ended * d)
             if job.cell >= LSTM:
                 copy(rec.last_memory, to * d, rec.memory, (q + running) * d, ended * d)
         before, left = p, q

@@ -21,7 +21,7 @@ ADDRESSES = Job._fields[Job._fields.index("X") :]  # a job's tensors, after its 
 FOLDED = (  # of them, those that `fold` makes or changes
     "bias", "H0", "M", "h_bias", "keys", "offsets", "inverse", "peephole",
 )  # fmt: skip
-OUTPUTS = 5  # weights, scores, memory, last weights, last memory: the first fields of a Record
+OUTPUTS = 7  # the first fields of a Record, up to the last hidden vectors
 Blocks: TypeAlias = Sequence[tuple[int, int]]
 
 
@@ -65,6 +65,8 @@ def make_record(settings: Settings, keep: bool) -> list[Tensor | None]:
         torch.empty(rows, d) if memory else None,
         torch.empty(settings.layout.widest, k or d),
         torch.empty(settings.batch, d) if memory else None,
+        torch.empty(steps, d) if settings.mixed else None,
+        torch.empty(settings.layout.widest, d) if settings.mixed else None,
         torch.empty(steps, settings.width) if keep else None,
         torch.empty(steps, d) if keep and settings.cell == GRU else None,
         torch.empty(steps, d) if kept else None,
@@ -93,7 +95,7 @@ def run_forward(
 
 
 class Fused(Function):
-    """Weights, scores and memory of all steps, and the last weights and memory."""
+    """The outputs of a pass, in the order of a `Record`."""
 
     @staticmethod
     def forward(ctx: Any, settings: Settings, *tensors: Tensor | None) -> Any:
@@ -123,7 +125,7 @@ class Fused(Function):
         return (None, *[found[name] if name in wanted else None for name in GIVEN])
 
 
-SUMS = ("X", "W", "bias", "H0", "M", "h_bias", "keys", "offsets", "inverse", "peephole")
+SUMS = ("X", "W", "bias", "H0", "M", "h_bias", "S", "keys", "offsets", "inverse", "peephole")
 
 
 def _gradients(
@@ -136,10 +138,10 @@ def _gradients(
 ) -> dict[str, Tensor]:
     incoming = [None if grad is None else grad.contiguous() for grad in grads]
     job, arrays = make_job(settings, held), Record(*map(address, record))
-    given = Incoming(*map(address, incoming[:3]))
+    given = Incoming(*map(address, (*incoming[:3], incoming[5])))
     names = asked(settings, needs)
     wanted = {name: tensor for name in names if (tensor := held[name]) is not None}
-    shared = _own_rows(settings, job, wanted, incoming)
+    shared = _own_rows(settings, job, wanted, incoming, held["S"])
     sums = [
         {name: torch.zeros_like(wanted[name]) for name in SUMS if name in wanted.keys() - shared}
         for _ in blocks
@@ -157,17 +159,27 @@ def _gradients(
             total += other[name]
     result = sums[0] | shared
     result["c0"] = result["DC"]
+    if "S" in result and incoming[6] is not None:
+        last_weights = record[3]
+        assert last_weights is not None
+        result["S"].addmm_(last_weights.T, incoming[6])
     return unfold(settings, needs, held, result)
 
 
 def _own_rows(
-    settings: Settings, job: Job, wanted: dict[str, Tensor], grads: Sequence[Tensor | None]
+    settings: Settings,
+    job: Job,
+    wanted: dict[str, Tensor],
+    grads: Sequence[Tensor | None],
+    S: Tensor | None,
 ) -> dict[str, Tensor]:
     """Gradients in which every sequence has rows of its own, so that threads can share them."""
-    last_weights, last_memory = grads[3:]
+    last_weights, last_memory, _, last_hidden = grads[3:]
     D = torch.zeros(settings.batch, settings.states or settings.hidden)
     if last_weights is not None:
         D[: len(last_weights)] = last_weights
+    if last_hidden is not None and S is not None:
+        D[: len(last_hidden)].addmm_(last_hidden, S.T)
     if last_memory is not None:
         DC = last_memory.clone()
     else:

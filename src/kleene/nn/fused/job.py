@@ -41,6 +41,7 @@ class Job(NamedTuple):
     H0: int = 0  # batch (or 1) width; the recurrent half of the first step
     M: int = 0  # states columns; without states, hidden columns
     h_bias: int = 0  # columns, only without states
+    S: int = 0  # states hidden; the centroids
     keys: int = 0  # states hidden
     offsets: int = 0  # states
     noise: int = 0  # steps states
@@ -57,6 +58,8 @@ class Record(NamedTuple):
     memory: int = 0  # steps hidden; 2 batch hidden if brief
     last_weights: int = 0  # batch states
     last_memory: int = 0  # batch hidden
+    hidden: int = 0  # steps hidden; mixtures of the centroids, if asked for
+    last_hidden: int = 0  # batch hidden; likewise
     G: int = 0  # steps width; gates, kept only for the backward pass
     N: int = 0  # steps hidden; the GRU's candidate, likewise
     Q: int = 0  # steps hidden; directions of u, only for `unit`
@@ -70,6 +73,7 @@ class Incoming(NamedTuple):
     weights: int
     scores: int
     memory: int
+    hidden: int
 
 
 class Outgoing(NamedTuple):
@@ -82,6 +86,7 @@ class Outgoing(NamedTuple):
     H0: int
     M: int
     h_bias: int
+    S: int  # by the mixtures alone
     keys: int
     offsets: int
     inverse: int

@@ -58,7 +58,7 @@ class Plain:
         peephole: Tensor | None,
         c0: Tensor | None,
     ) -> tuple[Tensor | None, ...]:
-        """Weights, scores and memory of all steps, and the last weights and memory."""
+        """What the fused node returns."""
         from kleene.nn.scan import last_steps, loop
 
         inputs: Gates
@@ -80,4 +80,8 @@ class Plain:
         sizes = settings.layout.sizes.tolist()
         found = loop(recurrence, inputs, sizes, hidden, c0)
         last = found.carried[last_steps(sizes)]
-        return found.carried, found.scores, found.memory, last, found.last_memory
+        outputs = (found.carried, found.scores, found.memory, last, found.last_memory)
+        if not settings.mixed:
+            return (*outputs, None, None)
+        assert S is not None
+        return (*outputs, found.hidden, last @ S)

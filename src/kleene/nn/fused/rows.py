@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 from numba import njit
+from numba.extending import register_jitable
 
-from kleene.nn.fused.lanes import LANES, get, put
+from kleene.nn.fused.lanes import LANES, full, get, load, put, store
 
 
 @njit(error_model="numpy")
@@ -29,3 +30,32 @@ def add_up(to: int, source: int, row: int, rows: int, width: int, size: int) -> 
     """Add the first `size` floats of every row to `to`."""
     for b in range(row, row + rows):
         add(to, 0, source, b * width, size)
+
+
+@register_jitable
+def padded(d: int) -> int:
+    """The length of a row of `d` floats that ends with a whole vector."""
+    return d + -d % LANES
+
+
+@njit(error_model="numpy")
+def widen(to: int, source: int, d: int, rows: int) -> None:
+    """Copy rows to padded ones, with zeros at the end."""
+    for b in range(rows):
+        for j in range(0, d, LANES):
+            store(to, b * padded(d) + j, get(source, b * d + j, d - j))
+
+
+@njit(error_model="numpy")
+def narrow(to: int, source: int, d: int, rows: int) -> None:
+    """Copy rows from padded ones."""
+    for b in range(rows):
+        for j in range(0, d, LANES):
+            put(to, b * d + j, d - j, load(source, b * padded(d) + j))
+
+
+@njit(error_model="numpy")
+def clear(to: int, size: int) -> None:
+    """Zeros; `size` is a multiple of whole vectors."""
+    for j in range(0, size, LANES):
+        store(to, j, full(0.0))

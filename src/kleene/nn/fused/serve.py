@@ -35,6 +35,8 @@ class Served:
     memory: Tensor | None  # steps hidden; None if not asked for
     last_carried: Tensor  # running state; of the sequences that have a step
     last_memory: Tensor | None  # batch hidden
+    hidden: Tensor | None  # steps hidden; mixtures of the centroids, None if not asked for
+    last_hidden: Tensor | None  # running hidden; likewise
 
 
 def serve(
@@ -43,13 +45,14 @@ def serve(
     batch_sizes: Sequence[int],
     hidden: Tensor,
     memory: Tensor | None,
-    full: bool = True,
+    full: bool,
+    mixed: bool,
 ) -> Served | None:
     """Run the pass, or return None if it is not for this path."""
     lines = layout(tuple(batch_sizes))
     if not serves(recurrence, inputs, lines, hidden, memory):
         return None
-    return _run(*prepare(recurrence, inputs, lines, hidden, memory, full))
+    return _run(*prepare(recurrence, inputs, lines, hidden, memory, full, mixed))
 
 
 def serves(
@@ -143,13 +146,15 @@ def _run(settings: Settings, given: Tensors) -> Served:
         results = Fused.apply(settings, *given.values())  # type: ignore[no-untyped-call]
     else:
         results = run_forward(settings, fold(settings, given), keep=False)[0][:OUTPUTS]
-    carried, scores, memory, last_carried, last_memory = results
+    carried, scores, memory, last_carried, last_memory, hidden, last_hidden = results
     return Served(
         carried=carried,
         scores=scores if settings.full else None,
         memory=memory if settings.full else None,
         last_carried=last_carried,
         last_memory=last_memory,
+        hidden=hidden,
+        last_hidden=last_hidden,
     )
 
 
@@ -160,6 +165,7 @@ def prepare(
     hidden: Tensor,
     memory: Tensor | None,
     full: bool = True,
+    mixed: bool = False,
 ) -> tuple[Settings, Tensors]:
     """What the fused node takes."""
     from kleene.nn.fused.fold import GIVEN, Settings
@@ -197,18 +203,9 @@ def prepare(
         from_zero=not (hidden.requires_grad or hidden.numpy().any()),
         keep=keep,
         full=full or keep,
+        mixed=mixed and component is not None,
         plain=Plain(recurrence),
     ), given
-
-
-def mixed(weights: Tensor, centroids: Tensor) -> Tensor:
-    """Hidden vectors from the weights of a pass that this path served."""
-    from kleene.nn.fused.mix import Mix, product
-
-    if not torch.is_grad_enabled():
-        return product(weights, centroids)
-    hidden: Tensor = Mix.apply(weights, centroids)  # type: ignore[no-untyped-call]
-    return hidden
 
 
 def _number(cell: Any) -> int:

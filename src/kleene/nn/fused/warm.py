@@ -8,7 +8,6 @@ from kleene.nn.fused import cells
 from kleene.nn.fused.fold import GIVEN, Settings
 from kleene.nn.fused.function import Fused
 from kleene.nn.fused.layout import layout
-from kleene.nn.fused.mix import Mix
 
 
 def warm() -> None:
@@ -25,11 +24,12 @@ def warm() -> None:
         from_zero=True,
         keep=True,
         full=True,
+        mixed=True,
         plain=lambda *_: (),
     )
     with torch.inference_mode(False), torch.enable_grad():
         tensor = torch.ones(1, 1, requires_grad=True)
         learned = dict.fromkeys(("X", "R", "S", "temperature"), tensor)
         tensors = dict.fromkeys(GIVEN) | learned | {"hidden": torch.zeros(1, 1)}
-        weights = Fused.apply(settings, *tensors.values())[0]  # type: ignore[no-untyped-call]
-        torch.autograd.grad(Mix.apply(weights, tensor).sum(), tensor)  # type: ignore[no-untyped-call]
+        hidden = Fused.apply(settings, *tensors.values())[5]  # type: ignore[no-untyped-call]
+        torch.autograd.grad(hidden.sum(), tensor)
