@@ -18,19 +18,29 @@ __all__ = ["RESULTS", "interleave", "machine", "perf_counter", "process_time", "
 RESULTS = Path(__file__).parent / "results"
 
 
+BOUT = 0.02
+"""Seconds for which a variant runs before it is the next one's turn: as in training, where the same
+step follows itself, and as `torch.utils.benchmark` does it in blocks."""
+
+
 def interleave(
     variants: dict[str, Callable[[], object]], seconds: float, clock: Callable[[], float]
 ) -> dict[str, float]:
-    """Median seconds of each variant; one round runs every variant once."""
-    for run in variants.values():
+    """Median seconds of each variant; one round runs every variant for a bout, or once."""
+    calls: dict[str, int] = {}
+    for name, run in variants.items():
         run()
+        start = perf_counter()
+        run()
+        calls[name] = max(1, int(BOUT / (perf_counter() - start)))
     taken: dict[str, list[float]] = {name: [] for name in variants}
     end = perf_counter() + seconds
     while perf_counter() < end or len(next(iter(taken.values()))) < 3:
         for name, run in variants.items():
             start = clock()
-            run()
-            taken[name].append(clock() - start)
+            for _ in range(calls[name]):
+                run()
+            taken[name].append((clock() - start) / calls[name])
     return {name: statistics.median(times) for name, times in taken.items()}
 
 

@@ -79,6 +79,7 @@ class Problem:
         }
         tensors = {name: torch.randn(shape).clamp(-2, 2) * 0.4 for name, shape in shapes.items()}
         tensors["temperature"] = tensors["temperature"].exp()
+        tensors["weight"] *= min(1, (8 / d) ** 0.5)  # wide ones must not be chaotic
         return tensors
 
     def run(self, leaves: dict[str, Tensor]) -> Scan:

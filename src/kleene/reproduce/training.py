@@ -13,6 +13,7 @@ import torch
 
 from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
+from kleene.data.streamed import Lessons
 from kleene.evaluate import evaluate
 from kleene.machine import Label
 from kleene.model import Model
@@ -99,10 +100,11 @@ def falling_rate(
     batch_size: int,
     average: float | None = None,
     patience: int | None = None,
+    prepare: Callable[[Classifier, Lessons, int], None] | None = None,
 ) -> list[Stage]:
     """Stages of some epochs at some learning rate; each goes on from the best of the one before.
 
-    With `patience` a stage ends after so many epochs that bring nothing.
+    With `patience` a stage ends after so many epochs that bring nothing; `prepare` comes first.
     """
     return [
         Stage(
@@ -112,8 +114,9 @@ def falling_rate(
             batch_size=batch_size,
             average=average,
             patience=patience or epochs,
+            prepare=None if i else prepare,
         )
-        for epochs, rate in falls
+        for i, (epochs, rate) in enumerate(falls)
     ]
 
 

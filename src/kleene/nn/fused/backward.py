@@ -150,7 +150,7 @@ def choose_back(
     """
     k, d = job.states, job.hidden
     alpha = rec.soft if job.hard else rec.weights
-    inverse = load_one(job.inverse, 0)
+    inverse = 1.0 / load_one(job.temperature, 0)
     to_inverse = weigh_back(
         D, alpha, rec.scores, job.noise, given.scores, p, n, k, inverse, DS, learn
     )
@@ -333,7 +333,7 @@ def backward(
                     add(DC, b * padded(d), given.memory, (p + b) * d, d)
             du, u = D, U + 4 * local * d
             if k:
-                ds, learn, du = DS + 4 * local * k, out.inverse != 0, DU
+                ds, learn, du = DS + 4 * local * k, out.temperature != 0, DU
                 to_inverse += choose_back(job, rec, given, keys, p, D, ds, DU, n, learn)
             B = rec.memory + 4 * before * d if t > 0 else job.c0 + 4 * first * d
             dh, dx = DH + 4 * local * width, DX + 4 * local * job.gates
@@ -353,8 +353,9 @@ def backward(
         source = x_rows if copy_x else job.x + 4 * load_whole(job.starts, begin) * size
         inputs_back(job, out, DX, source, first, end, begin, stop, rows)
         stop = begin
-    if out.inverse:
-        store_one(out.inverse, 0, np.float32(load_one(out.inverse, 0) + to_inverse))
+    if out.temperature:
+        temperature = load_one(job.temperature, 0)
+        store_one(out.temperature, 0, np.float32(-to_inverse / temperature / temperature))
     if job.cell >= LSTM:
         narrow(given_memory, DC, d, end - first)
     if out.peephole:

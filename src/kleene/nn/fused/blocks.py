@@ -30,13 +30,6 @@ def split(layout: Layout, batch: int, weights: int) -> list[tuple[int, int]]:
     return list(pairwise(edges))
 
 
-def shares(rows: int, weights: int) -> list[tuple[int, int]]:
-    """Rows that do not depend on one another, in equal shares."""
-    threads = max(1, min(torch.get_num_threads(), rows, 1 + rows * weights // WORTH))
-    edges = [rows * i // threads for i in range(threads + 1)]
-    return list(pairwise(edges))
-
-
 def run(work: Callable[[int, int], None], blocks: Sequence[tuple[int, int]]) -> None:
     """Do the work of every block; the compiled loops let go of Python's lock."""
     mine, *others = blocks

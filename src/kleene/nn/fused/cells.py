@@ -1,10 +1,10 @@
 """The cells' equations and their derivatives, a vector of hidden units at a time.
 
 `H` is what the recurrent product left, `X` the input's half; `G` keeps what the backward pass
-needs, and is 0 where there is none. A small letter is the index of the row's first float; `d` is the
-hidden size, `j` the first unit of the vector and `m` how many of them there are. `s` is how many are
-stored: more than `m` where what lies beyond is stored later, since a whole vector is stored faster
-than a part of one.
+needs, and is 0 where there is none. A small letter is the index of the row's first float; `d` is
+the hidden size, `j` the first unit of the vector and `m` how many of them there are. `s` is how
+many are stored: more than `m` where what lies beyond is stored later, since a whole vector is
+stored faster than a part of one.
 """
 
 # mypy: ignore-errors

@@ -54,7 +54,7 @@ class Settings(NamedTuple):
 def fold(settings: Settings, given: Tensors) -> Tensors:
     """Every tensor of a `Job` by name, contiguous; `given` are those of `GIVEN`."""
     held = {name: None if t is None else t.contiguous() for name, t in given.items()}
-    R, S, hidden, temperature = held["R"], held["S"], held["hidden"], held["temperature"]
+    R, S, hidden = held["R"], held["S"], held["hidden"]
     assert R is not None
     assert hidden is not None
     bias = held["h_bias"]
@@ -63,7 +63,7 @@ def fold(settings: Settings, given: Tensors) -> Tensors:
         held["bias"] = None
     if settings.cell >= LSTM and held["peephole"] is None:
         held["peephole"] = hidden.new_zeros(3, settings.hidden)
-    held |= {"H0": _start(settings, hidden, R, bias), "keys": S, "offsets": None, "inverse": None}
+    held |= {"H0": _start(settings, hidden, R, bias), "keys": S, "offsets": None}
     if S is None:
         return held | {"M": R.T.contiguous(), "h_bias": bias}
     M = _gates(S, R, bias)
@@ -72,13 +72,12 @@ def fold(settings: Settings, given: Tensors) -> Tensors:
         held["keys"] = normalize(S, dim=-1)
     if settings.offset:
         held["offsets"] = S.square().sum(-1).mul_(-0.5)
-    assert temperature is not None
-    held["inverse"] = temperature.reciprocal().reshape(1)
     return held
 
 
 def _gates(rows: Tensor, R: Tensor, bias: Tensor | None) -> Tensor:
-    return torch.mm(rows, R.T) if bias is None else torch.addmm(bias, rows, R.T)
+    gates = torch.mm(rows, R.T)
+    return gates if bias is None else gates.add_(bias)
 
 
 def _start(settings: Settings, hidden: Tensor, R: Tensor, bias: Tensor | None) -> Tensor:
@@ -109,7 +108,7 @@ def asked(settings: Settings, needs: set[str]) -> set[str]:
     if "S" in needs:
         found |= {"keys", "offsets"} if settings.offset else {"keys"}
         found |= {"S"} if settings.mixed else set()
-    return found | ({"inverse"} if "temperature" in needs else set())
+    return found | (needs & {"temperature"})
 
 
 def unfold(
@@ -145,11 +144,6 @@ def unfold(
         dS = torch.addmm(_keys_back(settings, S, held, grads), dM, R)
         dS = dS + grads["M"][:, len(R) :] if settings.cell == GRU else dS
         found["S"] = dS.add_(grads["S"]) if settings.mixed else dS
-    if "temperature" in needs:
-        inverse, temperature = held["inverse"], held["temperature"]
-        assert inverse is not None
-        assert temperature is not None
-        found["temperature"] = (grads["inverse"] * inverse.square()).neg().reshape_as(temperature)
     return found
 
 

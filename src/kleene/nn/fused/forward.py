@@ -145,7 +145,7 @@ def choose(job: Job, rec: Record, keys: int, U: int, p: int, q: int, n: int) -> 
         if rec.Q:
             copy(rec.Q, p * d, U, 0, n * d)
     times_transposed(job.sgemm, n, k, d, U, 0, d, job.keys, keys, scores, p * k)
-    inverse = load_one(job.inverse, 0)
+    inverse = 1.0 / load_one(job.temperature, 0)
     if k <= LANES:
         weigh_few(scores, rec.weights, p, n, k, job.offsets, job.noise, inverse)
     else:

@@ -16,10 +16,11 @@ from kleene.nn.fused.blocks import run, split
 from kleene.nn.fused.cells import GRU, LSTM
 from kleene.nn.fused.fold import GIVEN, Settings, Tensors, asked, fold, unfold
 from kleene.nn.fused.job import Incoming, Job, Outgoing, Record
+from kleene.nn.fused.memory import contiguous, empty
 
 ADDRESSES = Job._fields[Job._fields.index("X") :]  # a job's tensors, after its shapes
 FOLDED = (  # of them, those that `fold` makes or changes
-    "bias", "H0", "M", "h_bias", "keys", "offsets", "inverse", "peephole",
+    "bias", "H0", "M", "h_bias", "keys", "offsets", "peephole",
 )  # fmt: skip
 OUTPUTS = 7  # the first fields of a Record, up to the last hidden vectors
 Blocks: TypeAlias = Sequence[tuple[int, int]]
@@ -60,18 +61,18 @@ def make_record(settings: Settings, keep: bool) -> list[Tensor | None]:
     memory, kept = settings.cell >= LSTM, keep and settings.unit
     rows = steps if settings.full else 2 * settings.batch
     return [
-        torch.empty(steps, k or d),
-        torch.empty(rows, k) if k else None,
-        torch.empty(rows, d) if memory else None,
-        torch.empty(settings.layout.widest, k or d),
-        torch.empty(settings.batch, d) if memory else None,
-        torch.empty(steps, d) if settings.mixed else None,
-        torch.empty(settings.layout.widest, d) if settings.mixed else None,
-        torch.empty(steps, settings.width) if keep else None,
-        torch.empty(steps, d) if keep and settings.cell == GRU else None,
-        torch.empty(steps, d) if kept else None,
-        torch.empty(steps) if kept else None,
-        torch.empty(steps, k) if keep and settings.hard else None,
+        empty(steps, k or d),
+        empty(rows, k) if k else None,
+        empty(rows, d) if memory else None,
+        empty(settings.layout.widest, k or d),
+        empty(settings.batch, d) if memory else None,
+        empty(steps, d) if settings.mixed else None,
+        empty(settings.layout.widest, d) if settings.mixed else None,
+        empty(steps, settings.width) if keep else None,
+        empty(steps, d) if keep and settings.cell == GRU else None,
+        empty(steps, d) if kept else None,
+        empty(steps) if kept else None,
+        empty(steps, k) if keep and settings.hard else None,
     ]
 
 
@@ -125,7 +126,7 @@ class Fused(Function):
         return (None, *[found[name] if name in wanted else None for name in GIVEN])
 
 
-SUMS = ("X", "W", "bias", "H0", "M", "h_bias", "S", "keys", "offsets", "inverse", "peephole")
+SUMS = ("X", "W", "bias", "H0", "M", "h_bias", "S", "keys", "offsets", "temperature", "peephole")
 
 
 def _gradients(
@@ -136,7 +137,7 @@ def _gradients(
     blocks: Blocks,
     grads: Sequence[Tensor | None],
 ) -> dict[str, Tensor]:
-    incoming = [None if grad is None else grad.contiguous() for grad in grads]
+    incoming = [None if grad is None else contiguous(grad) for grad in grads]
     job, arrays = make_job(settings, held), Record(*map(address, record))
     given = Incoming(*map(address, (*incoming[:3], incoming[5])))
     names = asked(settings, needs)
@@ -186,9 +187,9 @@ def _own_rows(
         DC = torch.zeros(settings.batch if settings.cell >= LSTM else 0, settings.hidden)
     shared = {"D": D, "DC": DC}
     if "X" in wanted and not job.ids:
-        shared["X"] = torch.empty_like(wanted["X"])
+        shared["X"] = empty(*wanted["X"].shape)
     if "x" in wanted:
-        shared["x"] = torch.empty_like(wanted["x"])
+        shared["x"] = empty(*wanted["x"].shape)
     if "H0" in wanted and not job.one_start:
         shared["H0"] = torch.zeros_like(wanted["H0"])
     return shared

@@ -45,7 +45,7 @@ class Job(NamedTuple):
     keys: int = 0  # states hidden
     offsets: int = 0  # states
     noise: int = 0  # steps states
-    inverse: int = 0  # 1; one over the temperature
+    temperature: int = 0  # 1
     peephole: int = 0  # 3 hidden, zeros without
     c0: int = 0  # batch hidden
 
@@ -89,7 +89,7 @@ class Outgoing(NamedTuple):
     S: int  # by the mixtures alone
     keys: int
     offsets: int
-    inverse: int
+    temperature: int
     peephole: int
     D: int  # batch states
     DC: int  # batch hidden; leaves as the gradient of c0

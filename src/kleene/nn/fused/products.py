@@ -15,7 +15,6 @@ from numba import njit
 
 from kleene.nn.fused.blas import gemm
 from kleene.nn.fused.lanes import LANES, full, get, load, load_one, put, store, store_one, total
-from kleene.nn.fused.rows import padded
 
 FEW_ROWS, FEW_STEPS = 2, 3  # at or below either, packing does not pay
 FEW_WEIGHTS = 256  # at or below, `add_outer` is faster than BLAS

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -23,8 +24,17 @@ from kleene.nn.fused.lanes import (
     total,
 )
 
-LOWEST = np.float32(-np.inf)
+LOWEST = np.float32(-1e30)  # finite, so that multiples of it are
 TINY = np.float32(1e-12)
+
+
+@njit(error_model="numpy")
+def two_parts(factor: float) -> Any:
+    """A factor in double precision as two in single precision, so that its rounding does not show
+    in every step of a long word.
+    """
+    large = np.float32(factor)
+    return full(large), full(np.float32(factor - large))
 
 
 @njit(error_model="numpy")
@@ -32,7 +42,7 @@ def weigh(
     scores: int, weights: int, row: int, rows: int, k: int, offsets: int, noise: int, inverse: float
 ) -> None:
     """w = softmax((scores + offsets + noise) / temperature), the scores keeping their offsets."""
-    scale = full(inverse)
+    scale, rest = two_parts(inverse)
     moved = offsets != 0 or noise != 0
     source = weights if moved else scores
     for at in range(row * k, (row + rows) * k, k):
@@ -51,7 +61,8 @@ def weigh(
         peak = full(highest(top))
         mass = full(0.0)
         for j in range(0, k, LANES):
-            e = exp((get_or(source, at + j, k - j, LOWEST) - peak) * scale)
+            s = get_or(source, at + j, k - j, LOWEST) - peak
+            e = exp(s * scale + s * rest)
             put(weights, at + j, k - j, e)
             mass = mass + e
         share = full(np.float32(1.0) / total(mass))
@@ -64,7 +75,7 @@ def weigh_few(
     scores: int, weights: int, row: int, rows: int, k: int, offsets: int, noise: int, inverse: float
 ) -> None:
     """The same for states that fit into one vector, which never leave the registers."""
-    scale = full(inverse)
+    scale, rest = two_parts(inverse)
     for at in range(row * k, (row + rows) * k, k):
         s = get_or(scores, at, k, LOWEST)
         if offsets:
@@ -72,7 +83,8 @@ def weigh_few(
             put(scores, at, k, s)
         if noise:
             s = s + get(noise, at, k)
-        e = exp((s - full(highest(s))) * scale)
+        s = s - full(highest(s))
+        e = exp(s * scale + s * rest)
         put(weights, at, k, e * full(np.float32(1.0) / total(e)))
 
 
@@ -107,8 +119,8 @@ def weigh_back(
 ) -> float:
     """Gradient of the scores from that of the weights, and the gradient of 1 / temperature."""
     noisy, graded = noise != 0, grad_scores != 0
-    to_inverse = np.float32(0.0)
-    scale = full(inverse)
+    to_inverse = 0.0
+    scale = full(np.float32(inverse))
     for b in range(rows):
         at, here = b * k, (row + b) * k
         mean = full(0.0)
