@@ -138,12 +138,15 @@ def unfold(
     if "hidden" in needs:
         assert dH0 is not None
         d = torch.mm(dH0, R)
-        found["hidden"] = d + grads["H0"][:, len(R) :] if settings.cell == GRU else d
+        found["hidden"] = d.add_(grads["H0"][:, len(R) :]) if settings.cell == GRU else d
     if "S" in needs and S is not None:
         assert dM is not None
         dS = torch.addmm(_keys_back(settings, S, held, grads), dM, R)
-        dS = dS + grads["M"][:, len(R) :] if settings.cell == GRU else dS
-        found["S"] = dS.add_(grads["S"]) if settings.mixed else dS
+        if settings.cell == GRU:
+            dS += grads["M"][:, len(R) :]
+        if settings.mixed:
+            dS += grads["S"]
+        found["S"] = dS
     return found
 
 

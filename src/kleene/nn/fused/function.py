@@ -143,13 +143,11 @@ def _gradients(
     names = asked(settings, needs)
     wanted = {name: tensor for name in names if (tensor := held[name]) is not None}
     shared = _own_rows(settings, job, wanted, incoming, held["S"])
-    sums = [
-        {name: torch.zeros_like(wanted[name]) for name in SUMS if name in wanted.keys() - shared}
-        for _ in blocks
-    ]
+    added = [name for name in SUMS if name in wanted and name not in shared]
+    sums = [{name: torch.zeros_like(wanted[name]) for name in added} for _ in blocks]
 
     def work(first: int, end: int) -> None:
-        mine = sums[[block[0] for block in blocks].index(first)] | shared
+        mine = sums[blocks.index((first, end))] | shared
         scratch = torch.empty(back.room(job, end - first))
         out = Outgoing(*[address(mine.get(name)) for name in Outgoing._fields])
         back.backward(job, arrays, given, out, scratch.data_ptr(), first, end)
