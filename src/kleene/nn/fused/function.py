@@ -16,7 +16,7 @@ from kleene.nn.fused.blocks import run, split
 from kleene.nn.fused.cells import GRU, LSTM
 from kleene.nn.fused.fold import GIVEN, Settings, Tensors, asked, fold, unfold
 from kleene.nn.fused.job import Incoming, Job, Outgoing, Record
-from kleene.nn.fused.memory import contiguous, empty
+from kleene.nn.fused.memory import packed, room
 
 ADDRESSES = Job._fields[Job._fields.index("X") :]  # a job's tensors, after its shapes
 FOLDED = (  # of them, those that `fold` makes or changes
@@ -61,18 +61,18 @@ def make_record(settings: Settings, keep: bool) -> list[Tensor | None]:
     memory, kept = settings.cell >= LSTM, keep and settings.unit
     rows = steps if settings.full else 2 * settings.batch
     return [
-        empty(steps, k or d),
-        empty(rows, k) if k else None,
-        empty(rows, d) if memory else None,
-        empty(settings.layout.widest, k or d),
-        empty(settings.batch, d) if memory else None,
-        empty(steps, d) if settings.mixed else None,
-        empty(settings.layout.widest, d) if settings.mixed else None,
-        empty(steps, settings.width) if keep else None,
-        empty(steps, d) if keep and settings.cell == GRU else None,
-        empty(steps, d) if kept else None,
-        empty(steps) if kept else None,
-        empty(steps, k) if keep and settings.hard else None,
+        torch.empty(steps, k or d),
+        room(rows, k) if k else None,
+        room(rows, d) if memory else None,
+        torch.empty(settings.layout.widest, k or d),
+        torch.empty(settings.batch, d) if memory else None,
+        torch.empty(steps, d) if settings.mixed else None,
+        torch.empty(settings.layout.widest, d) if settings.mixed else None,
+        room(steps, settings.width) if keep else None,
+        room(steps, d) if keep and settings.cell == GRU else None,
+        room(steps, d) if kept else None,
+        room(steps) if kept else None,
+        room(steps, k) if keep and settings.hard else None,
     ]
 
 
@@ -137,7 +137,7 @@ def _gradients(
     blocks: Blocks,
     grads: Sequence[Tensor | None],
 ) -> dict[str, Tensor]:
-    incoming = [None if grad is None else contiguous(grad) for grad in grads]
+    incoming = [None if grad is None else packed(grad) for grad in grads]
     job, arrays = make_job(settings, held), Record(*map(address, record))
     given = Incoming(*map(address, (*incoming[:3], incoming[5])))
     names = asked(settings, needs)
@@ -185,9 +185,9 @@ def _own_rows(
         DC = torch.zeros(settings.batch if settings.cell >= LSTM else 0, settings.hidden)
     shared = {"D": D, "DC": DC}
     if "X" in wanted and not job.ids:
-        shared["X"] = empty(*wanted["X"].shape)
+        shared["X"] = torch.empty_like(wanted["X"])
     if "x" in wanted:
-        shared["x"] = empty(*wanted["x"].shape)
+        shared["x"] = torch.empty_like(wanted["x"])
     if "H0" in wanted and not job.one_start:
         shared["H0"] = torch.zeros_like(wanted["H0"])
     return shared

@@ -1,45 +1,62 @@
-"""Room for what a pass writes, in large pages where the system has them.
+"""Room for what a pass keeps for its way back, used again by the next pass.
 
-A long pass writes hundreds of megabytes once. In pages of four kilobytes the system spends more
-time on handing them out than the pass on writing them.
+A long pass keeps hundreds of megabytes. The system would hand them out page by page, zeroed, at
+every step of training, which takes longer than writing them; so what a pass leaves is kept for the
+next one. A place is free again when the last tensor on it is gone, whoever holds it.
 """
 
 from __future__ import annotations
 
-import ctypes
-import functools
-import sys
-from collections.abc import Callable
+import math
+import threading
+import weakref
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-PAGE = 2 << 20
-LARGE = 4 * PAGE  # bytes from which on it is worth asking
-_MADV_HUGEPAGE = 14
+LARGE = 1 << 21
+"""Floats from which on a place is worth keeping: below, the allocator keeps it by itself."""
+MOST = 1 << 28
+"""Floats that are kept at most."""
+
+_free: list[NDArray[np.float32]] = []
+_lock = threading.RLock()  # a place may come back while another is taken
 
 
-@functools.cache
-def _advise() -> Callable[[int, int], object]:
-    """Ask for large pages from an address on; wherever that cannot be asked, nothing happens."""
-    madvise = getattr(ctypes.CDLL(None), "madvise", None) if sys.platform == "linux" else None
-    if madvise is None:
-        return lambda address, size: None
-    return lambda address, size: madvise(
-        ctypes.c_void_p(address), ctypes.c_size_t(size), _MADV_HUGEPAGE
-    )
+def room(*shape: int) -> Tensor:
+    """Like `torch.empty`, on a place that was used before if there is one of about that size."""
+    size = math.prod(shape)
+    if size < LARGE:
+        return torch.empty(shape)
+    place = _taken(size)
+    lent = place[:size].reshape(shape)
+    weakref.finalize(lent, _give_back, place).atexit = False
+    return torch.from_numpy(lent)
 
 
-def empty(*shape: int) -> Tensor:
-    """`torch.empty`, whose pages nobody has touched yet."""
-    made = torch.empty(shape)
-    if made.nbytes >= LARGE:
-        first = -(-made.data_ptr() // PAGE) * PAGE
-        last = (made.data_ptr() + made.nbytes) // PAGE * PAGE
-        _advise()(first, last - first)
-    return made
-
-
-def contiguous(tensor: Tensor) -> Tensor:
+def packed(tensor: Tensor) -> Tensor:
     """The same, or a copy without gaps."""
-    return tensor if tensor.is_contiguous() else empty(*tensor.shape).copy_(tensor)
+    return tensor if tensor.is_contiguous() else room(*tensor.shape).copy_(tensor)
+
+
+def kept() -> int:
+    """Floats on places that wait for another pass."""
+    with _lock:
+        return sum(len(place) for place in _free)
+
+
+def _taken(size: int) -> NDArray[np.float32]:
+    with _lock:
+        for i, place in enumerate(_free):
+            if size <= len(place) <= 2 * size:
+                return _free.pop(i)
+    return np.empty(size, np.float32)
+
+
+def _give_back(place: NDArray[np.float32]) -> None:
+    with _lock:
+        _free.insert(0, place)
+        while kept() > MOST:
+            _free.pop()
