@@ -17,7 +17,7 @@ from peers import SHAPES, forward_products, network, peer, products
 from recurrent import quiet, trained
 from timing import interleave, process_time, write
 
-from kleene.nn.fused import backward, forward, mix
+from kleene.nn.fused import backward, forward
 
 ROWS = (("inference", "A"), ("inference", "C"), ("one", "A"), ("one", "C"), ("train", "D"))
 
@@ -27,9 +27,8 @@ class Clock:
 
     def __init__(self) -> None:
         self.spent, self.totals = 0.0, list[float]()
-        for module, names in ((forward, ["forward"]), (backward, ["backward"]), (mix, MIXES)):
-            for name in names:
-                setattr(module, name, self._timed(getattr(module, name)))
+        for module, name in ((forward, "forward"), (backward, "backward")):
+            setattr(module, name, self._timed(getattr(module, name)))
 
     def _timed(self, compiled: Callable[..., object]) -> Callable[..., object]:
         def call(*args: object) -> object:
@@ -49,9 +48,6 @@ class Clock:
             self.totals.append(self.spent)
 
         return timed
-
-
-MIXES = ["mix", "mix_back"]
 
 
 def measure(row: str, shape: str, cell: str, seconds: float, clock: Clock) -> dict[str, object]:

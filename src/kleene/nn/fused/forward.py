@@ -24,7 +24,7 @@ from kleene.nn.fused.products import (
 from kleene.nn.fused.rows import copy, padded
 from kleene.nn.fused.states import harden, normalise, weigh, weigh_few
 
-CHUNK = 512  # rows of input projected at once by BLAS
+CHUNK = 512  # rows of input projected at once by BLAS; by panels it is a step's
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
 
 
@@ -121,14 +121,18 @@ def recur(job: Job, rec: Record, H: int, M: int, first: int, before: int, n: int
 
 
 @njit(error_model="numpy")
-def project(job: Job, x: int, rows: int, to: int) -> None:
-    """W x + b of some rows of input."""
+def project(job: Job, W: int, row: int, rows: int, to: int) -> None:
+    """W x + b of some rows of input; `W` are the panels of the job's, or 0."""
+    gates, size, at = job.gates, job.size, row * job.size
+    if W:
+        panels(job.bias, rows, gates, size, job.x, at, size, W, to, 0)
+        return
     if job.bias:
         for b in range(rows):
-            copy(to, b * job.gates, job.bias, 0, job.gates)
+            copy(to, b * gates, job.bias, 0, gates)
     gemm(
-        job.sgemm, False, True, rows, job.gates, job.size, x, 0, job.size,
-        job.W, 0, job.size, ONE if job.bias else ZERO, to, 0, job.gates,
+        job.sgemm, False, True, rows, gates, size, job.x, at, size,
+        job.W, 0, size, ONE if job.bias else ZERO, to, 0, gates,
     )  # fmt: skip
 
 
@@ -189,19 +193,15 @@ def forward(job: Job, rec: Record, scratch: int, first: int, end: int, begin: in
 
         X, ids, x = job.X, job.ids, p
         if job.x:
-            if W:
-                at, size = p * job.size, job.size
-                panels(job.bias, n, job.gates, size, job.x, at, size, W, projected, 0)
-                local = 0
-            elif t >= chunk_end:
+            if t >= chunk_end:
                 local, rows = 0, 0
-                while chunk_end < job.time and (whole or rows == 0):
+                while chunk_end < job.time and (rows == 0 or (whole and not W)):
                     more = min(load_whole(job.sizes, chunk_end), end) - first
                     if rows > 0 and rows + more > CHUNK:
                         break
                     rows += more
                     chunk_end += 1
-                project(job, job.x + 4 * p * job.size, rows, projected)
+                project(job, W, p, rows, projected)
             X, x = projected, local
             local += n
 
