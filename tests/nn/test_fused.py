@@ -180,7 +180,7 @@ lengths = st.one_of(
         Problem,
         cell=st.sampled_from(CELLS),
         lengths=lengths,
-        hidden=st.integers(1, 40),
+        hidden=st.integers(2, 40),
         states=st.one_of(st.just(0), st.integers(1, 60)),
         given=st.sampled_from(["vectors", "tokens", "gates"]),
         transition=st.sampled_from([mixture, gumbel]),
@@ -243,6 +243,62 @@ def test_threads_change_nothing(cell, kind, threads, monkeypatch) -> None:
         assert_agrees(Problem(cell=cell, lengths=lengths, given=kind, start=True, mixed=True))
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
+def test_stretches_of_many_rows(cell, threads, monkeypatch) -> None:
+    """More rows than are gathered at once, blocks of many sequences, weights worth BLAS."""
+    monkeypatch.setattr("kleene.nn.fused.blocks.WORTH", 1)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    lengths = (60, 60, *range(59, 43, -1), 3, 0)
+    try:
+        assert_agrees(Problem(cell=cell, lengths=lengths, hidden=20, states=18, mixed=True))
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("states", [4, 20])
+@pytest.mark.parametrize("temperature", [1e-16, 1e-17, 1e-30, 1e-6, 1e6])
+def test_extreme_temperatures(states, temperature) -> None:
+    torch.manual_seed(0)
+    network = SRGRU(3, 5, num_states=states, temperature=temperature)
+    x = torch.randn(6, 4, 3)
+    with use_fused(False):
+        true = network(x)[0]
+    torch.testing.assert_close(network(x)[0], true, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("build", [SRRNN, SRGRU, SRLSTM])
+def test_outputs_may_be_written_to(build) -> None:
+    network, x = build(3, 5, num_states=4), torch.randn(6, 2, 3)
+    network(x)[0].mul_(2).sum().backward()
+    found = [p.grad for p in network.parameters() if p.grad is not None]
+    network.zero_grad()
+    (2 * network(x)[0]).sum().backward()
+    for a, b in zip(
+        found, [p.grad for p in network.parameters() if p.grad is not None], strict=True
+    ):
+        torch.testing.assert_close(a, b)
+
+
+def test_another_default_type_changes_nothing() -> None:
+    network, x = SRGRU(3, 5, num_states=4), torch.randn(6, 2, 3)
+    true = network(x)[0]
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert torch.equal(network(x)[0], true)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_a_temperature_per_state_takes_the_plain_path() -> None:
+    problem = Problem(cell=GRU(), lengths=(3, 2))
+    leaves = problem.tensors() | {"temperature": torch.tensor([0.1, 1.0, 2.0, 5.0])}
+    found = problem.run(leaves).hidden
+    with use_fused(False):
+        assert torch.equal(problem.run(leaves).hidden, found)
 
 
 @pytest.mark.parametrize("build", [SRRNN, SRGRU, SRLSTM])

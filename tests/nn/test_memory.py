@@ -9,46 +9,55 @@ import torch
 
 from kleene.nn import SRGRU, SRLSTM
 from kleene.nn.fused import memory
-from kleene.nn.fused.memory import kept, room
+from kleene.nn.fused.memory import kept, lend
 
 
 @pytest.fixture(autouse=True)
 def places(monkeypatch: pytest.MonkeyPatch) -> None:
     """None at first, and everything is large."""
-    monkeypatch.setattr(memory, "_free", [])
+    monkeypatch.setattr(memory, "_free", {})
     monkeypatch.setattr(memory, "LARGE", 1)
 
 
 def test_a_place_is_used_again_once_it_is_free() -> None:
-    held = room(3, 4)
+    held = lend(3, 4)
     place = held.data_ptr()
-    other = room(3, 4)
+    other = lend(3, 4)
     assert other.data_ptr() != place
     part = held[1:]
     del held
     assert kept() == 0  # a view is left
     del part
     assert kept() == 12
-    again = room(4, 2)
+    again = lend(4, 2)
     assert again.data_ptr() == place
     assert again.shape == (4, 2)
     assert kept() == 0
 
 
 def test_a_place_of_another_size_is_left_alone() -> None:
-    room(10)
+    lend(10)
     assert kept() == 10
-    assert room(11).shape == (11,)
-    assert room(4).shape == (4,)  # less than half of it would lie idle otherwise
+    assert lend(11).shape == (11,)
+    assert lend(4).shape == (4,)  # less than half of it would lie idle otherwise
     assert kept() >= 10
 
 
 def test_no_more_is_kept_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "MOST", 25)
-    held = [room(10) for _ in range(5)]
+    held = [lend(10) for _ in range(5)]
     assert len(held) == 5
     held.clear()
     assert kept() == 20
+
+
+def test_what_is_larger_than_allowed_leaves_the_others_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(memory, "MOST", 25)
+    lend(10)
+    lend(30)
+    assert kept() == 10
 
 
 @pytest.mark.parametrize("build", [SRGRU, SRLSTM])

@@ -27,7 +27,7 @@ def by_times(transposed, sgemm, n, m, k, A, B, P, C):
     if transposed:
         times_transposed(sgemm, n, m, k, A, 0, k, B, P, C, 0)
     else:
-        times(sgemm, n, m, k, A, 0, k, B, P, C, 0)
+        times(sgemm, n, m, k, A, 0, B, P, C, 0)
 
 
 def panels_of(B: torch.Tensor, transposed: bool) -> torch.Tensor:

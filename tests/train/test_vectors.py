@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from kleene.data.batch import make_batch
 from kleene.data.examples import Examples
+from kleene.errors import SettingError
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
 from kleene.train import vectors
@@ -58,8 +59,8 @@ def test_symbols_of_the_same_company_lie_near() -> None:
     found = company(texts(), 11, 4, seed=0)
     near, far = np.linalg.norm(found[4] - found[5]), np.linalg.norm(found[4] - found[6])
     assert near < far / 3
-    assert not found[10].any()
-    assert found.std() == pytest.approx(vectors.DEVIATION, rel=1e-3)
+    assert not found[[0, 1, 2, 3, 10]].any()
+    assert np.sqrt((found[4:10] ** 2).mean()) == pytest.approx(vectors.DEVIATION, rel=1e-3)
 
 
 def test_a_network_begins_with_them_and_the_same_seed_gives_the_same() -> None:
@@ -67,21 +68,33 @@ def test_a_network_begins_with_them_and_the_same_seed_gives_the_same() -> None:
         torch.manual_seed(0)
         config = NetworkConfig(num_symbols=11, num_classes=2, input_size=4, hidden_size=3)
         network = Classifier(config)
-        before = network.embedding.weight.detach().clone()
         seed_vectors(network, texts(), seed=1)
         after = network.embedding.weight.detach()
-        assert torch.equal(after[10], before[10] * vectors.DEVIATION)
-        assert not torch.equal(after[4], before[4] * vectors.DEVIATION)
+        assert not after[[0, 1, 2, 3, 10]].any()
+        assert after[4:10].any(1).all()
         return after
 
     assert torch.equal(seeded(), seeded())
 
 
 @pytest.mark.parametrize("words", [[[]], [[4]], [[4, 4]]], ids=["empty", "alone", "itself"])
-def test_too_little_text_changes_nothing_but_the_scale(words: list[list[int]]) -> None:
+def test_too_little_text_gives_zeros(words: list[list[int]]) -> None:
     config = NetworkConfig(num_symbols=6, num_classes=2, input_size=8, hidden_size=3)
     network = Classifier(config)
-    before = network.embedding.weight.detach().clone()
     seed_vectors(network, examples(words), seed=0)
     assert torch.isfinite(network.embedding.weight).all()
-    assert torch.equal(network.embedding.weight[5], before[5] * vectors.DEVIATION)
+    assert not network.embedding.weight[5].any()
+
+
+def test_many_symbols_without_company_are_zeros() -> None:
+    rng = np.random.default_rng(0)
+    found = company(examples(rng.integers(4, 30, (200, 12)).tolist()), 60, 40, seed=0)
+    assert not found[:4].any()
+    assert not found[30:].any()
+    assert found[4:30].any(1).all()
+
+
+def test_a_network_that_reads_vectors_has_no_symbols() -> None:
+    network = Classifier(NetworkConfig(num_symbols=0, num_classes=2, input_size=4, hidden_size=3))
+    with pytest.raises(SettingError, match="reads symbols"):
+        seed_vectors(network, texts(), seed=0)

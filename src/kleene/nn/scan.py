@@ -2,7 +2,7 @@
 
 The recurrence runs in centroid space. Since h_{t-1} = w_{t-1} S, the recurrent product is
 w_{t-1} (S R^T), with M = S R^T built once per pass; since the weights w sum to 1, the bias folds
-into M; the hidden vectors of all steps are one product after the loop. This is exact algebra.
+into M; hidden vectors are computed only if somebody asks for them. This is exact algebra.
 
 Sequences are packed as in torch's `PackedSequence`: sorted by length, step t holds the first
 `batch_sizes[t]` of them, no masks.

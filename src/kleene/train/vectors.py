@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from kleene.data.batch import Batch, Ints
 from kleene.data.streamed import Lessons
+from kleene.errors import SettingError
 from kleene.nn.classifier import Classifier
 
 WINDOW = 5
 """How many symbols away another still counts as a neighbour."""
 DEVIATION = 0.5
-"""The standard deviation of the vectors' entries."""
+"""The size of the vectors' entries: the root of their mean square."""
 SMOOTHING = 0.75
 """The power of the neighbours' frequencies, which takes weight off rare ones."""
 HELD = 4_000_000
@@ -28,19 +29,22 @@ HELD = 4_000_000
 
 
 def seed_vectors(network: Classifier, examples: Lessons, seed: int) -> None:
-    """Give every symbol seen the vector of its company; the others keep their own, scaled alike."""
+    """Let every symbol begin with the vector of its company, and those without any with zeros."""
+    if not network.config.num_symbols:
+        raise SettingError(
+            "seed_vectors came for a network that reads vectors; it needs one that reads symbols"
+        )
     weight = network.embedding.weight
     symbols, size = weight.shape
-    vectors = company(examples, symbols, size, seed)
-    seen = torch.from_numpy(vectors.any(1))
+    vectors = torch.from_numpy(company(examples, symbols, size, seed))
     with torch.no_grad():
-        weight *= DEVIATION
-        weight[seen, : vectors.shape[1]] = torch.from_numpy(vectors).to(weight)[seen]
+        weight.zero_()
+        weight[:, : vectors.shape[1]] = vectors.to(weight)
 
 
 def company(examples: Lessons, symbols: int, size: int, seed: int) -> NDArray[np.float32]:
-    """Vectors of the symbols, (symbol, size): the main directions of their positive mutual
-    information with their neighbours; zeros for symbols that have none.
+    """Vectors of the symbols, (symbol, at most `size`): the main directions of their positive
+    mutual information with their neighbours; zeros for symbols that have none.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.linalg import svds
@@ -59,7 +63,10 @@ def company(examples: Lessons, symbols: int, size: int, seed: int) -> NDArray[np
     start = np.random.default_rng(seed).standard_normal(symbols)
     left, strength, _ = svds(table, k=rank, v0=start)
     vectors = left * np.sqrt(strength)
-    found: NDArray[np.float32] = (vectors * (DEVIATION / vectors.std())).astype(np.float32)
+    seen = np.diff(table.indptr) > 0
+    vectors[~seen] = 0  # but for rounding they are
+    scale = DEVIATION / np.sqrt(np.mean(vectors[seen] ** 2))
+    found: NDArray[np.float32] = (vectors * scale).astype(np.float32)
     return found
 
 
@@ -78,8 +85,8 @@ def neighbours(examples: Lessons, symbols: int, seed: int) -> Any:
         for pair in pairs(batch):
             waiting.append(pair)
             held += pair.shape[1]
-        if held >= HELD:
-            total, held, waiting = total + counted(), 0, []
+            if held >= HELD:
+                total, held, waiting = total + counted(), 0, []
     return total + counted() if waiting else total
 
 

@@ -154,7 +154,7 @@ def choose_back(
     to_inverse = weigh_back(
         D, alpha, rec.scores, job.noise, given.scores, p, n, k, inverse, DS, learn
     )
-    times(job.sgemm, n, d, k, DS, 0, k, job.keys, keys, DU, 0)
+    times(job.sgemm, n, d, k, DS, 0, job.keys, keys, DU, 0)
     if job.unit:
         normalise_back(DU, rec.Q, p, n, d, rec.norms)
     return to_inverse

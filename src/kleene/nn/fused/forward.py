@@ -107,7 +107,7 @@ def recur(job: Job, rec: Record, H: int, M: int, first: int, before: int, n: int
             copy(H, b * width, job.H0, 0 if job.one_start else (first + b) * width, width)
     elif job.states:
         k = job.states
-        times(job.sgemm, n, width, k, rec.weights, before * k, k, job.M, M, H, 0)
+        times(job.sgemm, n, width, k, rec.weights, before * k, job.M, M, H, 0)
     else:
         for b in range(n):
             if job.h_bias:
@@ -218,7 +218,7 @@ def forward(job: Job, rec: Record, scratch: int, first: int, end: int, begin: in
             choose(job, rec, keys, U, p, q, n)
         if rec.hidden:
             k = job.states
-            times(job.sgemm, n, d, k, rec.weights, p * k, k, job.S, S, rec.hidden, p * d)
+            times(job.sgemm, n, d, k, rec.weights, p * k, job.S, S, rec.hidden, p * d)
 
         running = 0
         if t + 1 < job.time:

@@ -16,13 +16,14 @@ from kleene.nn.fused.blocks import run, split
 from kleene.nn.fused.cells import GRU, LSTM
 from kleene.nn.fused.fold import GIVEN, Settings, Tensors, asked, fold, unfold
 from kleene.nn.fused.job import Incoming, Job, Outgoing, Record
-from kleene.nn.fused.memory import packed, room
+from kleene.nn.fused.memory import floats, lend, packed
 
 ADDRESSES = Job._fields[Job._fields.index("X") :]  # a job's tensors, after its shapes
 FOLDED = (  # of them, those that `fold` makes or changes
     "bias", "H0", "M", "h_bias", "keys", "offsets", "peephole",
 )  # fmt: skip
-OUTPUTS = 7  # the first fields of a Record, up to the last hidden vectors
+MIXED = range(5, 7)  # the fields of a Record that are mixtures of the centroids
+OUTPUTS = MIXED.stop  # its first fields, up to these
 Blocks: TypeAlias = Sequence[tuple[int, int]]
 
 
@@ -61,18 +62,18 @@ def make_record(settings: Settings, keep: bool) -> list[Tensor | None]:
     memory, kept = settings.cell >= LSTM, keep and settings.unit
     rows = steps if settings.full else 2 * settings.batch
     return [
-        torch.empty(steps, k or d),
-        room(rows, k) if k else None,
-        room(rows, d) if memory else None,
-        torch.empty(settings.layout.widest, k or d),
-        torch.empty(settings.batch, d) if memory else None,
-        torch.empty(steps, d) if settings.mixed else None,
-        torch.empty(settings.layout.widest, d) if settings.mixed else None,
-        room(steps, settings.width) if keep else None,
-        room(steps, d) if keep and settings.cell == GRU else None,
-        room(steps, d) if kept else None,
-        room(steps) if kept else None,
-        room(steps, k) if keep and settings.hard else None,
+        floats(steps, k or d),
+        lend(rows, k) if k else None,
+        lend(rows, d) if memory else None,
+        floats(settings.layout.widest, k or d),
+        floats(settings.batch, d) if memory else None,
+        floats(steps, d) if settings.mixed else None,
+        floats(settings.layout.widest, d) if settings.mixed else None,
+        lend(steps, settings.width) if keep else None,
+        lend(steps, d) if keep and settings.cell == GRU else None,
+        lend(steps, d) if kept else None,
+        lend(steps) if kept else None,
+        lend(steps, k) if keep and settings.hard else None,
     ]
 
 
@@ -88,7 +89,7 @@ def run_forward(
     blocks = split(settings.layout, settings.batch, settings.width * (settings.states + 1))
 
     def work(first: int, end: int) -> None:
-        scratch = torch.empty(fore.room(job, end - first))
+        scratch = floats(fore.room(job, end - first))
         fore.forward(job, arrays, scratch.data_ptr(), first, end, 0)
 
     run(work, blocks)
@@ -104,7 +105,9 @@ class Fused(Function):
         held = fold(settings, dict(zip(GIVEN, tensors, strict=True)))
         record, ctx.blocks = run_forward(settings, held, keep=True)
         ctx.settings = settings
-        ctx.save_for_backward(*tensors, *[held[name] for name in FOLDED], *record)
+        unread = [None] * len(MIXED)  # on the way back; whoever gets them may write to them
+        kept = [*record[: MIXED.start], *unread, *record[MIXED.stop :]]
+        ctx.save_for_backward(*tensors, *[held[name] for name in FOLDED], *kept)
         ctx.set_materialize_grads(False)
         return tuple(record[:OUTPUTS])
 
@@ -148,7 +151,7 @@ def _gradients(
 
     def work(first: int, end: int) -> None:
         mine = sums[blocks.index((first, end))] | shared
-        scratch = torch.empty(back.room(job, end - first))
+        scratch = floats(back.room(job, end - first))
         out = Outgoing(*[address(mine.get(name)) for name in Outgoing._fields])
         back.backward(job, arrays, given, out, scratch.data_ptr(), first, end)
 
@@ -174,7 +177,7 @@ def _own_rows(
 ) -> dict[str, Tensor]:
     """Gradients in which every sequence has rows of its own, so that threads can share them."""
     last_weights, last_memory, _, last_hidden = grads[3:]
-    D = torch.zeros(settings.batch, settings.states or settings.hidden)
+    D = floats(settings.batch, settings.states or settings.hidden).zero_()
     if last_weights is not None:
         D[: len(last_weights)] = last_weights
     if last_hidden is not None and S is not None:
@@ -182,7 +185,7 @@ def _own_rows(
     if last_memory is not None:
         DC = last_memory.clone()
     else:
-        DC = torch.zeros(settings.batch if settings.cell >= LSTM else 0, settings.hidden)
+        DC = floats(settings.batch if settings.cell >= LSTM else 0, settings.hidden).zero_()
     shared = {"D": D, "DC": DC}
     if "X" in wanted and not job.ids:
         shared["X"] = torch.empty_like(wanted["X"])

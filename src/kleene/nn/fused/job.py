@@ -56,10 +56,10 @@ class Record(NamedTuple):
     weights: int = 0  # steps states; without states, the hidden vectors
     scores: int = 0  # steps states; 2 batch states if brief
     memory: int = 0  # steps hidden; 2 batch hidden if brief
-    last_weights: int = 0  # batch states
+    last_weights: int = 0  # sequences of a step or more, states
     last_memory: int = 0  # batch hidden
     hidden: int = 0  # steps hidden; mixtures of the centroids, if asked for
-    last_hidden: int = 0  # batch hidden; likewise
+    last_hidden: int = 0  # sequences of a step or more, hidden; likewise
     G: int = 0  # steps width; gates, kept only for the backward pass
     N: int = 0  # steps hidden; the GRU's candidate, likewise
     Q: int = 0  # steps hidden; directions of u, only for `unit`

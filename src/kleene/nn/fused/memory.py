@@ -8,6 +8,7 @@ next one. A place is free again when the last tensor on it is gone, whoever hold
 from __future__ import annotations
 
 import math
+import os
 import threading
 import weakref
 
@@ -21,15 +22,20 @@ LARGE = 1 << 21
 MOST = 1 << 28
 """Floats that are kept at most."""
 
-_free: list[NDArray[np.float32]] = []
+_free: dict[int, NDArray[np.float32]] = {}  # by a number of their own, the latest last
 _lock = threading.RLock()  # a place may come back while another is taken
 
 
-def room(*shape: int) -> Tensor:
-    """Like `torch.empty`, on a place that was used before if there is one of about that size."""
+def floats(*shape: int) -> Tensor:
+    """`torch.empty` of the type that the loops write, whatever the default is."""
+    return torch.empty(shape, dtype=torch.float32, device="cpu")
+
+
+def lend(*shape: int) -> Tensor:
+    """The same, on a place that was used before if there is one of about that size."""
     size = math.prod(shape)
     if size < LARGE:
-        return torch.empty(shape)
+        return floats(*shape)
     place = _taken(size)
     lent = place[:size].reshape(shape)
     weakref.finalize(lent, _give_back, place).atexit = False
@@ -38,25 +44,36 @@ def room(*shape: int) -> Tensor:
 
 def packed(tensor: Tensor) -> Tensor:
     """The same, or a copy without gaps."""
-    return tensor if tensor.is_contiguous() else room(*tensor.shape).copy_(tensor)
+    return tensor if tensor.is_contiguous() else lend(*tensor.shape).copy_(tensor)
 
 
 def kept() -> int:
     """Floats on places that wait for another pass."""
     with _lock:
-        return sum(len(place) for place in _free)
+        return sum(len(place) for place in list(_free.values()))
 
 
 def _taken(size: int) -> NDArray[np.float32]:
     with _lock:
-        for i, place in enumerate(_free):
-            if size <= len(place) <= 2 * size:
-                return _free.pop(i)
+        for key, place in reversed(list(_free.items())):
+            if size <= len(place) <= 2 * size and _free.pop(key, None) is not None:
+                return place
     return np.empty(size, np.float32)
 
 
 def _give_back(place: NDArray[np.float32]) -> None:
     with _lock:
-        _free.insert(0, place)
+        if len(place) <= MOST:
+            _free[id(place)] = place
         while kept() > MOST:
-            _free.pop()
+            _free.pop(next(iter(_free)))
+
+
+def _after_fork() -> None:
+    """Another thread may have held the lock, and is not there any more."""
+    global _lock
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -171,16 +171,16 @@ def _row_dots(m: int, k: int, A: int, a: int, B: int, C: int, c: int) -> None:
 
 @njit(error_model="numpy")
 def times(
-    sgemm: int, n: int, m: int, k: int, A: int, a: int, wide: int, B: int, P: int, C: int, c: int
+    sgemm: int, n: int, m: int, k: int, A: int, a: int, B: int, P: int, C: int, c: int
 ) -> None:
     """C = A B of (n, k) and (k, m); `P` are the panels of B, or 0."""
     if n <= FEW_ROWS:
         for row in range(n):
-            _row(m, k, A, a + row * wide, B, C, c + row * m)
+            _row(m, k, A, a + row * k, B, C, c + row * m)
     elif P:
-        panels(0, n, m, k, A, a, wide, P, C, c)
+        panels(0, n, m, k, A, a, k, P, C, c)
     else:
-        gemm(sgemm, False, False, n, m, k, A, a, wide, B, 0, m, ZERO, C, c, m)
+        gemm(sgemm, False, False, n, m, k, A, a, k, B, 0, m, ZERO, C, c, m)
 
 
 @njit(error_model="numpy")

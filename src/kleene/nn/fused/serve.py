@@ -72,15 +72,15 @@ def _fits(recurrence: Recurrence, inputs: Gates, hidden: Tensor, memory: Tensor 
     component = recurrence.component
     if type(recurrence.cell) not in CELLS or torch.compiler.is_compiling():
         return False
-    tensors: list[Tensor | None] = [hidden, memory, recurrence.weight]
+    tensors = [hidden, memory, recurrence.weight, recurrence.bias, recurrence.peephole]
     if component is not None:
         if type(component.transition) not in TRANSITIONS:
             return False
         if type(component.similarity) not in SIMILARITIES:
             return False
-        tensors.append(component.centroids)
+        tensors += [component.centroids, component.temperature]
     if isinstance(inputs, Projected):
-        tensors += [inputs.x, inputs.weight]
+        tensors += [inputs.x, inputs.weight, inputs.bias]
     else:
         tensors.append(inputs.table if isinstance(inputs, LookedUp) else inputs)
     if any(t is not None and not _plain_tensor(t) for t in tensors):
@@ -105,7 +105,10 @@ def _sound(
         return False
     if recurrence.weight.shape != (width, size):
         return False
-    if recurrence.component is not None and recurrence.component.centroids.shape[1] != size:
+    component = recurrence.component
+    if component is not None and (
+        component.centroids.shape[1] != size or component.temperature.numel() != 1
+    ):
         return False
     if isinstance(inputs, Projected):
         rows, columns = inputs.x.shape

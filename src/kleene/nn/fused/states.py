@@ -24,17 +24,21 @@ from kleene.nn.fused.lanes import (
     total,
 )
 
-LOWEST = np.float32(-1e30)  # finite, so that multiples of it are
+LOWEST = np.float32(-np.inf)
+LEAST = np.float32(
+    -1e20
+)  # differences of scores below are no different, and their multiples finite
+SHARP, MOST = 1e8, 3e38  # factors from which on only the highest score counts, and the greatest
 TINY = np.float32(1e-12)
 
 
 @njit(error_model="numpy")
 def two_parts(factor: float) -> Any:
     """A factor in double precision as two in single precision, so that its rounding does not show
-    in every step of a long word.
+    in every step of a long word. Factors that leave one state only need no second part.
     """
-    large = np.float32(factor)
-    return full(large), full(np.float32(factor - large))
+    large = np.float32(min(factor, MOST))
+    return full(large), full(np.float32(factor - large if factor < SHARP else 0.0))
 
 
 @njit(error_model="numpy")
@@ -61,7 +65,7 @@ def weigh(
         peak = full(highest(top))
         mass = full(0.0)
         for j in range(0, k, LANES):
-            s = get_or(source, at + j, k - j, LOWEST) - peak
+            s = larger(get_or(source, at + j, k - j, LOWEST) - peak, full(LEAST))
             e = exp(s * scale + s * rest)
             put(weights, at + j, k - j, e)
             mass = mass + e
@@ -83,7 +87,7 @@ def weigh_few(
             put(scores, at, k, s)
         if noise:
             s = s + get(noise, at, k)
-        s = s - full(highest(s))
+        s = larger(s - full(highest(s)), full(LEAST))
         e = exp(s * scale + s * rest)
         put(weights, at, k, e * full(np.float32(1.0) / total(e)))
 
@@ -120,7 +124,7 @@ def weigh_back(
     """Gradient of the scores from that of the weights, and the gradient of 1 / temperature."""
     noisy, graded = noise != 0, grad_scores != 0
     to_inverse = 0.0
-    scale = full(np.float32(inverse))
+    scale = full(np.float32(min(inverse, MOST)))
     for b in range(rows):
         at, here = b * k, (row + b) * k
         mean = full(0.0)

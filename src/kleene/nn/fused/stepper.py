@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from kleene.nn.fused import forward as fore
@@ -14,6 +13,7 @@ from kleene.nn.fused.fold import fold
 from kleene.nn.fused.function import address, make_job, make_record
 from kleene.nn.fused.job import Record
 from kleene.nn.fused.layout import layout
+from kleene.nn.fused.memory import floats
 from kleene.nn.fused.serve import prepare
 from kleene.nn.inputs import LookedUp, Projected
 
@@ -34,7 +34,7 @@ class Stepper:
         self._record = make_record(settings, keep=False)
         self._rows = Record(*map(address, self._record))
         job = make_job(settings, self._held)
-        self._scratch = torch.empty(fore.room(job, batch))
+        self._scratch = floats(fore.room(job, batch))
         self._turns = np.array([[batch, 0], [0, batch]])
         self._jobs = [job._replace(starts=turn.ctypes.data) for turn in self._turns]
         self._start = self._jobs[1]._replace(time=1)
