@@ -156,16 +156,19 @@ def distance(a: Tensor, b: Tensor) -> float:
 
 
 def assert_agrees(problem: Problem) -> None:
-    """As near to the truth as 1e-5, or as single precision in the plain loop is."""
+    """As near to the truth as 1e-5, or as single precision in the plain loop is.
+
+    How far the plain loop is off in its worst quantity tells how much the problem magnifies errors.
+    """
     truth = results(problem, torch.float64, fused=False)
     plain = results(problem, torch.float32, fused=False)
     fused = results(problem, torch.float32, fused=True)
+    off = max((distance(plain[name], true) for name, true in truth.items()), default=0.0)
     for name, true in truth.items():
         if name not in fused:  # no gradient reaches it
             assert not true.abs().max() > 0, name
             continue
-        allowed = max(1e-5, 8 * distance(plain[name], true))
-        assert distance(fused[name], true) <= allowed, (name, problem)
+        assert distance(fused[name], true) <= max(1e-5, 8 * off), (name, problem)
 
 
 lengths = st.one_of(
@@ -174,7 +177,9 @@ lengths = st.one_of(
 ).map(lambda words: tuple(sorted(words, reverse=True)))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(
     problem=st.builds(
         Problem,
