@@ -79,7 +79,8 @@ class Problem:
         }
         tensors = {name: torch.randn(shape).clamp(-2, 2) * 0.4 for name, shape in shapes.items()}
         tensors["temperature"] = tensors["temperature"].exp()
-        tensors["weight"] *= min(1, (8 / d) ** 0.5)  # wide ones must not be chaotic
+        tensors["weight"] *= min(1, (8 / d) ** 0.5)  # wide ones must not be chaotic,
+        tensors["peephole"] *= 0.5  # and memories must not feed themselves
         return tensors
 
     def run(self, leaves: dict[str, Tensor]) -> Scan:
