@@ -142,7 +142,8 @@ def _gradients(
 ) -> dict[str, Tensor]:
     incoming = [None if grad is None else packed(grad) for grad in grads]
     job, arrays = make_job(settings, held), Record(*map(address, record))
-    given = Incoming(*map(address, (*incoming[:3], incoming[5])))
+    hidden, last_hidden = (incoming[i] for i in MIXED)
+    given = Incoming(*map(address, (*incoming[:3], hidden)))
     names = asked(settings, needs)
     wanted = {name: tensor for name in names if (tensor := held[name]) is not None}
     shared = _own_rows(settings, job, wanted, incoming, held["S"])
@@ -161,10 +162,10 @@ def _gradients(
             total += other[name]
     result = sums[0] | shared
     result["c0"] = result["DC"]
-    if "S" in result and incoming[6] is not None:
+    if "S" in result and last_hidden is not None:
         last_weights = record[3]
         assert last_weights is not None
-        result["S"].addmm_(last_weights.T, incoming[6])
+        result["S"].addmm_(last_weights.T, last_hidden)
     return unfold(settings, needs, held, result)
 
 

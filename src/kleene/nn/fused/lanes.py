@@ -31,7 +31,7 @@ class Lanes(types.Type):  # type: ignore[misc]
     """Numba's name for the type."""
 
     def __init__(self) -> None:
-        super().__init__(name="Lanes8")
+        super().__init__(name=f"Lanes{LANES}")
 
 
 lanes = Lanes()

@@ -6,7 +6,7 @@ import torch
 
 from kleene.nn.fused import cells
 from kleene.nn.fused.fold import GIVEN, Settings
-from kleene.nn.fused.function import Fused
+from kleene.nn.fused.function import MIXED, Fused
 from kleene.nn.fused.layout import layout
 
 
@@ -31,5 +31,5 @@ def warm() -> None:
         tensor = torch.ones(1, 1, requires_grad=True)
         learned = dict.fromkeys(("X", "R", "S", "temperature"), tensor)
         tensors = dict.fromkeys(GIVEN) | learned | {"hidden": torch.zeros(1, 1)}
-        hidden = Fused.apply(settings, *tensors.values())[5]  # type: ignore[no-untyped-call]
+        hidden = Fused.apply(settings, *tensors.values())[MIXED.start]  # type: ignore[no-untyped-call]
         torch.autograd.grad(hidden.sum(), tensor)
