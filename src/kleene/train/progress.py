@@ -106,6 +106,7 @@ class Bar:
             Remaining(),
             console=Console(file=cast(TextIO, Lasting(sys.stderr))),
         )
+        self._task = None  # task ids belong to one Progress; a run may enter the bar several times
         self._progress.start()
         return self
 
