@@ -72,7 +72,7 @@ def machine_of(at: dict[str, int], random: np.random.Generator) -> Any:
 def train(at: dict[str, int]) -> Job:
     """One step of the optimiser on one batch."""
     from kleene.data.examples import Examples
-    from kleene.train.stage import Stage, make_optimizer
+    from kleene.training.stages import Stage, make_optimizer
 
     words = [word + 4 for word in words_of(at, np.random.default_rng(0))]
     examples = Examples(words=words, labels=np.arange(len(words)) % 2)
@@ -92,8 +92,8 @@ def train(at: dict[str, int]) -> Job:
 def table(at: dict[str, int]) -> Job:
     """Reading the machine off a network, no words needed; all its states are reached."""
     from kleene.data.alphabet import Alphabet
+    from kleene.extraction.table import read_table
     from kleene.model import Model
-    from kleene.read.table import read_table
 
     model = Model(network=network_of(at), alphabet=Alphabet(range(at["alphabet"])), classes=(0, 1))
     with torch.no_grad():  # random symbols throw the network about

@@ -37,13 +37,13 @@ def work(n: int, out: Path) -> None:
     """What every process does; the first writes its times and results."""
     from kleene.data.alphabet import Alphabet
     from kleene.data.examples import Examples
+    from kleene.distributed import joined
+    from kleene.extraction.corpus import count_corpus
     from kleene.model import Model
     from kleene.nn.classifier import Classifier
     from kleene.nn.config import NetworkConfig
-    from kleene.read.corpus import count_corpus
-    from kleene.train.fit import fit
-    from kleene.train.stage import Stage
-    from kleene.workers import joined
+    from kleene.training.loop import fit
+    from kleene.training.stages import Stage
 
     torch.set_num_threads(1)
     encoded = words_of(n)

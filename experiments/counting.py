@@ -19,15 +19,15 @@ import numpy as np
 import torch
 from ledger import Ledger
 
-from kleene.automata.counter import CounterMachine
-from kleene.data.context_free import balanced_parentheses, blocks, bounded_dyck2
-from kleene.data.language import Language
-from kleene.data.paper_sets import PaperSet, Split
+from kleene.automata.counter.machine import CounterMachine
+from kleene.extraction.oracle import Oracle
+from kleene.languages.base import Language
+from kleene.languages.context_free import balanced_parentheses, blocks, bounded_dyck2
+from kleene.languages.paper_sets import PaperSet, Split
 from kleene.model import Model
-from kleene.read.oracle import Oracle
 from kleene.reproduce.counter_reading import balanced, reading
 from kleene.reproduce.memory_runs import Recipe, make_task, train
-from kleene.train.stage import Curriculum
+from kleene.training.stages import Curriculum
 
 TRAIN, VALIDATION, TEST = 4_000, 1_000, 1_000
 RECIPE = Recipe(

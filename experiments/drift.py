@@ -18,12 +18,12 @@ from ledger import Ledger
 
 from kleene.data.alphabet import START
 from kleene.data.examples import Examples
-from kleene.data.paper_sets import parentheses_set
+from kleene.languages.paper_sets import parentheses_set
 from kleene.nn.classifier import Classifier
 from kleene.reproduce.memory_runs import Recipe, Task, errors, make_task, train
-from kleene.train.fit import fit
-from kleene.train.gates import saturate
-from kleene.train.stage import Stage
+from kleene.training.loop import fit
+from kleene.training.sharpen_gates import saturate
+from kleene.training.stages import Stage
 
 ROUNDS, FACTOR, COOLING = 6, 1.3, 0.8
 COLUMN = "d 20, l <= 1000"

@@ -22,16 +22,16 @@ import numpy as np
 import torch
 from ledger import Ledger
 
-from kleene.data.corpora import Splits, imdb
-from kleene.evaluate import evaluate
+from kleene.datasets.corpora import Splits, imdb
+from kleene.evaluation.metrics import evaluate
+from kleene.explain.attribution import Attribution, ByStates, IntegratedGradients, Occlusion
+from kleene.explain.batched_traces import scores_of
+from kleene.explain.captum_peer import CaptumGradients
+from kleene.explain.explain import explain_many
+from kleene.explain.faithfulness import faithfulness
+from kleene.explain.features import STATISTICS, features
+from kleene.explain.weights import METHODS
 from kleene.model import Model
-from kleene.read.attributions import Attribution, ByStates, IntegratedGradients, Occlusion
-from kleene.read.captum_peer import CaptumGradients
-from kleene.read.explain import explain_many
-from kleene.read.faithfulness import faithfulness
-from kleene.read.features import STATISTICS, features
-from kleene.read.passes import scores_of
-from kleene.read.weights import METHODS
 from kleene.reproduce.texts import cut, encode
 
 TOKENS = 400

@@ -19,7 +19,7 @@ from ledger import Ledger
 
 import kleene as kl
 from kleene.data.batch import make_batch
-from kleene.read.table import read_table
+from kleene.extraction.table import read_table
 
 matplotlib.use("Agg")
 LENGTHS = [*range(16), 20, 25, 30]

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from memory_tables import chosen, load
 
-from kleene.data.paper_sets import parentheses_set
+from kleene.extraction.counter.read import read_counter
+from kleene.languages.paper_sets import parentheses_set
 from kleene.model import Model
-from kleene.read.counter import read_counter
 from kleene.report.plots import COLORS, save
 from kleene.report.trajectories import trajectories
 

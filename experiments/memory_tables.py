@@ -11,8 +11,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from kleene.data.paper_sets import PARENTHESES_TESTS
 from kleene.files import write_atomically
+from kleene.languages.paper_sets import PARENTHESES_TESTS
 from kleene.reproduce.palindromes import PAPER as PAPER_PALINDROMES
 from kleene.reproduce.parentheses import PAPER
 
@@ -62,8 +62,8 @@ Error rates, median over seeds (least to greatest); every run makes its own data
 half of the non-members have equally many `(` and `)`. All models have width 50 and the same recipe:
 forget bias 1, Adam 5e-3 with easy words first until validation is right, eight epochs (on the small
 set 40) of RMSprop 1e-3 with momentum 0.9, then six rounds in which gates are sharpened and, where
-there are states, cooled (`kleene.train.gates`); kept is the round with the fewest errors on 500
-further words of the validation depths (6 to 10), up to length 1,000, the latest of several.
+there are states, cooled (`kleene.training.sharpen_gates`); kept is the round with the fewest errors
+on 500 further words of the validation depths (6 to 10), up to length 1,000, the latest of several.
 *Hard* is the network with every hidden vector replaced by its nearest centroid. The rows of the
 paper are as printed there; what has no row of ours has not been run yet.
 
@@ -80,11 +80,12 @@ leaked, and so forgot how long the word was, then adds up every step; hence the 
 Error in the last column (depth 20, length up to 1,000) after each round, SR-LSTM-P:"""
 
 COUNTER = """\
-`kleene.read.counter` finds the unit of the memory that counts and, where there is one, the unit
-that remembers an error, and lets every step of the training words vote for a machine over (state,
-view of the counter, symbol). It starts from up to five samples of the words and keeps the machine
-that agrees best with the network; the language plays no part in that. `CounterMachine.difference`
-then proves it equal to the language for all words, or gives a shortest word. Words of depth 0 are
+`kleene.extraction.counter.read` finds the unit of the memory that counts and, where there is one,
+the unit that remembers an error, and lets every step of the training words vote for a machine over
+(state, view of the counter, symbol). It starts from up to five samples of the words and keeps the
+machine that agrees best with the network; the language plays no part in that.
+`CounterMachine.difference` then proves it equal to the language for all words, or gives a shortest
+word. Words of depth 0 are
 not in the training set (as in the paper), so the answer for the empty word is the network's."""
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 from ledger import Ledger
 
-from kleene.data.paper_sets import parentheses_set
+from kleene.languages.paper_sets import parentheses_set
 from kleene.model import Model
 from kleene.reproduce.counter_reading import balanced, reading
 

@@ -22,14 +22,14 @@ from ledger import Ledger
 import kleene as kl
 from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
-from kleene.evaluate import evaluate
+from kleene.evaluation.metrics import evaluate
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.read.extract import extract
-from kleene.train.fit import fit
-from kleene.train.history import Epoch
-from kleene.train.stage import Curriculum, Stage
+from kleene.reading import extract
+from kleene.training.history import Epoch
+from kleene.training.loop import fit
+from kleene.training.stages import Curriculum, Stage
 
 LENGTHS = [*range(16), 20, 25, 30]
 SETTINGS: dict[str, dict[str, Any]] = {

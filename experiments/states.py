@@ -15,18 +15,18 @@ import numpy as np
 import torch
 from ledger import Ledger
 
-from kleene.data.corpora import Corpus, imdb, newsgroups
-from kleene.data.pixels import mnist
+from kleene.datasets.corpora import Corpus, imdb, newsgroups
+from kleene.datasets.mnist import mnist
+from kleene.explain.batched_traces import scores_of
+from kleene.explain.explain import explain, explain_many
+from kleene.explain.features import features, telling_states, transition_maps
+from kleene.explain.phrases import phrases
+from kleene.explain.prototypes import prototypes
+from kleene.explain.summary import summarize
+from kleene.explain.weights import METHODS
 from kleene.files import write_atomically
 from kleene.machine import Label
 from kleene.model import Model
-from kleene.read.explain import explain, explain_many
-from kleene.read.features import features, telling_states, transition_maps
-from kleene.read.passes import scores_of
-from kleene.read.phrases import phrases
-from kleene.read.prototypes import prototypes
-from kleene.read.summary import summarize
-from kleene.read.weights import METHODS
 from kleene.report.plots import image_explanations, save, tsne
 from kleene.report.plots import transition_maps as draw_maps
 from kleene.reproduce.texts import cut

@@ -25,16 +25,21 @@ from numpy.typing import NDArray
 from page import ROOT
 from sklearn.metrics import roc_auc_score
 
-from kleene.calibration import reliability
 from kleene.data.alphabet import Alphabet
-from kleene.data.corpora import Corpus, Splits, imdb, newsgroups
 from kleene.data.examples import Examples
-from kleene.evaluate import evaluate
+from kleene.datasets.corpora import Corpus, Splits, imdb, newsgroups
+from kleene.evaluation.calibration import reliability
+from kleene.evaluation.metrics import evaluate
+from kleene.evaluation.uncertainty import (
+    Distribution,
+    draw_predictions,
+    drawn_states,
+    dropped_units,
+)
 from kleene.model import Model
 from kleene.reproduce.texts import cut, smaller_embeddings, text_task
 from kleene.reproduce.training import falling_rate, train_and_test
-from kleene.train.progress import Quiet
-from kleene.uncertainty import Distribution, draw_predictions, drawn_states, dropped_units
+from kleene.training.progress import Quiet
 
 NETWORKS: dict[str, dict[str, Any]] = {
     "LSTM": {"cell": "lstm", "num_states": 0},
@@ -180,7 +185,7 @@ def auroc(inside: NDArray[Any], outside: NDArray[Any]) -> float:
 
 def draw(ledger: Any) -> None:
     """One reliability diagram of the first seed at the quick scale, or of what there is."""
-    from kleene.calibration import Reliability
+    from kleene.evaluation.calibration import Reliability
     from kleene.report.calibration import reliability_diagram
     from kleene.report.plots import save
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kleene.data.corpora import Corpus, newsgroups
+from kleene.datasets.corpora import Corpus, newsgroups
 from kleene.estimator import SequenceClassifier
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig

@@ -24,11 +24,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from kleene.automata.matcher import label_array
 from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
-from kleene.data.given import UnknownSymbols, as_classes, as_labels, as_words
 from kleene.data.store import Store
-from kleene.data.streamed import Lessons, Streamed, bounded_share
+from kleene.data.streaming import Lessons, Streamed, bounded_share
+from kleene.data.validate import UnknownSymbols, as_classes, as_labels, as_words
+from kleene.distributed import ALONE, Workers
 from kleene.errors import DataError, NotFittedError, SettingError
-from kleene.evaluate import evaluate
+from kleene.evaluation.metrics import evaluate
 from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
@@ -40,16 +41,15 @@ from kleene.parameters import (
     settings_of,
     stages_of,
 )
-from kleene.train.fit import Hook, fit
-from kleene.train.progress import Reporter
-from kleene.workers import ALONE, Workers
+from kleene.training.loop import Hook, fit
+from kleene.training.progress import Reporter
 
 if TYPE_CHECKING:
-    from kleene.read.explain import Explanation
-    from kleene.read.extraction import Extraction
-    from kleene.read.phrases import Phrases
-    from kleene.read.prototypes import Prototypes
-    from kleene.uncertainty import Distribution, Noise
+    from kleene.evaluation.uncertainty import Distribution, Noise
+    from kleene.explain.explain import Explanation
+    from kleene.explain.phrases import Phrases
+    from kleene.explain.prototypes import Prototypes
+    from kleene.extraction.result import Extraction
 
 LEAST_SPLIT = 50
 """Of fewer words none are held back."""
@@ -250,7 +250,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         """The model taught the machine found in it, where it can be."""
         if not self._settles(model.network):
             return model
-        from kleene.read.settle import settle
+        from kleene.induction.induce import settle
 
         settled = settle(
             model,
@@ -354,9 +354,9 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         """Answers of many random passes: `mean`, `spread`, `entropy`, `mutual_information`.
 
         Networks with states draw these from their transition probabilities, others leave dropout
-        on; `noise` chooses otherwise, see `kleene.uncertainty`.
+        on; `noise` chooses otherwise, see `kleene.evaluation.uncertainty`.
         """
-        from kleene.uncertainty import draw_predictions
+        from kleene.evaluation.uncertainty import draw_predictions
 
         examples = self._encode(X)
         network = self.model.network
@@ -401,15 +401,15 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
     # -- reading --------------------------------------------------------------------------------
 
     def extract(self, X: Sequence[Any] | None = None, **options: Any) -> Extraction:
-        """The automaton inside the network, checked against it; see `kleene.read.extract`."""
-        from kleene.read.extract import extract
+        """The automaton inside the network, checked against it; see `kleene.reading`."""
+        from kleene.reading import extract
 
         words = None if X is None else self.model.words(list(X))
         return extract(self.model, words, **options)
 
     def explain(self, x: Any, *, method: str = "evidence") -> Explanation:
         """Why one word got its label: its states, and how much each symbol speaks for it."""
-        from kleene.read.explain import explain
+        from kleene.explain.explain import explain
 
         model = self.model
         word = model.words([x])[0]
@@ -419,7 +419,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         self, X: Sequence[Any] | None = None, y: Sequence[Label] | None = None, *, top: int = 10
     ) -> Prototypes:
         """The symbols that lead to each state and class, over the given or the training words."""
-        from kleene.read.prototypes import prototypes
+        from kleene.explain.prototypes import prototypes
 
         model, texts = self.model, X if X is not None else getattr(self, "words_", None)
         if texts is None:
@@ -429,7 +429,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
 
     def phrases(self, X: Sequence[Any], *, n: int = 2, top: int = 10) -> Phrases:
         """The n-grams of highest mean transition probability, for each class."""
-        from kleene.read.phrases import phrases
+        from kleene.explain.phrases import phrases
 
         model = self.model
         words = model.words(list(X))
@@ -437,7 +437,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
 
     def transform(self, X: Sequence[Any]) -> NDArray[np.float32]:
         """Transition features: the mean probability of every state along each word."""
-        from kleene.read.features import features
+        from kleene.explain.features import features
 
         return features(self.model.network, self._encode(X).words)
 

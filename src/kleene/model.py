@@ -18,15 +18,15 @@ from typing import Any
 import torch
 
 from kleene.data.alphabet import SPECIALS, UNKNOWN, Alphabet, from_json_symbol, to_json_symbol
-from kleene.data.given import TOKENS
 from kleene.data.tokenize import split
+from kleene.data.validate import TOKENS
 from kleene.errors import KleeneError, ModelError
 from kleene.files import unfinished, write_together
 from kleene.formats import mismatch
 from kleene.machine import Label, Word
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.train.history import History
+from kleene.training.history import History
 
 FORMAT = "kleene.model/1"
 PARTS = ("model.safetensors", "alphabet.json", "history.json")
@@ -127,7 +127,7 @@ class Model:
 
         Its metadata hold, as JSON under "kleene", the classes, the symbols and their first id.
         """
-        from kleene.nn.onnx_export import to_onnx
+        from kleene.export.onnx_network import to_onnx
 
         about = {
             "format": ONNX_FORMAT,

@@ -11,8 +11,8 @@ import numpy as np
 from kleene.errors import SettingError
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import CELLS, NetworkConfig, choose
-from kleene.train.recipe import RECIPES, Settings, cell_stage
-from kleene.train.stage import Stage
+from kleene.training.recipes import RECIPES, Settings, cell_stage
+from kleene.training.stages import Stage
 
 Parameters: TypeAlias = SimpleNamespace
 """The estimator's parameters by name."""

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kleene.automata import counter_compare
-from kleene.automata.counter import CounterMachine
-from kleene.automata.counter_export import describe_views, edges
-from kleene.automata.counter_places import views_after
-from kleene.data.context_free import balanced_parentheses, blocks
+from kleene.automata.counter import compare as counter_compare
+from kleene.automata.counter.configuration_graph import views_after
+from kleene.automata.counter.formats import describe_views, edges
+from kleene.automata.counter.machine import CounterMachine
 from kleene.errors import AlphabetError, AutomatonError, SettingError
+from kleene.languages.context_free import balanced_parentheses, blocks
 from kleene.machine import run
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from random_automata import brute_run, dfas, words_up_to
 
 from kleene.automata import DFA
-from kleene.automata.export import diagram
-from kleene.automata.regex import as_text
-from kleene.automata.symbol_sets import describe
+from kleene.automata.formats.dot import diagram
+from kleene.automata.formats.regex import as_text
+from kleene.automata.formats.symbol_sets import describe
 from kleene.errors import AutomatonError, KleeneError, SettingError
 
 WORDS = ("the", "cat", "a+b")
@@ -195,7 +195,7 @@ def test_regular_expressions_are_short_where_they_can_be():
 
 
 def test_regular_expressions_that_explode_are_refused():
-    from kleene.automata.regex import to_regex
+    from kleene.automata.formats.regex import to_regex
 
     rng = np.random.default_rng(0)
     dfa = DFA(

@@ -54,7 +54,7 @@ def test_the_kernel_takes_over_after_much_work(monkeypatch):
 
 
 def test_without_numba_numpy_does_it(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "kleene.automata.matcher_kernel", None)
+    monkeypatch.setitem(__import__("sys").modules, "kleene.automata.matcher_kernels", None)
     dfa = DFA.from_table({0: {"a": 1}, 1: {"a": 0}}, start=0, accept={0})
     assert Matcher(dfa, compiled=True)(["a", "aa"]).tolist() == [False, True]
 

@@ -16,7 +16,7 @@ from kleene.cli.data import DataFile, plain_labels
 from kleene.data import store as store_module
 from kleene.data.encode import encode
 from kleene.data.files import read_data
-from kleene.data.streamed import Streamed
+from kleene.data.streaming import Streamed
 
 QUICK = (*SMALL, "--epochs", "2", "--no-consolidate", "--batch-size", "8")
 WEIGHTS = "model.safetensors"

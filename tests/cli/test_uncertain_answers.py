@@ -9,7 +9,7 @@ import pytest
 from shell import Kleene
 
 import kleene as kl
-from kleene.calibration import reliability
+from kleene.evaluation.calibration import reliability
 
 
 def test_predict_tells_the_spread(kleene: Kleene, folder: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from kleene.data.alphabet import Alphabet
 from kleene.data.batch import make_batch
 from kleene.data.examples import Examples
 from kleene.data.store import Store, open_store, write_store
-from kleene.data.streamed import Streamed, bounded_share
+from kleene.data.streaming import Streamed, bounded_share
 from kleene.errors import DataError
 
 ALPHABET = Alphabet("abc")
@@ -161,7 +161,7 @@ def test_no_more_than_a_window_is_in_memory(store: Store) -> None:
 
 
 def test_what_is_taken_into_memory_is_bounded(store: Store, monkeypatch) -> None:
-    from kleene.data import streamed as module
+    from kleene.data import streaming as module
 
     assert bounded_share(store, 0.1) == 0.1
     assert len(Streamed(store=store).sample()) == 233

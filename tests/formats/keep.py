@@ -15,13 +15,13 @@ import torch
 from runs import begun, words_and_labels
 
 import kleene as kl
-from kleene.automata.counter import CounterMachine
+from kleene.automata.counter.machine import CounterMachine
 from kleene.nn.classifier import Classifier
-from kleene.read.certificate import Certificate
-from kleene.read.certify import certify
-from kleene.train.checkpoint import load_checkpoint
-from kleene.train.fit import fit
-from kleene.train.history import Epoch
+from kleene.proof.certificate import Certificate
+from kleene.proof.certify import certify
+from kleene.training.checkpoint import load_checkpoint
+from kleene.training.history import Epoch
+from kleene.training.loop import fit
 
 
 def main() -> None:

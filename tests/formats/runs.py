@@ -10,7 +10,7 @@ from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.train.stage import Stage
+from kleene.training.stages import Stage
 
 
 def words_and_labels() -> tuple[list[str], list[bool]]:

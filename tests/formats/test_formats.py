@@ -16,14 +16,14 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 import kleene as kl
-from kleene.automata.counter import CounterMachine
+from kleene.automata.counter.machine import CounterMachine
 from kleene.errors import KleeneError
 from kleene.formats import mismatch
 from kleene.model import Model
-from kleene.read.certificate import Certificate
-from kleene.read.verify import verify
-from kleene.train.checkpoint import load_checkpoint
-from kleene.train.fit import fit
+from kleene.proof.certificate import Certificate
+from kleene.proof.verify import verify
+from kleene.training.checkpoint import load_checkpoint
+from kleene.training.loop import fit
 
 KEPT = sorted(path for path in (Path(__file__).parent / "kept").iterdir() if path.is_dir())
 

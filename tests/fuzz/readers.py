@@ -18,24 +18,24 @@ from mutate import both, mutate_bytes, mutate_json, mutate_lines
 
 from kleene import DFA
 from kleene.automata import PFA
-from kleene.automata.counter import CounterMachine
+from kleene.automata.counter.machine import CounterMachine
 from kleene.cli.data import typed_word
 from kleene.data.alphabet import Alphabet
-from kleene.data.archives import members
-from kleene.data.corpora import read_imdb
 from kleene.data.files import read_data
-from kleene.data.pixels import read_idx
 from kleene.data.store import open_store, write_store
+from kleene.datasets.archives import members
+from kleene.datasets.corpora import read_imdb
+from kleene.datasets.mnist import read_idx
+from kleene.explain.batched_traces import scores_of
 from kleene.languages import tomita
 from kleene.model import FILES, PARTS, Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.read.certificate import Certificate
-from kleene.read.certify import certify
-from kleene.read.passes import scores_of
-from kleene.read.verify import verify
-from kleene.train.checkpoint import load_checkpoint, save_checkpoint
-from kleene.train.moment import load_moment
+from kleene.proof.certificate import Certificate
+from kleene.proof.certify import certify
+from kleene.proof.verify import verify
+from kleene.training.checkpoint import load_checkpoint, save_checkpoint
+from kleene.training.snapshot import load_moment
 
 Mutate = Callable[[bytes, Sequence[bytes], random.Random], bytes]
 

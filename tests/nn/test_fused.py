@@ -32,7 +32,7 @@ from kleene.nn import (
     soft_argmax,
 )
 from kleene.nn.fused import use_fused
-from kleene.nn.fused.serve import serve
+from kleene.nn.fused.dispatch import serve
 from kleene.nn.inputs import Gates, LookedUp, Projected
 from kleene.nn.scan import Component, Recurrence, Scan, scan
 

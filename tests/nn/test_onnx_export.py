@@ -13,10 +13,10 @@ import torch
 from kleene.data.alphabet import Alphabet
 from kleene.data.batch import make_batch
 from kleene.errors import SettingError
+from kleene.export.onnx_network import to_onnx
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import CELLS, SIMILARITIES, NetworkConfig
-from kleene.nn.onnx_export import to_onnx
 from kleene.nn.transition import soft_argmax
 
 SYMBOLS, CLASSES = 9, 3

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kleene.calibration import Reliability, reliability
 from kleene.errors import DataError
+from kleene.evaluation.calibration import Reliability, reliability
 from kleene.report.calibration import reliability_diagram
 from kleene.report.plots import save
 

@@ -15,7 +15,7 @@ import pytest
 from pages import HOSTILE, random_model, random_words
 
 from kleene import DFA, Model
-from kleene.read.table import HardMachine
+from kleene.extraction.table import HardMachine
 from kleene.report.content import content
 from kleene.report.html import as_json_block, report_page, write_report
 from kleene.report.view import page_table

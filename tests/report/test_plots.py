@@ -9,12 +9,12 @@ import torch
 from kleene.data.alphabet import Alphabet
 from kleene.data.batch import make_batch
 from kleene.errors import DataError, SettingError
+from kleene.explain.attribution import ByStates
+from kleene.explain.explain import explain, explain_many
+from kleene.explain.faithfulness import faithfulness
+from kleene.explain.features import transition_maps
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.read.attributions import ByStates
-from kleene.read.explain import explain, explain_many
-from kleene.read.faithfulness import faithfulness
-from kleene.read.features import transition_maps
 from kleene.report import plots
 
 WORD = ("the", "film", "$5", "映画")

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kleene.data.corpora import Corpus, Splits
-from kleene.data.pixels import Images, ImageSplits
+from kleene.datasets.corpora import Corpus, Splits
+from kleene.datasets.mnist import Images, ImageSplits
 from kleene.errors import SettingError
 from kleene.model import Model
 from kleene.reproduce import EXPERIMENTS, Ledger, Request, find, imdb, mnist, newsgroups

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 
 from kleene.data.alphabet import SPECIALS, UNKNOWN
-from kleene.data.corpora import Corpus, Splits
-from kleene.evaluate import evaluate
+from kleene.datasets.corpora import Corpus, Splits
+from kleene.evaluation.metrics import evaluate
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
 from kleene.reproduce.texts import cut, text_task

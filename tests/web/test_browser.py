@@ -15,7 +15,7 @@ from serving import Client, random_model, running
 
 from kleene import DFA
 from kleene.model import Model
-from kleene.read.extract import extract
+from kleene.reading import extract
 from kleene.report.html import write_report
 from kleene.web.app import create_app
 from kleene.web.server import LOCAL
@@ -242,7 +242,7 @@ def test_a_page_without_its_token_says_so(chromium: Any) -> None:
 def test_a_run_can_be_watched(chromium: Any) -> None:
     from kleene import SequenceClassifier
     from kleene.data.alphabet import Alphabet
-    from kleene.train.progress import Quiet
+    from kleene.training.progress import Quiet
     from kleene.web.watch import Watch
 
     words = ["", "a", "b", "ab", "ba", "aab", "bba", "abab", "aa", "bb"] * 20

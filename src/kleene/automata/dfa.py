@@ -79,7 +79,7 @@ class DFA:
         Say which states `accept`, or give all their `outputs`. Moves that the table leaves out
         lead to a rejecting state named `sink`, which is added when it is needed.
         """
-        from kleene.automata.table import from_table
+        from kleene.automata.build import from_table
 
         return from_table(
             table, start=start, accept=accept, outputs=outputs, alphabet=alphabet, sink=sink
@@ -88,42 +88,42 @@ class DFA:
     @classmethod
     def from_machine(cls, machine: Machine[Any], *, max_states: int = 100_000) -> DFA:
         """Explore every state that a machine can reach and write down its table."""
-        from kleene.automata.table import from_machine
+        from kleene.automata.build import from_machine
 
         return from_machine(machine, max_states=max_states)
 
     @classmethod
     def from_json(cls, document: str | Mapping[str, Any]) -> DFA:
         """Read a JSON document (its text, or the parsed dictionary); see `json_format`."""
-        from kleene.automata.json_format import dfa_from_json
+        from kleene.automata.formats.json import dfa_from_json
 
         return dfa_from_json(document)
 
     @classmethod
     def load(cls, path: str | Path) -> DFA:
         """Read a JSON file that `save` wrote."""
-        from kleene.automata.json_format import read_text
+        from kleene.automata.formats.json import read_text
 
         return cls.from_json(read_text(path))
 
     @classmethod
     def from_att(cls, text: str, *, alphabet: Sequence[Symbol] | None = None) -> DFA:
         """Read the AT&T format: lines `source target input output`, then the accepting states."""
-        from kleene.automata.att import from_att
+        from kleene.automata.formats.att import from_att
 
         return from_att(text, alphabet=alphabet)
 
     @classmethod
     def from_aalpy(cls, automaton: Any) -> DFA:
         """Convert an AALpy `Dfa` or `MooreMachine`."""
-        from kleene.automata.interop import from_aalpy
+        from kleene.automata.formats.libraries import from_aalpy
 
         return from_aalpy(automaton)
 
     @classmethod
     def from_automata_lib(cls, automaton: Any) -> DFA:
         """Convert an automata-lib `DFA`."""
-        from kleene.automata.interop import from_automata_lib
+        from kleene.automata.formats.libraries import from_automata_lib
 
         return from_automata_lib(automaton)
 
@@ -292,7 +292,7 @@ class DFA:
 
     def to_json(self, *, indent: int | None = None) -> str:
         """The JSON document that `from_json` reads; see `json_format` for its schema."""
-        from kleene.automata.json_format import dfa_to_json
+        from kleene.automata.formats.json import dfa_to_json
 
         return dfa_to_json(self, indent=indent)
 
@@ -304,25 +304,25 @@ class DFA:
 
     def to_att(self) -> str:
         """The AT&T format, for languages without labels."""
-        from kleene.automata.att import to_att
+        from kleene.automata.formats.att import to_att
 
         return to_att(self)
 
     def to_dot(self, *, sink: bool = True) -> str:
         """Graphviz DOT; `sink=False` leaves out rejecting states that nothing leaves."""
-        from kleene.automata.export import to_dot
+        from kleene.automata.formats.dot import to_dot
 
         return to_dot(self, sink=sink)
 
     def to_mermaid(self, *, sink: bool = True) -> str:
         """A Mermaid state diagram, which Markdown viewers draw."""
-        from kleene.automata.export import to_mermaid
+        from kleene.automata.formats.dot import to_mermaid
 
         return to_mermaid(self, sink=sink)
 
     def to_c(self, *, name: str = "automaton") -> str:
         """A C file without dependencies; `name` begins the names of its functions."""
-        from kleene.automata.c_code import to_c
+        from kleene.automata.formats.c import to_c
 
         return to_c(self, name=name)
 
@@ -332,36 +332,36 @@ class DFA:
         Ids are columns of the alphabet; labels are numbers of the list in the file's metadata, and
         -1 for words with other symbols.
         """
-        from kleene.automata.onnx_export import to_onnx
+        from kleene.automata.formats.onnx import to_onnx
 
         return to_onnx(self)
 
     def to_regex(self) -> str:
         """A regular expression of the language, in the syntax of `re`; see `regex`."""
-        from kleene.automata.regex import to_regex
+        from kleene.automata.formats.regex import to_regex
 
         return to_regex(self)
 
     def draw(self, path: str | Path, *, sink: bool = True) -> Path:
         """Draw to a file; its ending (.svg, .png, .pdf) says in which format."""
-        from kleene.automata.draw import draw
+        from kleene.automata.formats.drawing import draw
 
         return draw(self, path, sink=sink)
 
     def _repr_svg_(self) -> str:
-        from kleene.automata.draw import render
+        from kleene.automata.formats.drawing import render
 
         return render(self, "svg").decode()
 
     def to_aalpy(self) -> Any:
         """An AALpy `Dfa`, or a `MooreMachine` when the outputs are not truth values."""
-        from kleene.automata.interop import to_aalpy
+        from kleene.automata.formats.libraries import to_aalpy
 
         return to_aalpy(self)
 
     def to_automata_lib(self) -> Any:
         """An automata-lib `DFA`; for one-character symbols and truth values."""
-        from kleene.automata.interop import to_automata_lib
+        from kleene.automata.formats.libraries import to_automata_lib
 
         return to_automata_lib(self)
 

@@ -177,7 +177,7 @@ def _code_points(text: str) -> Array:
 def _load_kernel() -> Any:
     """The compiled loop, or None where Numba is not installed."""
     try:
-        from kleene.automata.matcher_kernel import run_words
+        from kleene.automata.matcher_kernels import run_words
     except ImportError:
         return None
     return run_words

@@ -126,14 +126,14 @@ class PFA:
 
     def to_json(self, *, indent: int | None = None) -> str:
         """The JSON document that `from_json` reads; see `json_format` for its schema."""
-        from kleene.automata.json_format import pfa_to_json
+        from kleene.automata.formats.json import pfa_to_json
 
         return pfa_to_json(self, indent=indent)
 
     @classmethod
     def from_json(cls, document: str | Mapping[str, Any]) -> PFA:
         """Read a JSON document (its text, or the parsed dictionary); see `json_format`."""
-        from kleene.automata.json_format import pfa_from_json
+        from kleene.automata.formats.json import pfa_from_json
 
         return pfa_from_json(document)
 
@@ -146,7 +146,7 @@ class PFA:
     @classmethod
     def load(cls, path: str | Path) -> PFA:
         """Read a JSON file that `save` wrote."""
-        from kleene.automata.json_format import read_text
+        from kleene.automata.formats.json import read_text
 
         return cls.from_json(read_text(path))
 

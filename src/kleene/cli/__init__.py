@@ -54,7 +54,7 @@ def _run(arguments: list[str]) -> int:
     import typer
 
     from kleene.cli.app import app
-    from kleene.workers import launched
+    from kleene.distributed import launched
 
     if launched()[0] and arguments[0] not in SHARED:
         return 0  # of several workers, the first does alone what they cannot share

@@ -75,6 +75,6 @@ def _one_line(text: str) -> str:
 
 def _speaks() -> bool:
     """Of several workers the first speaks for all."""
-    from kleene.workers import launched
+    from kleene.distributed import launched
 
     return launched()[0] == 0

@@ -17,9 +17,9 @@ from kleene.machine import Label, Word
 
 if TYPE_CHECKING:
     from kleene.data.examples import Examples
-    from kleene.data.given import UnknownSymbols
+    from kleene.data.validate import UnknownSymbols
+    from kleene.distributed import Workers
     from kleene.model import Model
-    from kleene.workers import Workers
 
 CHUNK, CHUNK_SYMBOLS = 10_000, 300_000  # words in memory at once, whichever are fewer
 LARGE = 256 * 2**20  # bytes of text, which as words take more than ten times as many
@@ -118,7 +118,7 @@ class DataFile:
         import numpy as np
 
         from kleene.data.examples import Examples
-        from kleene.data.given import UnknownSymbols
+        from kleene.data.validate import UnknownSymbols
 
         as_class = classes_by_text(model, self.name)
         numbers = {label: i for i, label in enumerate(model.classes)}

@@ -32,11 +32,11 @@ def demo(
     """
     from kleene import SequenceClassifier, languages
     from kleene.files import write_atomically
-    from kleene.read.certificate import Certificate
-    from kleene.read.certify import certify
-    from kleene.read.extract import extract
-    from kleene.read.verify import verify
-    from kleene.train.progress import Bar, Quiet
+    from kleene.proof.certificate import Certificate
+    from kleene.proof.certify import certify
+    from kleene.proof.verify import verify
+    from kleene.reading import extract
+    from kleene.training.progress import Bar, Quiet
 
     started = time.monotonic()
     language = languages.tomita(4)

@@ -22,9 +22,9 @@ from kleene.cli.options import (
 from kleene.errors import SettingError
 
 if TYPE_CHECKING:
+    from kleene.explain.explain import Explanation
     from kleene.machine import Label, Word
     from kleene.model import Model
-    from kleene.read.explain import Explanation
 
 Method = Annotated[
     str, typer.Option(metavar="level|change|evidence", help="How symbols are weighed.")
@@ -62,8 +62,8 @@ def explain(
     if (word is None) == (file is None):
         raise SettingError("give a word or --file, one of the two")
     from kleene.cli.data import typed_word
+    from kleene.explain.explain import explain_many
     from kleene.model import Model
-    from kleene.read.explain import explain_many
 
     trained = Model.load(model)
     if file is not None:
@@ -99,9 +99,9 @@ def prototypes(
       torchrun --nproc-per-node 4 -m kleene prototypes model corpus.tsv.gz
     """
     from kleene.cli.data import DataFile as Source
+    from kleene.distributed import joined
+    from kleene.explain.prototypes import read_prototypes
     from kleene.model import Model
-    from kleene.read.prototypes import read_prototypes
-    from kleene.workers import joined
 
     trained = Model.load(model)
     source = Source(
@@ -135,8 +135,8 @@ def phrases(
     Example:
       kleene phrases model reviews.csv --text-column review -n 3
     """
+    from kleene.explain.phrases import phrases as read
     from kleene.model import Model
-    from kleene.read.phrases import phrases as read
 
     trained = Model.load(model)
     words, _ = _read(trained, data, text_column, None, max_length)

@@ -13,9 +13,9 @@ from kleene.cli.console import say
 from kleene.cli.data import DataFile, plain_labels, say_guess
 from kleene.data.encode import encode, file_digest, tokens_of
 from kleene.data.store import Store, open_store
+from kleene.distributed import Workers
 from kleene.errors import DataError
 from kleene.machine import Label, Word
-from kleene.workers import Workers
 
 if TYPE_CHECKING:
     from kleene.data.examples import Examples
@@ -124,8 +124,8 @@ class OnDisk:
 
     def score(self, estimator: SequenceClassifier) -> tuple[int, float]:
         """How many words there are, and the share that a trained estimator gets right."""
-        from kleene.data.streamed import Streamed
-        from kleene.evaluate import evaluate
+        from kleene.data.streaming import Streamed
+        from kleene.evaluation.metrics import evaluate
 
         model = estimator.model
         parts: Iterator[Examples]

@@ -91,9 +91,9 @@ def maps(
       kleene plot maps digits t10k-images-idx3-ubyte.gz --out maps.png
       kleene plot maps digits images.jsonl --shape 14x14
     """
+    from kleene.explain.features import telling_states, transition_maps
+    from kleene.explain.prototypes import class_numbers
     from kleene.model import Model
-    from kleene.read.features import telling_states, transition_maps
-    from kleene.read.prototypes import class_numbers
     from kleene.report.plots import save
     from kleene.report.plots import transition_maps as draw
 
@@ -129,9 +129,9 @@ def tsne(
     import numpy as np
 
     from kleene.data.examples import Examples
-    from kleene.evaluate import evaluate
+    from kleene.evaluation.metrics import evaluate
+    from kleene.explain.features import features
     from kleene.model import Model
-    from kleene.read.features import features
     from kleene.report.plots import save
     from kleene.report.plots import tsne as draw
 
@@ -148,7 +148,7 @@ def _encoded(
 ) -> tuple[list[Encoded], list[Label]]:
     """The words of a file as numbers, and their labels if there are any."""
     from kleene.cli.data import DataFile as Source
-    from kleene.read.explain import encode
+    from kleene.explain.explain import encode
 
     if "-ubyte" in Path(path).name:
         return _images(model, path), []
@@ -163,7 +163,7 @@ def _images(model: Model, path: str) -> list[Encoded]:
     """The images of an IDX file, pooled to as many pixels as the model was trained on."""
     import numpy as np
 
-    from kleene.data.pixels import Images, read_idx
+    from kleene.datasets.mnist import Images, read_idx
 
     pixels = read_idx(path)
     images = Images(pixels=pixels, labels=np.zeros(len(pixels), np.int64))

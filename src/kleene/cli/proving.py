@@ -38,8 +38,8 @@ def certify(
       kleene verify model dfa.json certificate.json
     """
     from kleene.model import Model
-    from kleene.read.certificate import Certificate
-    from kleene.read.certify import certify as prove
+    from kleene.proof.certificate import Certificate
+    from kleene.proof.certify import certify as prove
 
     machine = None if dfa is None else load_dfa(dfa)
     outcome = prove(Model.load(model), machine, temperature=temperature)
@@ -70,7 +70,7 @@ def verify(
     """
     from dataclasses import asdict
 
-    from kleene.read.verify import verify as check
+    from kleene.proof.verify import verify as check
 
     verdict = check(model, dfa, certificate)
     if json:

@@ -81,9 +81,9 @@ def extract(
     for path in out or []:
         check_ending(path)
     from kleene.cli.data import DataFile
+    from kleene.distributed import joined, launched
     from kleene.model import Model
-    from kleene.read.extract import extract as read
-    from kleene.workers import joined, launched
+    from kleene.reading import extract as read
 
     counted = method == "counts" and data is not None
     if launched()[0] and not counted:

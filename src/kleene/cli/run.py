@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 from kleene.cli.console import say
 from kleene.cli.lessons import STORE, InMemory, Lessons
+from kleene.distributed import ALONE, Workers
 from kleene.errors import KleeneError, ModelError, SettingError, TrainingError
 from kleene.files import sweep, write_atomically
-from kleene.workers import ALONE, Workers
 
 if TYPE_CHECKING:
     from kleene.estimator import SequenceClassifier
-    from kleene.train.progress import Reporter
+    from kleene.training.progress import Reporter
     from kleene.web.watch import Watch
 
 FORMAT = "kleene.run/1"
@@ -57,7 +57,7 @@ class Run:
 
         from kleene.estimator import SequenceClassifier
         from kleene.model import FILES
-        from kleene.train.progress import Bar, Quiet
+        from kleene.training.progress import Bar, Quiet
 
         torch.set_num_threads(self.threads)
         started = time.monotonic()
@@ -106,7 +106,7 @@ class Run:
         import webbrowser
 
         from kleene.data.alphabet import Alphabet
-        from kleene.data.given import as_classes
+        from kleene.data.validate import as_classes
         from kleene.web.watch import Watch
 
         if not isinstance(self.lessons, InMemory):

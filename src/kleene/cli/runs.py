@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO, cast
 
 from kleene.cli.console import say
-from kleene.train.progress import Lasting, Quiet
+from kleene.training.progress import Lasting, Quiet
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from kleene.train.history import Epoch
-    from kleene.train.stage import Stage
+    from kleene.training.history import Epoch
+    from kleene.training.stages import Stage
 
 
 class Runs(Quiet):

@@ -134,7 +134,7 @@ def train(
     from kleene.cli.data import DataFile as Source
     from kleene.cli.lessons import read_lessons
     from kleene.cli.run import Run
-    from kleene.workers import joined
+    from kleene.distributed import joined
 
     if resume and overwrite:
         raise SettingError("--resume goes on and --overwrite starts anew; give one of them")

@@ -51,10 +51,10 @@ def predict(
 
     from kleene.cli.data import DataFile as Source
     from kleene.data.examples import Examples
-    from kleene.data.given import UnknownSymbols
-    from kleene.evaluate import evaluate as evaluated
+    from kleene.data.validate import UnknownSymbols
+    from kleene.evaluation.metrics import evaluate as evaluated
+    from kleene.evaluation.uncertainty import draw_predictions
     from kleene.model import Model
-    from kleene.uncertainty import draw_predictions
 
     trained = Model.load(model)
     classes = trained.classes
@@ -110,9 +110,9 @@ def evaluate(
       kleene evaluate model test.jsonl.gz --json
     """
     from kleene.cli.data import DataFile as Source
-    from kleene.data.given import UnknownSymbols
-    from kleene.evaluate import evaluate as evaluated
-    from kleene.evaluate import merged
+    from kleene.data.validate import UnknownSymbols
+    from kleene.evaluation.metrics import evaluate as evaluated
+    from kleene.evaluation.metrics import merged
     from kleene.model import Model
 
     trained = Model.load(model)

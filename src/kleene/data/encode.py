@@ -14,8 +14,8 @@ from pathlib import Path
 
 from kleene.data.alphabet import Alphabet, Ids, count_symbols
 from kleene.data.files import Example, guess_tokens
-from kleene.data.given import sorted_classes
 from kleene.data.store import Store, open_store, write_store
+from kleene.data.validate import sorted_classes
 from kleene.errors import DataError
 from kleene.machine import Label, Symbol
 

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from kleene.data.batch import Batch, Encoded, Ints, batches, make_batch
+from kleene.distributed import ALONE, Workers
 from kleene.errors import DataError
-from kleene.workers import ALONE, Workers
 
 
 @dataclass(frozen=True, kw_only=True)

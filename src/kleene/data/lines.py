@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from kleene.data.packed import unpacked
+from kleene.data.gzip_guard import unpacked
 from kleene.errors import DataError
 
 MAX_LINE = 16 * 2**20  # bytes; a longer line means a file of another kind, or an attack

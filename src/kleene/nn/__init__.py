@@ -2,7 +2,7 @@
 
 from kleene.nn.cells import GRU, LSTM, Cell, Elman
 from kleene.nn.fused import use_fused
-from kleene.nn.regularized import SRGRU, SRLSTM, SRRNN, StateRegularized
+from kleene.nn.layers import SRGRU, SRLSTM, SRRNN, StateRegularized
 from kleene.nn.similarity import cosine, dot, euclidean
 from kleene.nn.stream import Stream
 from kleene.nn.trace import Trace

@@ -19,7 +19,7 @@ from kleene.data.alphabet import END, START
 from kleene.data.batch import Batch
 from kleene.nn.config import CELLS, SIMILARITIES, TRANSITIONS, NetworkConfig
 from kleene.nn.inputs import Gates, LookedUp
-from kleene.nn.regularized import StateRegularized
+from kleene.nn.layers import StateRegularized
 from kleene.nn.scan import Scan
 from kleene.nn.trace import Trace, make_trace
 from kleene.nn.transition import soft_argmax

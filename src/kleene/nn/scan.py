@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from kleene.nn.cells import Cell
-from kleene.nn.fused.serve import Served, serve
+from kleene.nn.fused.dispatch import Served, serve
 from kleene.nn.inputs import Gates, gates_of
 from kleene.nn.similarity import Similarity
 from kleene.nn.transition import Transition

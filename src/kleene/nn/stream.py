@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from kleene.errors import SettingError
+from kleene.nn.fused.dispatch import serves
 from kleene.nn.fused.layout import layout
-from kleene.nn.fused.serve import serves
 from kleene.nn.inputs import LookedUp, Projected
-from kleene.nn.regularized import StateRegularized
+from kleene.nn.layers import StateRegularized
 from kleene.nn.scan import Recurrence, scan
 
 if TYPE_CHECKING:

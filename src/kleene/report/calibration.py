@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kleene.calibration import Reliability
 from kleene.errors import DataError
+from kleene.evaluation.calibration import Reliability
 from kleene.report.plots import COLORS
 
 if TYPE_CHECKING:

@@ -16,15 +16,15 @@ import torch
 from kleene.data.batch import make_batch
 from kleene.data.examples import Examples
 from kleene.errors import KleeneError
-from kleene.evaluate import Evaluation, evaluate
+from kleene.evaluation.metrics import Evaluation, evaluate
+from kleene.explain.explain import Explanation, explain_many
+from kleene.explain.features import features
+from kleene.explain.markup import as_json, as_text, joint
+from kleene.explain.phrases import phrases
+from kleene.explain.prototypes import prototypes
 from kleene.machine import Label, Word
 from kleene.model import Model
-from kleene.read.explain import Explanation, explain_many
-from kleene.read.extract import extract
-from kleene.read.features import features
-from kleene.read.markup import as_json, as_text, joint
-from kleene.read.phrases import phrases
-from kleene.read.prototypes import prototypes
+from kleene.reading import extract
 from kleene.report.trust import trust
 from kleene.report.view import view
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from kleene.automata import DFA
-from kleene.automata.export import diagram
-from kleene.read.markup import as_text
-from kleene.read.summary import Move, Summary
+from kleene.automata.formats.dot import diagram
+from kleene.explain.markup import as_text
+from kleene.explain.summary import Move, Summary
 
 POINTS = 72  # to an inch, Graphviz's measure of nodes
 ROUND, LETTER, LINE = 46, 7.4, 17  # pixels: a state's circle, a letter's width, a line's height

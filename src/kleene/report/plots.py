@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kleene.errors import DataError, SettingError
+from kleene.explain.explain import Explanation
+from kleene.explain.faithfulness import Faithfulness
+from kleene.explain.markup import as_text
 from kleene.files import write_atomically
 from kleene.machine import Label, Symbol
 from kleene.nn.trace import Trace
-from kleene.read.explain import Explanation
-from kleene.read.faithfulness import Faithfulness
-from kleene.read.markup import as_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kleene.errors import DataError, SettingError
+from kleene.explain.markup import as_text
+from kleene.extraction.counter.units import MemoryRecord, counting_units, record_memory
+from kleene.extraction.words import Floats, encode_words
 from kleene.machine import Symbol, Word
 from kleene.model import Model
-from kleene.read.markup import as_text
-from kleene.read.memory import MemoryRecord, counting_units, record_memory
-from kleene.read.words import Floats, encode_words
 from kleene.report.plots import COLORS, MOST_TICKS
 
 if TYPE_CHECKING:

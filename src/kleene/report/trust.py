@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from kleene.errors import KleeneError
+from kleene.explain.markup import as_json, as_text, joint
+from kleene.extraction.ambiguity import Ambiguity
+from kleene.extraction.result import Extraction
 from kleene.machine import Word
 from kleene.model import Model
-from kleene.read.ambiguity import Ambiguity
-from kleene.read.certify import certify
-from kleene.read.extraction import Extraction
-from kleene.read.markup import as_json, as_text, joint
+from kleene.proof.certify import certify
 
 MOST = 8  # ambiguities that are told
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from kleene.automata import DFA
+from kleene.explain.markup import as_json, as_text
+from kleene.explain.scoring import state_scores
+from kleene.explain.summary import summarize
+from kleene.extraction.result import Extraction
 from kleene.machine import Label, Word
 from kleene.model import Model
-from kleene.read.extraction import Extraction
-from kleene.read.markup import as_json, as_text
-from kleene.read.summary import summarize
-from kleene.read.verdicts import state_scores
 from kleene.report.drawing import Node, draw_dfa, draw_summary, lay_out
 
 CROWD = 40  # arrows beyond which an automaton is drawn as a map of its commonest moves

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kleene.automata.counter import CounterMachine
+from kleene.automata.counter.machine import CounterMachine
 from kleene.errors import KleeneError
+from kleene.extraction.counter.read import read_counter
 from kleene.model import Model
-from kleene.read.counter import read_counter
 
 
 def reading(

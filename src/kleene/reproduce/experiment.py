@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from kleene.errors import SettingError
 from kleene.reproduce.ledger import Row
-from kleene.train.progress import Quiet, Reporter
+from kleene.training.progress import Quiet, Reporter
 
 SCALES = ("small", "paper")
 

@@ -13,13 +13,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from kleene.data.corpora import imdb
+from kleene.datasets.corpora import imdb
 from kleene.reproduce.errors_table import error_table
 from kleene.reproduce.experiment import Experiment, Request
 from kleene.reproduce.texts import text_task
 from kleene.reproduce.training import falling_rate, train_and_test
-from kleene.train.stage import Stage
-from kleene.train.vectors import seed_vectors
+from kleene.training.embeddings import seed_vectors
+from kleene.training.stages import Stage
 
 NETWORKS: dict[str, dict[str, Any]] = {
     "SR-LSTM-P": {"cell": "lstm-p", "num_states": 10},

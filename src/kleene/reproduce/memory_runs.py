@@ -2,8 +2,8 @@
 
 Every model gets the same recipe: Adam, easy words first, until all of validation is right; epochs
 of RMSprop with momentum, after which counters drift less; then rounds in which gates are sharpened
-and states cooled (`kleene.train.gates`). Kept is the round with the fewest errors on words longer
-than those of validation, the sharpest where several have as few.
+and states cooled (`kleene.training.sharpen_gates`). Kept is the round with the fewest errors on
+words longer than those of validation, the sharpest where several have as few.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ import torch
 
 from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
-from kleene.data.paper_sets import PaperSet, Split
-from kleene.evaluate import evaluate
+from kleene.evaluation.metrics import evaluate
+from kleene.languages.paper_sets import PaperSet, Split
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.train.fit import fit
-from kleene.train.gates import saturating, set_forget_bias
-from kleene.train.history import Epoch, History
-from kleene.train.progress import Quiet, Reporter
-from kleene.train.stage import Curriculum, Stage
+from kleene.training.history import Epoch, History
+from kleene.training.loop import fit
+from kleene.training.progress import Quiet, Reporter
+from kleene.training.sharpen_gates import saturating, set_forget_bias
+from kleene.training.stages import Curriculum, Stage
 
 MODELS = {"LSTM": ("lstm", False), "LSTM-P": ("lstm-p", False)} | {
     "SR-LSTM": ("lstm", True),

@@ -16,14 +16,14 @@ import torch
 
 from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
-from kleene.data.pixels import Images, mnist
+from kleene.datasets.mnist import Images, mnist
 from kleene.nn.classifier import Classifier
 from kleene.reproduce.errors_table import error_table
 from kleene.reproduce.experiment import Experiment, Request
 from kleene.reproduce.training import Task, falling_rate, train_and_test
-from kleene.train.clusters import seed_centroids
-from kleene.train.gates import set_forget_bias
-from kleene.train.stage import Stage
+from kleene.training.centroids import seed_centroids
+from kleene.training.sharpen_gates import set_forget_bias
+from kleene.training.stages import Stage
 
 WHOLE = "SR-LSTM-P 784 steps"
 PAPER: dict[str, float | None] = {

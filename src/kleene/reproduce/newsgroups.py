@@ -10,12 +10,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from kleene.data.corpora import newsgroups
+from kleene.datasets.corpora import newsgroups
 from kleene.reproduce.errors_table import error_table
 from kleene.reproduce.experiment import Experiment, Request
 from kleene.reproduce.texts import smaller_embeddings, text_task
 from kleene.reproduce.training import train_and_test
-from kleene.train.stage import Stage
+from kleene.training.stages import Stage
 
 NETWORKS: dict[str, dict[str, Any]] = {
     "SR-LSTM-P": {"cell": "lstm-p", "num_states": 20},

@@ -9,14 +9,14 @@ import numpy as np
 
 from kleene.data.alphabet import SPECIALS
 from kleene.data.examples import Examples
-from kleene.data.paper_sets import PALINDROME_TESTS, palindrome_set
-from kleene.evaluate import evaluate
+from kleene.evaluation.metrics import evaluate
+from kleene.languages.paper_sets import PALINDROME_TESTS, palindrome_set
 from kleene.model import Model
 from kleene.reproduce.experiment import Experiment, Request, Table, chosen
 from kleene.reproduce.ledger import Row
 from kleene.reproduce.memory_runs import MODELS, Recipe, make_task, train
 from kleene.reproduce.parentheses import error_rates
-from kleene.train.stage import Curriculum
+from kleene.training.stages import Curriculum
 
 RECIPE = Recipe(epochs=60, patience=12, curriculum=Curriculum(start=4, step=2), rounds=0)
 HIDDEN = 100

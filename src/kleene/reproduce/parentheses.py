@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kleene.data.paper_sets import (
+from kleene.languages.paper_sets import (
     PARENTHESES_TESTS,
     VALIDATION_DEPTH,
     PaperSet,

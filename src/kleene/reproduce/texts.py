@@ -6,8 +6,8 @@ import numpy as np
 import torch
 
 from kleene.data.alphabet import Alphabet
-from kleene.data.corpora import Corpus, Splits
 from kleene.data.examples import Examples
+from kleene.datasets.corpora import Corpus, Splits
 from kleene.nn.classifier import Classifier
 from kleene.reproduce.training import Task
 

@@ -12,21 +12,21 @@ import torch
 
 from kleene.automata import DFA
 from kleene.data.examples import Examples
-from kleene.data.tomita import tomita
 from kleene.estimator import SequenceClassifier
+from kleene.extraction.table import read_table
+from kleene.induction.candidates import with_centroids
+from kleene.languages.tomita import tomita
 from kleene.machine import Label, Word
 from kleene.nn.classifier import Classifier
 from kleene.parameters import config_of, plain_values
-from kleene.read.candidates import with_centroids
-from kleene.read.certificate import Certificate
-from kleene.read.certify import certify
-from kleene.read.table import read_table
+from kleene.proof.certificate import Certificate
+from kleene.proof.certify import certify
 from kleene.reproduce.experiment import Experiment, Request, Table, chosen
 from kleene.reproduce.ledger import Row
-from kleene.train.clusters import cluster, hidden_vectors
-from kleene.train.fit import fit
-from kleene.train.progress import Reporter
-from kleene.train.recipe import Settings, cell_stage
+from kleene.training.centroids import cluster, hidden_vectors
+from kleene.training.loop import fit
+from kleene.training.progress import Reporter
+from kleene.training.recipes import Settings, cell_stage
 
 LENGTHS = [*range(16), 20, 25, 30]
 GRAMMARS = {f"tomita{number}": number for number in range(1, 8)}

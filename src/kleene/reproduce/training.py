@@ -13,16 +13,16 @@ import torch
 
 from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
-from kleene.data.streamed import Lessons
-from kleene.evaluate import evaluate
+from kleene.data.streaming import Lessons
+from kleene.evaluation.metrics import evaluate
 from kleene.machine import Label
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.train.fit import fit
-from kleene.train.history import Epoch
-from kleene.train.progress import Reporter
-from kleene.train.stage import Stage
+from kleene.training.history import Epoch
+from kleene.training.loop import fit
+from kleene.training.progress import Reporter
+from kleene.training.stages import Stage
 
 HELD_OUT = 0.1
 """The share of the training examples that chooses the epoch, and never trains."""

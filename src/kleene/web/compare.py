@@ -8,8 +8,8 @@ from typing import Any
 
 from kleene.automata import DFA
 from kleene.errors import DataError, ReadingError
+from kleene.explain.markup import as_json, as_text
 from kleene.machine import Word
-from kleene.read.markup import as_json, as_text
 from kleene.web.shelf import Automaton, Entry, Network
 
 LONGEST = 2_000  # symbols of a word whose every beginning is put to both

@@ -16,13 +16,13 @@ from kleene.automata import DFA
 from kleene.automata.words import spelled_by_characters
 from kleene.data.alphabet import UNKNOWN
 from kleene.errors import ReadingError
+from kleene.explain.batched_traces import scores_of
+from kleene.explain.explain import explain_many
+from kleene.explain.markup import as_json, as_text
+from kleene.extraction.result import Extraction
 from kleene.machine import Label, Word
 from kleene.model import Model
-from kleene.read.explain import explain_many
-from kleene.read.extract import extract
-from kleene.read.extraction import Extraction
-from kleene.read.markup import as_json, as_text
-from kleene.read.passes import scores_of
+from kleene.reading import extract
 from kleene.report.content import METHODS, VOCABULARY, describe, explained_dict
 from kleene.report.trust import trust
 from kleene.report.view import View, automaton_view, states_view, view

@@ -18,17 +18,17 @@ import numpy as np
 
 from kleene.data.alphabet import Alphabet
 from kleene.errors import KleeneError
+from kleene.extraction.context import open_study
+from kleene.extraction.methods import METHODS
 from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
-from kleene.read.methods import METHODS
-from kleene.read.study import open_study
 from kleene.report.content import VOCABULARY
 from kleene.report.html import asset, script
 from kleene.report.view import CROWD, automaton_view
-from kleene.train.history import Epoch
-from kleene.train.progress import Reporter
-from kleene.train.stage import Stage
+from kleene.training.history import Epoch
+from kleene.training.progress import Reporter
+from kleene.training.stages import Stage
 from kleene.web.guard import App, Guard, Limits
 from kleene.web.server import LOCAL, address, bind, make_server
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import torch
 
-from kleene.nn.fused.blas import alone, single_threaded
+from kleene.nn.fused.kernels.blas import alone, single_threaded
 from kleene.nn.fused.layout import Layout
 
 WORTH = 4_000_000  # multiplications below which a second thread costs more than it brings

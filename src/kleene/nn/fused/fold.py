@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from kleene.nn.fused.cells import GRU, LSTM
+from kleene.nn.fused.kernels.cells import GRU, LSTM
 from kleene.nn.fused.layout import Layout
 
 GIVEN = (

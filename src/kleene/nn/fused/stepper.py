@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from torch import Tensor
 
-from kleene.nn.fused import forward as fore
-from kleene.nn.fused.blas import alone
+from kleene.nn.fused.autograd import address, make_job, make_record
+from kleene.nn.fused.buffers import floats
+from kleene.nn.fused.dispatch import prepare
 from kleene.nn.fused.fold import fold
-from kleene.nn.fused.function import address, make_job, make_record
-from kleene.nn.fused.job import Record
+from kleene.nn.fused.kernels import forward as fore
+from kleene.nn.fused.kernels.blas import alone
+from kleene.nn.fused.kernels.records import Record
 from kleene.nn.fused.layout import layout
-from kleene.nn.fused.memory import floats
-from kleene.nn.fused.serve import prepare
 from kleene.nn.inputs import LookedUp, Projected
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from kleene.nn.fused import cells
+from kleene.nn.fused.autograd import MIXED, Fused
 from kleene.nn.fused.fold import GIVEN, Settings
-from kleene.nn.fused.function import MIXED, Fused
+from kleene.nn.fused.kernels import cells
 from kleene.nn.fused.layout import layout
 
 

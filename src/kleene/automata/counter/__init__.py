@@ -1,0 +1,1 @@
+"""Counter machines: automata with integer counters, compared and minimised up to a bound."""

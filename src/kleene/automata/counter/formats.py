@@ -1,0 +1,180 @@
+"""One-counter machines as JSON and as drawings with push and pop on the edges.
+
+The JSON document:
+
+    {"format": "kleene.counter/1",
+     "alphabet": ["(", ")"],                 symbols, one per column
+     "start": 0,                             the initial state
+     "outputs": [[false, true, false]],      by state and view: the counter below, at, above 0
+     "transitions": [[[0, 0], [0, 0], ...]], the next state, by state, view and symbol
+     "increments": [[[1, -1], [1, -1], ...]],  what is added to the counter
+     "names": ["good"]}                      optional
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kleene.automata.counter.configuration_graph import Place, reachable
+from kleene.automata.counter.machine import CounterMachine
+from kleene.automata.formats.json import (
+    array_field,
+    document_fields,
+    integer_field,
+    list_field,
+    to_plain,
+    to_value,
+)
+from kleene.automata.formats.symbol_sets import describe
+from kleene.errors import AutomatonError, SettingError
+from kleene.files import write_atomically
+from kleene.machine import Label, Symbol
+
+FORMAT = "kleene.counter/1"
+FORMATS = ("svg", "png", "pdf")
+MOVES = {1: "push", -1: "pop", 0: ""}
+
+
+def to_json(machine: CounterMachine, *, indent: int | None = None) -> str:
+    """See `CounterMachine.to_json`."""
+    document = {
+        "format": FORMAT,
+        "alphabet": [to_plain(symbol) for symbol in machine.alphabet],
+        "start": machine.initial,
+        "outputs": [[to_plain(label) for label in row] for row in machine.outputs],
+        "transitions": machine.transitions.tolist(),
+        "increments": machine.increments.tolist(),
+    }
+    if machine.names is not None:
+        document["names"] = list(machine.names)
+    return json.dumps(document, indent=indent, ensure_ascii=False)
+
+
+def from_json(document: str | Mapping[str, Any]) -> CounterMachine:
+    """See `CounterMachine.from_json`."""
+    keys = ("alphabet", "start", "outputs", "transitions", "increments")
+    fields = document_fields(document, FORMAT, keys)
+    rows = list_field(fields, "outputs")
+    if not all(isinstance(row, list | tuple) for row in rows):
+        raise AutomatonError(f"'outputs' is {rows!r:.60}, but a list of labels a state is needed")
+    names = fields.get("names")
+    return CounterMachine(
+        alphabet=tuple(to_value(symbol) for symbol in list_field(fields, "alphabet")),
+        transitions=array_field(fields, "transitions", int, "int64"),
+        increments=array_field(fields, "increments", int, "int64"),
+        outputs=tuple(tuple(to_value(label) for label in row) for row in rows),
+        initial=integer_field(fields, "start"),
+        names=None if names is None else tuple(str(name) for name in list_field(fields, "names")),
+    )
+
+
+def edges(machine: CounterMachine) -> dict[tuple[int, int], list[str]]:
+    """What stands on each edge, such as `( push` or `) when >0 pop`; reachable moves only."""
+    met: dict[int, list[int]] = defaultdict(list)
+    for state, view in sorted(reachable(machine)):
+        met[state].append(view)
+    lines: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for state, views in met.items():
+        when: dict[tuple[int, int, int], list[int]] = defaultdict(list)
+        for view in views:
+            for column, move in enumerate(machine.rows[state][view + machine.reach]):
+                when[(column, *move)].append(view)
+        alike: dict[tuple[int, int, tuple[int, ...]], list[Symbol]] = defaultdict(list)
+        for (column, target, increment), at in when.items():
+            alike[target, increment, tuple(at)].append(machine.alphabet[column])
+        for (target, increment, seen), symbols in alike.items():
+            text = describe(symbols, machine.alphabet)
+            if len(seen) < len(views):
+                text += f" when {describe_views(seen, machine.reach)}"
+            lines[state, target].append(f"{text}  {MOVES[increment]}".rstrip())
+    return dict(lines)
+
+
+def describe_views(views: Sequence[int], reach: int) -> str:
+    """Views of the counter in words.
+
+    >>> describe_views([0], 1), describe_views([1], 1), describe_views([-1, 0, 1, 2], 2)
+    ('=0', '>0', '>-2')
+    """
+    chosen = sorted(views)
+    runs: list[list[int]] = []
+    for view in chosen:
+        if runs and runs[-1][-1] == view - 1:
+            runs[-1].append(view)
+        else:
+            runs.append([view])
+    return " or ".join(_describe_run(run[0], run[-1], reach) for run in runs)
+
+
+def _describe_run(first: int, last: int, reach: int) -> str:
+    if last == reach:
+        return f">{first - 1}"
+    if first == -reach:
+        return f"<{last + 1}"
+    return f"={first}" if first == last else f"{first} to {last}"
+
+
+def to_dot(machine: CounterMachine) -> str:
+    """See `CounterMachine.to_dot`: states say at which views of the counter they accept."""
+    met = reachable(machine)
+    lines = [
+        "digraph counter {",
+        '  graph [rankdir=LR, nodesep=0.4, ranksep=0.6, bgcolor="transparent"];',
+        '  node [shape=box, style="filled,rounded", fontname="Helvetica", fontsize=13,'
+        ' color="#333333"];',
+        '  edge [fontname="Helvetica", fontsize=12, arrowsize=0.7, color="#555555"];',
+        '  start [shape=none, width=0, height=0, label=""];',
+    ]
+    for state in dict.fromkeys(state for state, _ in met):
+        told, borders = _told(machine, state, met)
+        fill = "#cfe3f2" if borders == 2 else "#ffffff"
+        text = _quoted(f"{machine.name(state)}\n{told}")
+        lines.append(f'  {state} [label={text}, peripheries={borders}, fillcolor="{fill}"];')
+    lines.append(f"  start -> {machine.initial};")
+    for (source, target), texts in edges(machine).items():
+        lines.append(f"  {source} -> {target} [label={_quoted(chr(10).join(texts))}];")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def draw(machine: CounterMachine, path: str | Path) -> Path:
+    """See `CounterMachine.draw`."""
+    return write_atomically(path, render(machine, Path(path).suffix.lstrip(".").lower()))
+
+
+def render(machine: CounterMachine, format: str) -> bytes:
+    """The drawing as the bytes of an SVG, PNG or PDF file."""
+    if format not in FORMATS:
+        raise SettingError(f"cannot draw as {format!r}; choose one of {', '.join(FORMATS)}")
+    import pygraphviz
+
+    graph = pygraphviz.AGraph(string=to_dot(machine))
+    if format == "png":
+        graph.graph_attr["dpi"] = "144"
+        graph.graph_attr["bgcolor"] = "white"
+    drawing: bytes = graph.draw(None, format=format, prog="dot")
+    return drawing
+
+
+def _told(machine: CounterMachine, state: int, met: list[Place]) -> tuple[str, int]:
+    """The outputs of a state in words, and how many borders it has."""
+    views = sorted(view for s, view in met if s == state)
+    by_label: dict[Label, list[int]] = defaultdict(list)
+    for view in views:
+        by_label[machine.outputs[state][view + machine.reach]].append(view)
+    if not all(isinstance(label, bool) for label in by_label):
+        told = (f"{x} when {describe_views(v, machine.reach)}" for x, v in by_label.items())
+        return ", ".join(told), 1
+    if True not in by_label:
+        return "rejects", 1
+    if False not in by_label:
+        return "accepts", 2
+    return f"accepts when {describe_views(by_label[True], machine.reach)}", 2
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

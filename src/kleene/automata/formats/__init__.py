@@ -1,0 +1,1 @@
+"""Automata as files, drawings and objects of other libraries, a format a module."""

@@ -1,0 +1,155 @@
+"""Automata as text that other tools draw: Graphviz DOT and Mermaid."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+
+from kleene.automata.dfa import DFA
+from kleene.automata.formats.symbol_sets import describe
+from kleene.machine import Label, Symbol
+
+# Okabe and Ito's colours, which readers of any colour vision can tell apart, lightened to fill.
+_FILLS = ("#cfe3f2", "#fbe3b8", "#c9e8dd", "#f6d3c0", "#ecd6e5", "#fbf7c4", "#d6e0ea", "#e0e0e0")
+_REJECTING, _ACCEPTING = "#ffffff", "#cfe3f2"
+_LINES = 8  # of notes in a state before they go two or more to a line
+_CROWDED = 80  # edges past which only a spanning tree is drawn, the rest told in the states
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagram:
+    """What a drawing shows: states, one edge for all symbols with the same two ends, and notes.
+
+    A crowd of edges is a thicket, and Graphviz would take minutes over it. Then the edges by which
+    each state is first reached are drawn, and the other moves are noted inside the states.
+    """
+
+    states: list[int]
+    edges: dict[tuple[int, int], str]
+    notes: dict[int, list[str]]  # lines such as "a-f → 12"
+
+
+def diagram(dfa: DFA, *, sink: bool = True) -> Diagram:
+    """Merge edges and write their symbols briefly; leave out rejecting sinks unless wanted."""
+    hidden = set() if sink else sinks(dfa) - {dfa.initial}
+    moves: dict[tuple[int, int], list[Symbol]] = {}
+    for state, row in enumerate(dfa.rows):
+        for symbol, target in zip(dfa.alphabet, row, strict=True):
+            if state not in hidden and target not in hidden:
+                moves.setdefault((state, target), []).append(symbol)
+    drawn = set(moves) if len(moves) <= _CROWDED else _spanning_tree(dfa) & set(moves)
+    noted: dict[int, dict[int, list[Symbol]]] = {}
+    for (source, target), symbols in moves.items():
+        if (source, target) not in drawn:
+            noted.setdefault(source, {})[target] = symbols
+    return Diagram(
+        states=[state for state in range(dfa.num_states) if state not in hidden],
+        edges={ends: describe(moves[ends], dfa.alphabet) for ends in moves if ends in drawn},
+        notes={source: _notes(dfa, targets) for source, targets in noted.items()},
+    )
+
+
+def sinks(dfa: DFA) -> set[int]:
+    """Rejecting states that nothing leaves."""
+    return {
+        state
+        for state, row in enumerate(dfa.rows)
+        if dfa.is_boolean and not dfa.outputs[state] and set(row) == {state}
+    }
+
+
+def to_dot(dfa: DFA, *, sink: bool = True) -> str:
+    """See `DFA.to_dot`."""
+    shown = diagram(dfa, sink=sink)
+    fills = _fills(dfa)
+    round_states = dfa.is_boolean and not shown.notes
+    shape = "circle, width=0.5" if round_states else "box"
+    style = "filled" if round_states else "filled,rounded"
+    lines = [
+        "digraph dfa {",
+        '  graph [rankdir=LR, nodesep=0.3, ranksep=0.5, bgcolor="transparent"];',
+        f'  node [shape={shape}, style="{style}", fontname="Helvetica", fontsize=13, margin=0.06,'
+        ' color="#333333"];',
+        '  edge [fontname="Helvetica", fontsize=12, arrowsize=0.7, color="#555555"];',
+        '  start [shape=none, width=0, height=0, label=""];',
+    ]
+    for state in shown.states:
+        borders = 2 if dfa.is_boolean and dfa.outputs[state] else 1
+        label = _node_label(dfa, state, shown.notes.get(state, []))
+        fill = fills[dfa.outputs[state]]
+        lines.append(f'  {state} [label={label}, peripheries={borders}, fillcolor="{fill}"];')
+    lines.append(f"  start -> {dfa.initial};")
+    for (source, target), text in shown.edges.items():
+        lines.append(f"  {source} -> {target} [label={_quoted(f' {text} ')}];")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def to_mermaid(dfa: DFA, *, sink: bool = True) -> str:
+    """See `DFA.to_mermaid`. Accepting states have a double border; labels stand below names."""
+    shown = diagram(dfa, sink=sink)
+    lines = ["flowchart LR", '  start[" "]:::start']
+    for state in shown.states:
+        texts = [dfa.name(state), *([] if dfa.is_boolean else [str(dfa.outputs[state])])]
+        body = "<br/>".join(map(_escaped, texts + shown.notes.get(state, [])))
+        opened, closed = ("(((", ")))") if dfa.is_boolean and dfa.outputs[state] else ("((", "))")
+        if shown.notes or not dfa.is_boolean:
+            opened, closed = ("[[", "]]") if opened == "(((" else ("(", ")")
+        lines.append(f'  q{state}{opened}"{body}"{closed}')
+    lines.append(f"  start --> q{dfa.initial}")
+    for (source, target), text in shown.edges.items():
+        lines.append(f'  q{source} -->|"{_escaped(text)}"| q{target}')
+    return "\n".join([*lines, "  classDef start fill:none,stroke:none"]) + "\n"
+
+
+def _spanning_tree(dfa: DFA) -> set[tuple[int, int]]:
+    """The edges by which a breadth-first search from the start meets each state."""
+    tree: set[tuple[int, int]] = set()
+    seen = {dfa.initial}
+    for state in (queue := [dfa.initial]):
+        for target in dfa.rows[state]:
+            if target not in seen:
+                seen.add(target)
+                queue.append(target)
+                tree.add((state, target))
+    return tree
+
+
+def _notes(dfa: DFA, targets: dict[int, list[Symbol]]) -> list[str]:
+    """Moves as lines of text, the commonest last: it is the `else` if it is more than half."""
+    ordered = sorted(targets, key=lambda target: (len(targets[target]), target))
+    lines = [f"{describe(targets[t], dfa.alphabet)} → {dfa.name(t)}" for t in ordered]
+    half = len(dfa.alphabet) / 2
+    if half < len(targets[ordered[-1]]) < len(dfa.alphabet):
+        lines[-1] = f"else → {dfa.name(ordered[-1])}"
+    return lines
+
+
+def _node_label(dfa: DFA, state: int, notes: list[str]) -> str:
+    """The name, in bold when notes follow, and the output where it is not shown by the shape."""
+    lines = [dfa.name(state), *([] if dfa.is_boolean else [str(dfa.outputs[state])])]
+    if not notes:
+        return _quoted("\n".join(lines))
+    title = "<br/>".join(f"<b>{html.escape(line)}</b>" for line in lines)
+    across = -(-len(notes) // _LINES)
+    rows = ["    ".join(notes[i : i + across]) for i in range(0, len(notes), across)]
+    small = "".join(f'<br align="left"/>{html.escape(row)}' for row in rows)
+    return f'<{title}<font point-size="10">{small}<br align="left"/></font>>'
+
+
+def _fills(dfa: DFA) -> dict[Label, str]:
+    """The colour of each label: white and blue for a language, one each for labels."""
+    if dfa.is_boolean:
+        return {False: _REJECTING, True: _ACCEPTING}
+    labels = dict.fromkeys(dfa.outputs)
+    return {label: _FILLS[i % len(_FILLS)] for i, label in enumerate(sorted(labels, key=repr))}
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def _escaped(text: str) -> str:
+    """Mermaid takes HTML entities for what its syntax claims."""
+    special = '"#&<>|`{}[]()\\'
+    return "".join(f"#{ord(c)};" if c in special else c for c in text)

@@ -1,0 +1,142 @@
+"""Labelled texts: the IMDB reviews and the 20 Newsgroups."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from kleene.data.tokenize import tokenize
+from kleene.datasets.archives import members
+from kleene.datasets.download import Source, locate
+from kleene.datasets.newsgroups_cleaning import clean
+from kleene.errors import DataError, SettingError
+
+IMDB = Source(
+    folder="imdb",
+    url="https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
+    checksums={
+        "aclImdb_v1.tar.gz": "md5:7c2ac02c03563afcf9b574c7e56c153a",
+        "aclImdb_labelled.tar.gz": (
+            "sha256:aac9fcb90f1d8c77b516e1ac29386742202c870208ef5d86dd35f938c6d23a98"
+        ),
+    },
+)
+NEWSGROUPS = Source(
+    folder="newsgroups",
+    url="https://ndownloader.figshare.com/files/5975967",
+    checksums={
+        "20news-bydate.tar.gz": (
+            "sha256:8f1b2514ca22a5ade8fbb9cfa5727df95fa587f4c87b786e15c759fa66d95610"
+        ),
+        "20news-bydate-repacked.tar.gz": (
+            "sha256:fb65de373471332f82aac01de60fc77335bfaa44ac81bc23449dea9d5de092a4"
+        ),
+    },
+)
+_REVIEW = re.compile(r"(?:^|/)(train|test)/(pos|neg)/(\d+)_\d+\.txt$")
+_MESSAGE = re.compile(r"(?:^|/)20news-bydate-(train|test)/([\w.\-]+)/(\d+)$")
+_SENTIMENT = {"pos": "positive", "neg": "negative"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corpus:
+    """Texts and their labels."""
+
+    texts: tuple[str, ...]
+    labels: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @cached_property
+    def words(self) -> tuple[tuple[str, ...], ...]:
+        """The tokens of every text; none for an empty one."""
+        return tuple(map(tokenize, self.texts))
+
+    def select(self, indices: Iterable[int]) -> Corpus:
+        """The texts of the given indices."""
+        chosen = [int(i) for i in indices]
+        return Corpus(
+            texts=tuple(self.texts[i] for i in chosen), labels=tuple(self.labels[i] for i in chosen)
+        )
+
+
+class Splits(NamedTuple):
+    """A corpus in its two parts."""
+
+    train: Corpus
+    test: Corpus
+
+    def shuffled(self, seed: int, share: float = 0.2) -> Splits:
+        """Both parts mixed and split anew at random, the test part with `share` of all texts."""
+        if not 0 < share < 1:
+            raise SettingError(f"share={share!r} came, needed is a number between 0 and 1")
+        train, test = self
+        both = Corpus(texts=train.texts + test.texts, labels=train.labels + test.labels)
+        order = np.random.default_rng(seed).permutation(len(both))
+        held = math.ceil(share * len(both))
+        return Splits(both.select(order[held:]), both.select(order[:held]))
+
+
+def imdb(data: str | Path | None = None) -> Splits:
+    """The 25,000 + 25,000 labelled film reviews of Maas et al. (2011), in the official split.
+
+    Labels are "positive" and "negative". 123 texts stand in both parts, as they do in the original.
+    """
+    return read_imdb(locate(IMDB, data))
+
+
+def newsgroups(data: str | Path | None = None, *, cleaned: bool = False) -> Splits:
+    """The 18,846 messages of 20 Newsgroups, split by date; `.shuffled(seed)` splits at random.
+
+    `cleaned` takes off headers, signatures and quoted lines, which give most groups away; some
+    messages are empty then.
+    """
+    return read_newsgroups(locate(NEWSGROUPS, data), cleaned=cleaned)
+
+
+def read_imdb(path: str | Path) -> Splits:
+    """Any archive with files `.../{train,test}/{pos,neg}/<id>_<rating>.txt`."""
+    splits = _read(path, _REVIEW, "utf-8", "train/pos/0_9.txt")
+    return Splits(*(_relabelled(corpus) for corpus in splits))
+
+
+def read_newsgroups(path: str | Path, *, cleaned: bool = False) -> Splits:
+    """Any archive with files `20news-bydate-{train,test}/<group>/<number>`."""
+    splits = _read(path, _MESSAGE, "latin-1", "20news-bydate-train/sci.space/60000")
+    if not cleaned:
+        return splits
+    return Splits(
+        *(Corpus(texts=tuple(map(clean, part.texts)), labels=part.labels) for part in splits)
+    )
+
+
+def _read(path: str | Path, layout: re.Pattern[str], encoding: str, example: str) -> Splits:
+    """The texts of both parts, sorted by label and number, so that packing plays no role."""
+    parts: dict[str, list[tuple[str, int, str]]] = {"train": [], "test": []}
+    for name, content in members(path, lambda name: layout.search(name) is not None):
+        found = layout.search(name)
+        assert found is not None
+        part, label, number = found.groups()
+        parts[part].append((label, int(number), content.decode(encoding, "replace")))
+    for part, texts in parts.items():
+        if not texts:
+            raise DataError(f"{path} has no {part} texts; its files must be named as {example}")
+    return Splits(*(_corpus(sorted(parts[part])) for part in ("train", "test")))
+
+
+def _corpus(rows: list[tuple[str, int, str]]) -> Corpus:
+    return Corpus(
+        texts=tuple(text for _, _, text in rows), labels=tuple(label for label, _, _ in rows)
+    )
+
+
+def _relabelled(corpus: Corpus) -> Corpus:
+    return Corpus(texts=corpus.texts, labels=tuple(_SENTIMENT[label] for label in corpus.labels))

@@ -1,0 +1,128 @@
+"""Images as sequences, pixel by pixel and row by row: the MNIST digits."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kleene.data.batch import Floats, Ints
+from kleene.data.gzip_guard import unpacked
+from kleene.datasets.download import Source, locate
+from kleene.errors import DataError, SettingError
+
+_URL = "https://ossci-datasets.s3.amazonaws.com/mnist/"
+_CHECKSUMS = {
+    "train-images-idx3-ubyte.gz": "md5:f68b3c2dcbeaaa9fbdd348bbdeb94873",
+    "train-labels-idx1-ubyte.gz": "md5:d53e105ee54ea40749a09fcbcd1e9432",
+    "t10k-images-idx3-ubyte.gz": "md5:9fb629c4189551a2d022fa330f9573f3",
+    "t10k-labels-idx1-ubyte.gz": "md5:ec29112dd5afa0611ce80d1b7f02629c",
+}
+MNIST = {
+    name: Source(folder="mnist", url=_URL + name, checksums={name: checksum})
+    for name, checksum in _CHECKSUMS.items()
+}
+MAX_BYTES = 2**30  # of one file, decompressed
+MAX_DIMENSIONS = 8
+_UBYTE = 0x08
+
+
+@dataclass(frozen=True, kw_only=True)
+class Images:
+    """Grey images of one size, and the class of each."""
+
+    pixels: NDArray[np.uint8]  # image row column
+    labels: Ints  # image
+
+    def __post_init__(self) -> None:
+        if self.pixels.ndim != 3:
+            shape = self.pixels.shape
+            raise DataError(f"pixels of shape {shape} came, needed is (image, row, column)")
+        if len(self.pixels) != len(self.labels):
+            came = f"{len(self.pixels)} images and {len(self.labels)} labels"
+            raise DataError(f"{came} came; give one label an image")
+
+    def __len__(self) -> int:
+        return len(self.pixels)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of each image."""
+        return self.pixels.shape[1], self.pixels.shape[2]
+
+    def pooled(self, size: int = 2) -> Images:
+        """Smaller images: the mean over squares of `size` pixels, 28 x 28 becoming 14 x 14."""
+        rows, columns = self.shape
+        if size < 1 or rows % size or columns % size:
+            raise SettingError(f"size={size} came, needed is a divisor of {rows} and {columns}")
+        squares = self.pixels.reshape(len(self), rows // size, size, columns // size, size)
+        return Images(pixels=squares.mean((2, 4)).round().astype(np.uint8), labels=self.labels)
+
+    def vectors(self) -> list[Floats]:
+        """Every image as (pixels, 1) numbers from 0 (the ground) to 1 (the ink)."""
+        flat = (self.pixels.reshape(len(self), -1, 1) / np.float32(255)).astype(np.float32)
+        return list(flat)
+
+    def symbols(self, levels: int = 2) -> list[Ints]:
+        """Every image as symbols 0 (the ground) to `levels` - 1 (the ink), in equal steps."""
+        if not 2 <= levels <= 256:
+            raise SettingError(f"levels={levels} came, needed is a number from 2 to 256")
+        quantised = self.pixels.reshape(len(self), -1).astype(np.int64) * levels // 256
+        return list(quantised)
+
+    def select(self, indices: Ints) -> Images:
+        """The images of the given indices."""
+        return Images(pixels=self.pixels[indices], labels=self.labels[indices])
+
+
+class ImageSplits(NamedTuple):
+    """Images in their two parts."""
+
+    train: Images
+    test: Images
+
+
+def mnist(data: str | Path | None = None) -> ImageSplits:
+    """The 60,000 + 10,000 handwritten digits of LeCun et al. (1998), 28 x 28."""
+    return ImageSplits(*(_mnist_part(part, data) for part in ("train", "t10k")))
+
+
+def _mnist_part(part: str, data: str | Path | None) -> Images:
+    images, labels = (
+        read_idx(locate(MNIST[f"{part}-{kind}-ubyte.gz"], data))
+        for kind in ("images-idx3", "labels-idx1")
+    )
+    return Images(pixels=images, labels=labels.astype(np.int64))
+
+
+def read_idx(path: str | Path, max_bytes: int = MAX_BYTES) -> NDArray[np.uint8]:
+    """The array of bytes in an IDX file, gzipped: zero, zero, type, dimensions, sizes, content."""
+    try:
+        with open(path, "rb") as packed, unpacked(packed, str(path)) as file:
+            magic = file.read(4)
+            if len(magic) < 4 or magic[:3] != bytes([0, 0, _UBYTE]) or magic[3] > MAX_DIMENSIONS:
+                needed = f"00 00 08 and the number of dimensions, at most {MAX_DIMENSIONS}"
+                raise DataError(f"{path} begins with {magic.hex(' ')}, an IDX file with {needed}")
+            header = file.read(4 * magic[3])
+            if len(header) < 4 * magic[3]:
+                raise EOFError("the sizes are missing")
+            shape = np.frombuffer(header, ">u4").tolist()
+            size = math.prod(shape)
+            if size > max_bytes:
+                raise DataError(f"{path} is of {size:,} bytes, more than {max_bytes:,}; cut it")
+            content = file.read(size + 1)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{path} is broken or no .gz ({error}); get it again") from None
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise DataError(f"cannot read {path}: {reason}; check its name and permissions") from None
+    if len(content) != size:
+        came = f"{'more' if len(content) > size else len(content)} bytes of content"
+        raise DataError(f"{path} has {came}, its header says {size}; get it again")
+    return np.frombuffer(content, np.uint8).reshape(shape)

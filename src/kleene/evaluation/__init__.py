@@ -1,0 +1,1 @@
+"""How good a network is: accuracy, calibration, uncertainty."""

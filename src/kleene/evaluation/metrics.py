@@ -1,0 +1,81 @@
+"""How well a network does on labelled words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn.functional import cross_entropy
+
+from kleene.data.examples import Examples
+from kleene.distributed import ALONE, Workers
+from kleene.evaluation.calibration import Reliability, reliability
+from kleene.nn.classifier import Classifier
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """Loss, predicted classes and their probabilities, in the order of the words."""
+
+    loss: float
+    labels: NDArray[np.int64]
+    probabilities: NDArray[np.float32]
+
+    @property
+    def predicted(self) -> NDArray[np.int64]:
+        """The most probable class of each word."""
+        return np.asarray(self.probabilities.argmax(-1), dtype=np.int64)
+
+    @property
+    def accuracy(self) -> float:
+        """The share of words whose most probable class is the right one."""
+        return float((self.predicted == self.labels).mean()) if len(self.labels) else 1.0
+
+    @property
+    def reliability(self) -> Reliability:
+        """How far the probabilities can be believed; its `error` is the calibration error."""
+        return reliability(self.probabilities, self.labels)
+
+    @property
+    def confusion(self) -> NDArray[np.int64]:
+        """How many words of class i (row) were taken for class j (column)."""
+        classes = self.probabilities.shape[1]
+        table = np.zeros((classes, classes), dtype=np.int64)
+        np.add.at(table, (self.labels, self.predicted), 1)
+        return table
+
+
+def merged(parts: Sequence[Evaluation]) -> Evaluation:
+    """The evaluations of several sets of words as one of all of them."""
+    words = [len(part.labels) for part in parts]
+    return Evaluation(
+        loss=sum(part.loss * n for part, n in zip(parts, words, strict=True)) / max(sum(words), 1),
+        labels=np.concatenate([part.labels for part in parts]),
+        probabilities=np.concatenate([part.probabilities for part in parts]),
+    )
+
+
+def evaluate(
+    network: Classifier, examples: Examples, batch_size: int = 256, *, workers: Workers = ALONE
+) -> Evaluation:
+    """Run the network, in eval mode, over all words; each once, by one of the workers."""
+    training = network.training
+    network.eval()
+    probabilities = np.zeros((len(examples), network.config.num_classes), dtype=np.float32)
+    loss = 0.0
+    with torch.inference_mode():
+        for batch in examples.in_order(batch_size, workers):
+            scores = network(batch)
+            labels = torch.from_numpy(batch.labels).to(scores.device)
+            loss += float(cross_entropy(scores, labels, reduction="sum"))
+            probabilities[batch.order] = scores.softmax(-1).cpu().numpy()
+    network.train(training)
+    loss = workers.total(np.array([loss])).item()
+    return Evaluation(
+        loss=loss / max(len(examples), 1),
+        labels=examples.labels,
+        probabilities=workers.total(probabilities),
+    )

@@ -1,0 +1,1 @@
+"""Explanations, prototypes, phrases and features, and how faithful they are to the network."""

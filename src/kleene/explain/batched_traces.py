@@ -1,0 +1,142 @@
+"""Traced passes over many words: what every reader of text and images starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from kleene.data.batch import Batch, Encoded, Ints, make_batch
+from kleene.errors import DataError, ReadingError
+from kleene.explain.scoring import final_scores
+from kleene.nn.classifier import Classifier
+from kleene.nn.trace import Trace
+
+Floats: TypeAlias = NDArray[np.float32]
+
+BATCH_SIZE = 128
+MAX_STEPS = 100_000  # of one batch, padding included, which bounds the memory of its trace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pass:
+    """One batch of words and what the network did on it; time 0 is the start token's."""
+
+    batch: Batch
+    trace: Trace
+    scores: Tensor  # batch class
+
+    @cached_property
+    def probs(self) -> Floats:
+        """Transition probabilities of the top layer, (batch, time, state)."""
+        assert self.trace.probs is not None
+        return self.trace.probs.float().cpu().numpy()
+
+    @cached_property
+    def probabilities(self) -> Floats:
+        """Of the classes, (batch, class)."""
+        return self.scores.float().softmax(-1).cpu().numpy()
+
+    @cached_property
+    def predicted(self) -> Ints:
+        """The most probable class of each word."""
+        found: Ints = self.probabilities.argmax(-1)
+        return found
+
+    @cached_property
+    def states(self) -> Ints:
+        """The state after each step, -1 in the padding, (batch, time)."""
+        assert self.trace.states is not None
+        return self.trace.states.cpu().numpy()
+
+    @cached_property
+    def mask(self) -> NDArray[np.bool_]:
+        """True at the steps that read a symbol of a word, (batch, time - 1)."""
+        return np.arange(self.probs.shape[1] - 1) < self.batch.lengths[:, None]
+
+    @cached_property
+    def ids(self) -> Ints:
+        """The symbols in the order of `mask`: word by word, each in the order of time."""
+        sizes = self.batch.batch_sizes
+        starts = np.cumsum(sizes) - sizes
+        row, time = np.nonzero(self.mask)
+        tokens = cast(Ints, self.batch.tokens)
+        ids: Ints = tokens[starts[time] + row]
+        return ids
+
+
+def passes(
+    network: Classifier,
+    encoded: Sequence[Encoded],
+    *,
+    batch_size: int = BATCH_SIZE,
+    max_steps: int = MAX_STEPS,
+) -> Iterator[Pass]:
+    """Run a network, in eval mode, over all words, a batch at a time, the longest words first."""
+    require_states(network)
+    require_fit(network, encoded)
+    training = network.training
+    network.eval()
+    try:
+        for order in plan([len(word) for word in encoded], batch_size, max_steps):
+            batch = make_batch(encoded, order=order)
+            with torch.inference_mode():
+                trace = network.trace(batch)
+                scores = final_scores(network, trace)
+            yield Pass(batch=batch, trace=trace, scores=scores)
+    finally:
+        network.train(training)
+
+
+def plan(lengths: Sequence[int], batch_size: int, max_steps: int) -> list[Ints]:
+    """Indices of words of near lengths, so many to a batch that its trace stays small."""
+    order = np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable")
+    parts, start = [], 0
+    while start < len(order):
+        longest = lengths[order[start]] + 1
+        size = max(1, min(batch_size, max_steps // longest))
+        parts.append(order[start : start + size])
+        start += size
+    return parts
+
+
+def require_states(network: Classifier) -> None:
+    """Refuse a network that has no states to read."""
+    if not (network.config.num_states and network.rnn.regularized):
+        raise ReadingError(
+            "this network has no states to read (its number of states is 0); "
+            "train one with states above 0"
+        )
+
+
+def require_fit(network: Classifier, encoded: Sequence[Encoded]) -> None:
+    """Refuse words of another kind than the network reads."""
+    size = network.config.input_size
+    needed = ("time",) if network.config.num_symbols else ("time", size)
+    for i, word in enumerate(encoded):
+        if word.ndim != len(needed) or word.shape[1:] != needed[1:]:
+            came = f"word {i} has the shape {word.shape}"
+            shape = "(time,), ids" if network.config.num_symbols else f"(time, {size}), vectors"
+            raise DataError(f"{came}, the network reads {shape}; encode the words that way")
+
+
+def scores_of(
+    network: Classifier, encoded: Sequence[Encoded], *, batch_size: int = 2 * BATCH_SIZE
+) -> Tensor:
+    """Scores of the classes for all words, in their order and in eval mode, (word, class)."""
+    require_fit(network, encoded)
+    training = network.training
+    network.eval()
+    scores = torch.zeros(len(encoded), network.config.num_classes)
+    with torch.inference_mode():
+        for order in plan([len(word) for word in encoded], batch_size, MAX_STEPS):
+            batch = make_batch(encoded, order=order)
+            scores[torch.from_numpy(batch.order)] = network(batch).float().cpu()
+    network.train(training)
+    return scores

@@ -1,0 +1,141 @@
+"""Runs of symbols that speak for a class: n-grams by their mean weight over a window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kleene.data.alphabet import UNKNOWN, Alphabet
+from kleene.data.batch import Ints
+from kleene.errors import ReadingError, SettingError
+from kleene.explain.batched_traces import passes
+from kleene.explain.markup import as_json, as_text, columns, joint, table
+from kleene.explain.scoring import state_scores
+from kleene.explain.weights import choose_method, predicting_states
+from kleene.machine import Label, Symbol, Word
+from kleene.nn.classifier import Classifier
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phrase:
+    """Some symbols in a row."""
+
+    symbols: tuple[Symbol, ...]
+    weight: float
+    """The mean over the window, and over all occurrences."""
+    count: int
+    between: str = " "
+    """What stands between two symbols where the phrase is shown."""
+
+    def __str__(self) -> str:
+        return f"{self.between.join(map(as_text, self.symbols))} ({self.weight:.2f})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phrases:
+    """For each predicted class its phrases, the strongest first."""
+
+    n: int
+    classes: dict[Label, tuple[Phrase, ...]]
+
+    def __str__(self) -> str:
+        return columns(["class", f"{self.n}-grams"], self._rows())
+
+    def to_html(self) -> str:
+        """A table, a class a row."""
+        return table(["class", f"{self.n}-grams"], self._rows())
+
+    _repr_html_ = to_html
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "n": self.n,
+            "classes": {
+                str(label): [
+                    {"symbols": as_json(p.symbols), "weight": p.weight, "count": p.count}
+                    for p in found
+                ]
+                for label, found in self.classes.items()
+            },
+        }
+
+    def _rows(self) -> list[list[str]]:
+        return [
+            [as_text(label), ", ".join(map(str, found)) or "none"]
+            for label, found in self.classes.items()
+        ]
+
+
+def phrases(
+    network: Classifier,
+    alphabet: Alphabet | None,
+    classes: Sequence[Label],
+    words: Sequence[Word],
+    *,
+    n: int = 2,
+    top: int = 10,
+    min_count: int = 1,
+    method: str = "level",
+) -> Phrases:
+    """The n-grams of highest mean weight over a corpus, for each predicted class.
+
+    With the method "level" the weight of a symbol is, as in the paper, its transition probability
+    to the state that predicts its word. Windows with a symbol outside the alphabet do not count.
+    """
+    if n < 1:
+        raise SettingError(f"n={n} came, needed is a window of at least 1 symbol")
+    if alphabet is None:
+        raise ReadingError("phrases are of symbols, but this network reads vectors; use `features`")
+    weigh = choose_method(method)
+    verdicts = state_scores(network).argmax(-1).cpu().numpy()
+    grams, of, weights = [np.zeros((0, n), np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
+    for done in passes(network, alphabet.encode_many(words)):
+        found = weigh(network, done, predicting_states(done, verdicts))[done.mask]
+        ids, row = done.ids, np.nonzero(done.mask)[0]
+        if len(ids) < n:
+            continue
+        windows = np.lib.stride_tricks.sliding_window_view(ids, n)
+        inside = (row[: len(windows)] == row[n - 1 :]) & (windows > UNKNOWN).all(1)
+        means = np.lib.stride_tricks.sliding_window_view(found, n).mean(1)
+        grams.append(windows[inside])
+        of.append(done.predicted[row[: len(windows)][inside]])
+        weights.append(means[inside])
+    every, belongs, weight = np.concatenate(grams), np.concatenate(of), np.concatenate(weights)
+    between = joint(words[0]) if len(words) else " "
+    best = [
+        _best(alphabet, every[belongs == i], weight[belongs == i], top, min_count)
+        for i in range(len(classes))
+    ]
+    return Phrases(
+        n=n,
+        classes={
+            label: tuple(replace(phrase, between=between) for phrase in found)
+            for label, found in zip(classes, best, strict=True)
+        },
+    )
+
+
+def _best(
+    alphabet: Alphabet, grams: Ints, weights: NDArray[np.float64], top: int, min_count: int
+) -> tuple[Phrase, ...]:
+    """The n-grams of highest mean weight among those that occur often enough."""
+    codes = np.zeros(len(grams), np.int64)
+    for column in grams.T:  # number the distinct prefixes, one symbol longer each time
+        codes = np.unique(codes * len(alphabet) + column, return_inverse=True)[1]
+    counts = np.bincount(codes)
+    means = np.bincount(codes, weights) / np.maximum(counts, 1)
+    often = np.flatnonzero(counts >= max(min_count, 1))
+    best = often[np.lexsort((-counts[often], -means[often]))[:top]]
+    first = np.zeros(len(counts), np.int64)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    return tuple(
+        Phrase(
+            symbols=alphabet.decode(grams[first[i]]), weight=float(means[i]), count=int(counts[i])
+        )
+        for i in best
+    )

@@ -1,0 +1,229 @@
+"""The counterpart of an automaton for text: which symbols move which state where, over a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kleene.data.alphabet import UNKNOWN, Alphabet
+from kleene.data.batch import Ints
+from kleene.errors import ReadingError, SettingError
+from kleene.explain.batched_traces import Pass, passes
+from kleene.explain.markup import as_json, as_text, columns, table
+from kleene.explain.scoring import state_scores
+from kleene.files import write_atomically
+from kleene.machine import Label, Symbol, Word
+from kleene.nn.classifier import Classifier
+
+DRAWINGS = ("svg", "png", "pdf")
+_FILLS = ("#cfe3f2", "#fbe3b8", "#c9e8dd", "#f6d3c0", "#ecd6e5", "#fbf7c4", "#d6e0ea", "#e0e0e0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mover:
+    """A symbol that takes a state to another."""
+
+    symbol: Symbol
+    probability: float
+    """Of this move, given the state and the symbol."""
+    count: int
+
+    def __str__(self) -> str:
+        return f"{as_text(self.symbol)} ({self.probability:.2f})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Move:
+    """All steps from one state to another, and the symbols that stand out among them."""
+
+    source: int
+    target: int
+    count: int
+    share: float
+    """Of all steps that leave the source."""
+    symbols: tuple[Mover, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """The moves of a corpus, those of each state together, the commonest first."""
+
+    state_labels: tuple[Label, ...]
+    visits: tuple[float, ...]
+    """The share of all steps that end in each state."""
+    moves: tuple[Move, ...]
+
+    def __str__(self) -> str:
+        return columns(self._header, self._rows())
+
+    def to_html(self) -> str:
+        """A table, a move a row."""
+        return table(self._header, self._rows())
+
+    _repr_html_ = to_html
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "state_labels": [as_json(label) for label in self.state_labels],
+            "visits": list(self.visits),
+            "moves": [
+                {
+                    "source": move.source,
+                    "target": move.target,
+                    "count": move.count,
+                    "share": move.share,
+                    "symbols": [
+                        {
+                            "symbol": as_json(m.symbol),
+                            "probability": m.probability,
+                            "count": m.count,
+                        }
+                        for m in move.symbols
+                    ],
+                }
+                for move in self.moves
+            ],
+        }
+
+    def to_dot(self, *, min_share: float = 0.08, symbols: int = 3) -> str:
+        """A Graphviz drawing: the moves of at least `min_share`, with their first symbols."""
+        labels = sorted(set(map(str, self.state_labels)))
+        lines = [
+            "digraph summary {",
+            '  graph [bgcolor="transparent", nodesep=0.5, ranksep=0.9];',
+            '  node [shape=box, style="filled,rounded", fontname="Helvetica", color="#333333"];',
+            '  edge [fontname="Helvetica", fontsize=11, color="#555555", arrowsize=0.7];',
+        ]
+        for i, (label, visits) in enumerate(zip(self.state_labels, self.visits, strict=True)):
+            text = _quoted(f"{i}: {as_text(label)}\n{visits:.0%} of steps")
+            fill = _FILLS[labels.index(str(label)) % len(_FILLS)]
+            size = 11 + 9 * min(1.0, visits * 2)
+            lines.append(f'  {i} [label={text}, fillcolor="{fill}", fontsize={size:.0f}];')
+        for move in self.moves:
+            if move.share >= min_share:
+                words = "\n".join(as_text(mover.symbol) for mover in move.symbols[:symbols])
+                text, width = _quoted(f" {words} "), 0.6 + 3 * move.share
+                ends = f"{move.source} -> {move.target}"
+                lines.append(f"  {ends} [label={text}, penwidth={width:.2f}];")
+        return "\n".join([*lines, "}"]) + "\n"
+
+    def draw(self, path: str | Path, *, min_share: float = 0.08, symbols: int = 3) -> Path:
+        """Write the drawing as an SVG, PNG or PDF file."""
+        ending = Path(path).suffix.lstrip(".").lower()
+        if ending not in DRAWINGS:
+            raise SettingError(f"cannot draw as {ending!r}; choose one of {', '.join(DRAWINGS)}")
+        import pygraphviz
+
+        graph = pygraphviz.AGraph(string=self.to_dot(min_share=min_share, symbols=symbols))
+        if ending == "png":
+            graph.graph_attr.update(dpi="144", bgcolor="white")
+        return write_atomically(path, graph.draw(None, format=ending, prog="dot"))
+
+    _header = ("from", "to", "share", "symbols that stand out")
+
+    def _rows(self) -> list[list[str]]:
+        return [
+            [
+                self._name(move.source),
+                self._name(move.target),
+                f"{move.share:.1%}",
+                ", ".join(map(str, move.symbols)),
+            ]
+            for move in self.moves
+        ]
+
+    def _name(self, state: int) -> str:
+        return f"{state} ({as_text(self.state_labels[state])})"
+
+
+def summarize(
+    network: Classifier,
+    alphabet: Alphabet | None,
+    classes: Sequence[Label],
+    words: Sequence[Word],
+    *,
+    top: int = 8,
+    min_share: float = 0.01,
+) -> Summary:
+    """Follow the most probable states of the network over a corpus and count its moves.
+
+    A symbol x stands out in the move i -> j by log(1 + n(i, x, j)) log(p(j | i, x) / p(j | i)): it
+    must be frequent there, and make the move likelier than it is anyway. Moves with less than
+    `min_share` of their source's steps are left out.
+    """
+    if alphabet is None:
+        raise ReadingError(
+            "a summary is of symbols, but this network reads vectors; use `features`"
+        )
+    k = network.config.num_states
+    codes, counts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for done in passes(network, alphabet.encode_many(words)):
+        found, often = np.unique(_codes(done, len(alphabet), k), return_counts=True)
+        codes.append(found)
+        counts.append(often)
+    found, place = np.unique(np.concatenate(codes), return_inverse=True)
+    often = np.bincount(place, np.concatenate(counts)).astype(np.int64)
+    source, symbol, target = found // k // len(alphabet), found // k % len(alphabet), found % k
+    between = np.zeros((k, k), np.int64)
+    np.add.at(between, (source, target), often)
+    verdicts = state_scores(network).argmax(-1).cpu().numpy()
+    return Summary(
+        state_labels=tuple(classes[i] for i in verdicts),
+        visits=tuple((between.sum(0) / max(between.sum(), 1)).tolist()),
+        moves=_moves(alphabet, source, symbol, target, often, between, top, min_share),
+    )
+
+
+def _codes(done: Pass, symbols: int, states: int) -> Ints:
+    """Each step as one number that tells source, symbol and target apart."""
+    row, time = np.nonzero(done.mask)
+    source, target = done.states[row, time], done.states[row, time + 1]
+    return (source * symbols + done.ids) * states + target
+
+
+def _moves(
+    alphabet: Alphabet,
+    source: Ints,
+    symbol: Ints,
+    target: Ints,
+    count: Ints,
+    between: Ints,
+    top: int,
+    min_share: float,
+) -> tuple[Move, ...]:
+    pair = source * len(alphabet) + symbol  # sorted, since the codes were
+    starts = np.flatnonzero(np.diff(pair, prepend=-1))
+    group = np.cumsum(np.diff(pair, prepend=-1) != 0) - 1
+    given = np.add.reduceat(count, starts)[group] if len(count) else count
+    probability: NDArray[np.float64] = count / np.maximum(given, 1)
+    leaving = between.sum(1)
+    usual = between[source, target] / np.maximum(leaving[source], 1)
+    with np.errstate(divide="ignore"):
+        score = np.where(symbol > UNKNOWN, np.log1p(count) * np.log(probability / usual), -np.inf)
+    moves = []
+    for i, j in np.argwhere(between > 0).tolist():
+        share = float(between[i, j] / leaving[i])
+        if share < min_share:
+            continue
+        mine = np.flatnonzero((source == i) & (target == j) & (score > 0))
+        best = mine[np.argsort(-score[mine], kind="stable")[:top]]
+        names = alphabet.decode(symbol[best])
+        movers = tuple(
+            Mover(symbol=name, probability=float(probability[b]), count=int(count[b]))
+            for name, b in zip(names, best, strict=True)
+        )
+        moves.append(
+            Move(source=i, target=j, count=int(between[i, j]), share=share, symbols=movers)
+        )
+    return tuple(sorted(moves, key=lambda move: (move.source, -move.count)))
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

@@ -1,0 +1,1 @@
+"""From a trained network to an automaton, checked against the network."""

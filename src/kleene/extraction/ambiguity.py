@@ -1,0 +1,173 @@
+"""Where a reading had to choose: transitions that the soft network does not always take.
+
+A mixture can hide a bit in its weights: two prefixes share their most probable state and yet go
+different ways on the same symbol. An automaton can only keep one of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kleene.automata import DFA
+from kleene.extraction.counts import step_pairs, tally_counts, tally_means
+from kleene.extraction.partition import Walks
+from kleene.extraction.record import UNTOLD
+from kleene.extraction.words import Ints, spell_ids
+from kleene.machine import Label, Symbol, Word
+from kleene.model import Model
+
+WORTH_TELLING = 0.25
+"""Competing mass from which on a transition is reported even if it always went the same way."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ambiguity:
+    """A state and a symbol after which two states compete.
+
+    `symbol` is None where it is the output of the state that is not clear; `next_state` and `rival`
+    are labels then.
+    """
+
+    state: str
+    symbol: Symbol | None
+    next_state: str | Label
+    mass: float
+    rival: str | Label
+    rival_mass: float
+    examples: tuple[Word, ...]
+    """Shortest prefixes that lead to the state: one that goes on to `next_state` and, where the
+    words had it, one that goes on to `rival`."""
+    matters: bool
+    """Whether the two are not equivalent, so that the choice between them can show in a label."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "state": self.state,
+            "symbol": self.symbol,
+            "next_state": self.next_state,
+            "mass": self.mass,
+            "rival": self.rival,
+            "rival_mass": self.rival_mass,
+            "examples": [word if isinstance(word, str) else list(word) for word in self.examples],
+            "matters": self.matters,
+        }
+
+    def __str__(self) -> str:
+        where = "at its end" if self.symbol is None else f"on {self.symbol!r}"
+        examples = " and ".join(repr(word) for word in self.examples)
+        return (
+            f"state {self.state} {where}: {self.next_state} ({self.mass:.2f}) or "
+            f"{self.rival} ({self.rival_mass:.2f}), see {examples}"
+        )
+
+
+def find_ambiguities(model: Model, walks: Walks, raw: DFA) -> tuple[Ambiguity, ...]:
+    """All of them: first those that matter, and those with the most competing mass."""
+    found = [*_of_steps(model, walks, raw), *_of_outputs(model, walks)]
+    return tuple(sorted(found, key=lambda one: (not one.matters, -one.rival_mass)))
+
+
+def equivalent_states(raw: DFA) -> dict[str, int]:
+    """The class of every state, by name, so that equivalent states share one (Moore)."""
+    labels = {label: i for i, label in enumerate(dict.fromkeys(raw.outputs))}
+    classes: Ints = np.array([labels[label] for label in raw.outputs], dtype=np.int64)
+    count = len(labels)
+    while True:
+        rows = np.concatenate([classes[:, None], classes[raw.transitions]], axis=1)
+        classes = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
+        if classes.max() + 1 == count:
+            return {raw.name(state): kind for state, kind in enumerate(classes.tolist())}
+        count = int(classes.max()) + 1
+
+
+def _of_steps(model: Model, walks: Walks, raw: DFA) -> list[Ambiguity]:
+    kinds, names = equivalent_states(raw), walks.names
+    shares, pairs = tally_means(walks).shares, tally_counts(walks).pairs
+    assert shares is not None
+    ahead = _kept(walks, raw)
+    ways = _first_steps(walks)
+    others = shares.copy()
+    for pair, after in ways:
+        others[pair, after] += 1  # a way that was taken comes before mass alone
+    others[np.arange(len(pairs)), ahead] = -1
+    rivals = others.argmax(axis=1)
+    found = []
+    for row, (state, column) in enumerate(pairs.tolist()):
+        two = (int(ahead[row]), int(rivals[row]))
+        taken = [ways[row, after] for after in two if (row, after) in ways]
+        mass, rival_mass = shares[row, two].tolist()
+        if two[0] == two[1] or ((row, two[1]) not in ways and rival_mass < WORTH_TELLING):
+            continue
+        ends = [kinds.get(names[after]) for after in two]
+        found.append(
+            Ambiguity(
+                state=names[state],
+                symbol=model.alphabet.symbols[column],
+                next_state=names[two[0]],
+                mass=mass,
+                rival=names[two[1]],
+                rival_mass=rival_mass,
+                examples=tuple(spell_ids(model, walks.record.prefix(step - 1)) for step in taken),
+                matters=None in ends or ends[0] != ends[1],
+            )
+        )
+    return found
+
+
+def _of_outputs(model: Model, walks: Walks) -> list[Ambiguity]:
+    record = walks.record
+    told = np.flatnonzero(record.labels != UNTOLD)
+    told = told[np.argsort(record.time[told], kind="stable")]
+    width = len(model.classes)
+    keys, first, counts = np.unique(
+        walks.states[told] * width + record.labels[told], return_index=True, return_counts=True
+    )
+    votes = np.zeros((walks.num_states, width))
+    example = np.zeros((walks.num_states, width), dtype=np.int64)
+    votes.flat[keys], example.flat[keys] = counts, told[first]
+    found = []
+    for state in np.flatnonzero((votes > 0).sum(axis=1) > 1).tolist():
+        ahead, rival = np.argsort(-votes[state], kind="stable")[:2].tolist()
+        share = votes[state] / votes[state].sum()
+        found.append(
+            Ambiguity(
+                state=walks.names[state],
+                symbol=None,
+                next_state=model.classes[ahead],
+                mass=float(share[ahead]),
+                rival=model.classes[rival],
+                rival_mass=float(share[rival]),
+                examples=tuple(
+                    spell_ids(model, record.prefix(int(example[state, label])))
+                    for label in (ahead, rival)
+                ),
+                matters=True,
+            )
+        )
+    return found
+
+
+def _kept(walks: Walks, raw: DFA) -> Ints:
+    """The successor that the automaton has for each pair, or else the one most steps took."""
+    tally, index = tally_counts(walks), {name: i for i, name in enumerate(walks.names)}
+    rows = {raw.name(state): row for state, row in enumerate(raw.rows)}
+    kept = tally.best.copy()
+    for i, (state, column) in enumerate(tally.pairs.tolist()):
+        row = rows.get(walks.names[state])
+        if row is not None:
+            kept[i] = index.get(raw.name(row[column]), kept[i])
+    return kept
+
+
+def _first_steps(walks: Walks) -> dict[tuple[int, int], int]:
+    """For each pair and each successor it had, the entry of a shortest prefix that took it."""
+    steps, (_, which) = walks.record.steps, step_pairs(walks)
+    shortest_first = np.argsort(walks.record.time[steps], kind="stable")
+    steps, which = steps[shortest_first], which[shortest_first]
+    keys, first = np.unique(which * walks.num_states + walks.states[steps], return_index=True)
+    ways = np.stack(np.divmod(keys, walks.num_states), axis=1).tolist()
+    return {(p, after): e for (p, after), e in zip(ways, steps[first].tolist(), strict=True)}

@@ -1,0 +1,45 @@
+"""Put a reading to the test: fidelity, ambiguities, and a word on which it is wrong."""
+
+from __future__ import annotations
+
+from kleene.extraction.ambiguity import find_ambiguities
+from kleene.extraction.context import Reading, Study
+from kleene.extraction.disagreement import search
+from kleene.extraction.fidelity import compare, draw_checks, run_ids
+from kleene.extraction.result import Extraction
+from kleene.extraction.words import encode_words
+
+
+def check(study: Study, reading: Reading) -> Extraction:
+    """The reading with all that says how far to trust it; its time is not filled in yet."""
+    model, oracle, dfa = study.model, study.oracle, reading.raw.minimize()
+    record = study.record
+    drawn = draw_checks(model, dfa, study.words, study.seed)
+    agreement = compare(model, dfa, oracle, study.words, drawn)
+    walks = reading.walks
+    ambiguities = () if walks is None else find_ambiguities(model, walks, reading.raw)
+    found = search(
+        model, dfa, oracle, [*study.words, *drawn], record=record, ambiguities=ambiguities
+    )
+    answers = None
+    if found.word is not None:
+        ids = encode_words(model, [found.word])
+        ways = int(oracle(ids)[0]), int(run_ids(model, dfa, ids)[0])
+        answers = (model.classes[ways[0]], model.classes[ways[1]])
+    return Extraction(
+        dfa=dfa,
+        raw=reading.raw,
+        pfa=reading.pfa,
+        states_in_use=reading.raw.num_states if walks is None else walks.num_states,
+        fidelity=agreement,
+        ambiguities=ambiguities,
+        disagreement=found.word,
+        answers=answers,
+        exhaustive=found.exhaustive,
+        unseen=reading.unseen,
+        method=reading.method,
+        steps=reading.steps,
+        queries=oracle.queries + len(study.words),
+        seconds=0.0,
+        model=model,
+    )

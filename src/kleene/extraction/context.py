@@ -1,0 +1,121 @@
+"""One reading in progress: the model, the words to look at, and what is known of both so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from kleene.automata import DFA, PFA
+from kleene.data.alphabet import Ids
+from kleene.extraction.oracle import Oracle
+from kleene.extraction.partition import Argmax, Walks, walk
+from kleene.extraction.record import Record, make_record
+from kleene.extraction.words import all_words, encode_words, random_words, usual_length
+from kleene.machine import Symbol
+from kleene.model import Model
+
+MOST_SYMBOLS = 256
+"""The largest alphabet for active learning, which asks about each symbol in every state."""
+
+STEPS = 100_000
+"""Symbols of given words to look at."""
+_SHORT, _RANDOM = 300, 500  # words of our own where none are given
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Study:
+    """What every method starts from."""
+
+    model: Model
+    words: Sequence[Ids]
+    """The words to look at, the empty one first; see `note` for where they came from."""
+    note: str
+    seed: int
+    oracle: Oracle
+    centres: int | None = None
+    """How many centres k-means may use; None finds a number."""
+    seconds: float = 10.0
+    """How long active learning may take."""
+    max_queries: int = 200_000
+    """How many words active learning may ask about."""
+
+    @property
+    def has_centroids(self) -> bool:
+        """Whether the network has centroids and uses them."""
+        return bool(self.model.network.rnn.num_states) and self.model.network.rnn.regularized
+
+    @cached_property
+    def record(self) -> Record:
+        """One pass of the network over the words; the oracle remembers its answers."""
+        record = make_record(self.model, self.words)
+        self.oracle.learn(self.words, record.labels[record.ends])
+        return record
+
+    @cached_property
+    def walks(self) -> Walks:
+        """The most probable states along the words."""
+        return walk(self.record, Argmax(self.record.sizes))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reading:
+    """What a method read: not yet checked."""
+
+    method: str
+    raw: DFA
+    pfa: PFA | None = None
+    walks: Walks | None = None
+    """The paths through the raw automaton's states, where the method has them."""
+    unseen: tuple[tuple[str, Symbol], ...] = ()
+    steps: tuple[str, ...] = field(default=())
+
+
+def open_study(
+    model: Model,
+    words: Iterable[Any] | None,
+    *,
+    seed: int,
+    seconds: float,
+    max_queries: int,
+    centres: int | None,
+) -> Study:
+    """Encode the words, or draw some, and thin them out where they are too many."""
+    random = np.random.default_rng(seed)
+    given = encode_words(model, () if words is None else words)
+    if given:
+        chosen, note = _thinned(given, random)
+    else:
+        symbols = len(model.alphabet.symbols)
+        longest = usual_length(model)
+        short, length = all_words(symbols, _SHORT)
+        chosen = [*short, *random_words(random, symbols, _RANDOM, longest)]
+        note = f"drew {len(chosen):,} words: all up to length {length}, random ones to {longest}"
+    study = study_of(model, chosen, note=note, seed=seed)
+    return replace(study, centres=centres, seconds=seconds, max_queries=max_queries)
+
+
+def study_of(model: Model, words: Iterable[Ids], *, note: str, seed: int) -> Study:
+    """A study of encoded words."""
+    empty = np.zeros(0, np.int64)
+    return Study(
+        model=model,
+        words=[empty, *(word for word in words if len(word))],
+        note=note,
+        seed=seed,
+        oracle=Oracle(model),
+    )
+
+
+def _thinned(words: list[Ids], random: np.random.Generator) -> tuple[list[Ids], str]:
+    """At most `STEPS` symbols' worth of words, drawn at random."""
+    lengths = np.array([len(word) + 1 for word in words])
+    if lengths.sum() <= STEPS:
+        return words, f"looked at all {len(words):,} words"
+    order = random.permutation(len(words))
+    kept = np.sort(order[: max(1, int((np.cumsum(lengths[order]) <= STEPS).sum()))])
+    note = f"looked at {len(kept):,} of {len(words):,} words, {lengths[kept].sum():,} steps"
+    return [words[i] for i in kept], note

@@ -1,0 +1,217 @@
+"""Transition counts of a whole corpus (Algorithm 1), read a piece at a time.
+
+Words come in blocks. A block is run, its steps are counted, and it is forgotten but for a few words
+by which the automaton is checked later. Workers share the blocks and add up their counts; since the
+blocks are the same however many workers there are, so are the counts, exactly.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, TypeVar
+
+import numpy as np
+
+from kleene.data.alphabet import Ids
+from kleene.distributed import ALONE, Workers
+from kleene.errors import ReadingError
+from kleene.extraction.counts import Tally, normalised
+from kleene.extraction.partition import Argmax, Walks
+from kleene.extraction.record import UNTOLD, Record, make_record
+from kleene.extraction.table import LARGEST
+from kleene.extraction.words import Ints, encode_words
+from kleene.model import Model
+
+T = TypeVar("T")
+
+BLOCK_WORDS, BLOCK_SYMBOLS = 1000, 200_000
+_NO_WORD = np.zeros(0, np.int64)
+
+
+@dataclass(kw_only=True)
+class Counts:
+    """How often each number came, for numbers that are many but come again and again."""
+
+    numbers: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    counts: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    _new: list[tuple[Ints, Ints]] = field(default_factory=list)
+    _size: int = 0
+
+    def add(self, numbers: Ints, counts: Ints | None = None) -> None:
+        """Count some numbers, once each or as often as told."""
+        if counts is None:
+            numbers, counts = np.unique(numbers, return_counts=True)
+        self._new.append((numbers, counts))
+        self._size += len(numbers)
+        if self._size > max(len(self.numbers), 2**18):  # so that all merging is one sort in the end
+            self.merge()
+
+    def merge(self) -> Counts:
+        """Sort what came; the result is this."""
+        numbers = np.concatenate([self.numbers, *(new for new, _ in self._new)])
+        counts = np.concatenate([self.counts, *(counts for _, counts in self._new)])
+        self.numbers, which = np.unique(numbers, return_inverse=True)
+        self.counts = np.zeros(len(self.numbers), dtype=np.int64)
+        np.add.at(self.counts, which, counts)
+        self._new, self._size = [], 0
+        return self
+
+    def pooled(self, workers: Workers) -> Counts:
+        """The counts of all workers."""
+        self.merge()
+        if workers.alone:
+            return self
+        rows = workers.gathered(np.stack([self.numbers, self.counts], axis=1))
+        total = Counts()
+        total.add(rows[:, 0], rows[:, 1])
+        return total.merge()
+
+
+class Corpus:
+    """What is kept of the words that went by."""
+
+    def __init__(self, model: Model, *, seed: int, steps: int) -> None:
+        self.model, self.seed, self.most_steps = model, seed, steps
+        self.partition = Argmax(make_record(model, [_NO_WORD]).sizes)
+        self.states = int(np.prod(self.partition.sizes, dtype=object))
+        self.width, self.classes = len(model.alphabet.symbols), len(model.classes)
+        if self.states * self.states * max(self.width, self.classes) >= 2**62:
+            raise ReadingError(
+                f"{self.states:,} combinations of the layers' states are too many to count; "
+                "read a network of fewer layers"
+            )
+        self.steps, self.votes = Counts(), Counts()
+        self.first: dict[int, int] = {}
+        """Where each state came first: (word, time) as one number."""
+        self.given = self.words = self.symbols = 0
+        self.sample: list[tuple[float, int, Ids]] = []
+        self.sampled = 0
+
+    def add(self, words: Sequence[Ids], number: int, before: int) -> None:
+        """Run and count a block: its number, and how many words came before it."""
+        record = make_record(self.model, words)
+        keys = self.partition.read(record.vectors)
+        steps = record.steps
+        where = keys[steps - 1] * self.width + record.column[steps]
+        self.steps.add(where * self.states + keys[steps])
+        told = record.labels != UNTOLD
+        self.votes.add(keys[told] * self.classes + record.labels[told])
+        found, at = np.unique(keys, return_index=True)
+        places = (before + record.word[at]) * 2**24 + record.time[at]
+        for key, place in zip(found.tolist(), places.tolist(), strict=True):
+            self.first[key] = min(place, self.first.get(key, place))
+        self.words += len(words)
+        self.symbols += int(sum(map(len, words)))
+        chances = np.random.default_rng([self.seed, number]).random(len(words))
+        for i, (chance, word) in enumerate(zip(chances.tolist(), words, strict=True)):
+            self._keep(-chance, before + i, word)
+
+    def _keep(self, chance: float, index: int, word: Ids) -> None:
+        """Keep a word while it is among the likeliest that fit into the sample."""
+        word = word.copy()  # a part of its block, which is not to be kept
+        heapq.heappush(self.sample, (chance, -index, word))
+        self.sampled += len(word) + 1
+        while self.sampled > self.most_steps and len(self.sample) > 1:
+            self.sampled -= len(heapq.heappop(self.sample)[2]) + 1
+
+    def pooled(self, workers: Workers) -> Corpus:
+        """What all workers kept, together."""
+        if workers.alone:
+            self.steps.merge()
+            self.votes.merge()
+            return self
+        total = Corpus(self.model, seed=self.seed, steps=self.most_steps)
+        total.steps, total.votes = self.steps.pooled(workers), self.votes.pooled(workers)
+        for key, place in workers.gathered(np.array([*self.first.items()]).reshape(-1, 2)).tolist():
+            total.first[key] = min(place, total.first.get(key, place))
+        sums = workers.total(np.array([self.words, self.symbols]))
+        total.words, total.symbols = sums.tolist()
+        total.given = self.given
+        rows = [(-index, len(word)) for _, index, word in self.sample]
+        about = workers.gathered(np.array(rows, dtype=np.int64).reshape(-1, 2))
+        chances = workers.gathered(np.array([chance for chance, _, _ in self.sample]))
+        flat = workers.gathered(np.concatenate([_NO_WORD, *(w for _, _, w in self.sample)]))
+        ends = np.cumsum(about[:, 1])
+        for chance, (index, length), end in zip(chances, about.tolist(), ends, strict=True):
+            total._keep(float(chance), index, flat[end - length : end])
+        return total
+
+    @property
+    def note(self) -> str:
+        """What was looked at, in words."""
+        kept = len(self.sample)
+        if kept == self.words:
+            return f"looked at all {self.given:,} words"
+        return f"counted {self.given:,} words, {self.symbols:,} steps; checked on {kept:,}"
+
+    def sampled_words(self) -> list[Ids]:
+        """The words kept, in the order in which they came."""
+        return [word for _, _, word in sorted(self.sample, key=lambda kept: -kept[1])]
+
+    def tally(self, record: Record) -> Tally:
+        """The counts as a tally, with the walks of some of its words."""
+        own = self.partition.read(record.vectors)
+        late = dict.fromkeys(own.tolist())  # states that rounding puts into this record only
+        keys = np.array([*sorted(self.first, key=self.first.__getitem__)], dtype=np.int64)
+        keys = np.concatenate([keys, [key for key in late if key not in self.first]])
+        keys = keys.astype(np.int64)
+        order = np.argsort(keys)
+
+        def state(found: Ints) -> Ints:
+            return order[np.searchsorted(keys, found, sorter=order)]
+
+        where, after = np.divmod(self.steps.numbers, self.states)
+        before, column = np.divmod(where, self.width)
+        pairs, which = np.unique(state(before) * self.width + column, return_inverse=True)
+        after, counts = state(after), self.steps.counts
+        best = np.lexsort((after, -counts, which))  # of each pair the most frequent, then the first
+        shares = None
+        if len(keys) ** 2 * self.width <= LARGEST:
+            mass = np.zeros((len(pairs), len(keys)))
+            mass[which, after] = counts
+            shares = normalised(mass)
+        votes = np.zeros((len(keys), self.classes), dtype=np.int64)
+        ended, label = np.divmod(self.votes.numbers, self.classes)
+        votes[state(ended), label] = self.votes.counts
+        return Tally(
+            pairs=np.stack(np.divmod(pairs, self.width), axis=1),
+            best=after[best[np.searchsorted(which[best], np.arange(len(pairs)))]],
+            shares=shares,
+            votes=votes,
+            walks=Walks(record=record, partition=self.partition, keys=keys, states=state(own)),
+            words=self.words,
+        )
+
+
+def count_corpus(
+    model: Model, words: Iterable[Any], *, seed: int, steps: int, workers: Workers = ALONE
+) -> Corpus:
+    """Go through all words once; each is run by one of the workers."""
+    kept = Corpus(model, seed=seed, steps=steps)
+    before = 0
+    with workers.heeding():
+        for number, block in enumerate(blocks(chain([()], words))):
+            if number % workers.size == workers.rank:
+                encoded = encode_words(model, block)
+                first = encoded[:1] if not number else []  # the empty word, which all begin with
+                kept.add([*first, *(word for word in encoded if len(word))], number, before)
+            before += len(block)
+    kept.given = before - 1
+    return kept.pooled(workers)
+
+
+def blocks(words: Iterable[T], size: Callable[[T], int] = len) -> Iterator[list[T]]:  # type: ignore[assignment]
+    """Words in blocks of a bounded size, which depends on nothing but the words."""
+    block: list[T] = []
+    symbols = 0
+    for word in words:
+        block.append(word)
+        symbols += size(word)
+        if len(block) >= BLOCK_WORDS or symbols >= BLOCK_SYMBOLS:
+            yield block
+            block, symbols = [], 0
+    if block:
+        yield block

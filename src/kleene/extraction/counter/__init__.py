@@ -1,0 +1,1 @@
+"""From a trained LSTM to a counter machine."""

@@ -1,0 +1,190 @@
+"""A short word on which the soft network and an automaton differ, or the search that found none.
+
+Random words are blind to what is rare, so the search looks where the two can differ: at every
+short word, at prefixes where the network is undecided, and at access word x middle x suffixes that
+tell the automaton's states apart (the W-method). What it finds is then made shorter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kleene.automata import DFA
+from kleene.data.alphabet import Ids
+from kleene.extraction.ambiguity import Ambiguity
+from kleene.extraction.fidelity import draw_checks, prefix_labels, run_ids
+from kleene.extraction.oracle import Oracle
+from kleene.extraction.record import UNTOLD, Record
+from kleene.extraction.words import (
+    FIRST,
+    Ints,
+    all_words,
+    encode_words,
+    spell_ids,
+    table_of,
+)
+from kleene.machine import Word
+from kleene.model import Model
+
+_SHORT = 4_100  # short words that are all tried
+_GUIDED = 2_500  # words of each guided kind
+_MIDDLES = 15  # words between a head and an end
+_STATES, _SYMBOLS = 200, 100  # beyond which the W-method is left out
+_ROUNDS = 30  # of making a word shorter
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """What a search found: a word or None, and the length up to which it tried every word."""
+
+    word: Word | None
+    exhaustive: int
+
+    @property
+    def shortest(self) -> bool:
+        """Whether no shorter word can do: all of them were tried."""
+        return self.word is not None and len(self.word) <= self.exhaustive + 1
+
+
+def find_disagreement(
+    model: Model,
+    dfa: DFA,
+    words: Iterable[Word] = (),
+    *,
+    ambiguities: Sequence[Ambiguity] = (),
+    seed: int = 0,
+) -> Search:
+    """A shortest word found on which the model and any automaton differ."""
+    given = encode_words(model, words)
+    candidates = [*given, *draw_checks(model, dfa, given, seed)]
+    return search(model, dfa, Oracle(model), candidates, ambiguities=ambiguities)
+
+
+def search(
+    model: Model,
+    dfa: DFA,
+    oracle: Oracle,
+    candidates: Sequence[Ids] = (),
+    *,
+    record: Record | None = None,
+    ambiguities: Sequence[Ambiguity] = (),
+    spent: Callable[[], bool] = lambda: False,
+) -> Search:
+    """The same with an oracle, words worth a look, and what a pass of the network showed.
+
+    `spent` says when to stop looking.
+    """
+    small, symbols = dfa.minimize(), model.alphabet.symbols
+    short, exhaustive = all_words(len(symbols), _SHORT)
+    found = _differing(model, small, oracle, short)
+    if not found:  # any other word is longer than these
+        undecided = encode_words(model, [word for one in ambiguities[:20] for word in one.examples])
+        middles = all_words(len(symbols), _MIDDLES)[0]
+        access, ends = _access(small, symbols), _distinguishing(small, symbols)
+        kinds = [
+            _combined(undecided, middles, ends),
+            _combined(undecided, middles, undecided),
+            _combined(access, [word for word in middles if len(word) < 2], ends),
+            _combined(access, middles, ends),
+            candidates,
+            () if record is None else _prefixes(model, small, record),
+        ]
+        for words in kinds:
+            if not spent():
+                found += _differing(model, small, oracle, words)
+    if not found:
+        return Search(word=None, exhaustive=exhaustive)
+    shortest = _shortened(model, small, oracle, min(found, key=len))
+    return Search(word=spell_ids(model, shortest), exhaustive=exhaustive)
+
+
+def _differing(model: Model, dfa: DFA, oracle: Oracle, words: Sequence[Ids]) -> list[Ids]:
+    differ = np.flatnonzero(oracle(words) != run_ids(model, dfa, words))
+    return [words[i] for i in differ.tolist()]
+
+
+def _combined(*parts: Sequence[Ids]) -> list[Ids]:
+    """Words of one piece from each part, all of them where there are few."""
+    sizes = tuple(len(part) for part in parts)
+    total = math.prod(sizes)
+    chosen = np.arange(total)
+    if total > _GUIDED:
+        chosen = np.random.default_rng(total).choice(total, _GUIDED, replace=False)
+    picks = np.stack(np.unravel_index(chosen, sizes), axis=1).tolist() if total else []
+    return [np.concatenate([p[i] for p, i in zip(parts, pick, strict=True)]) for pick in picks]
+
+
+def _prefixes(model: Model, dfa: DFA, record: Record) -> list[Ids]:
+    """The shortest prefixes of recorded words on which the two differ."""
+    labels = prefix_labels(model, dfa, record)
+    differ = np.flatnonzero((labels != record.labels) & (record.labels != UNTOLD))
+    shortest = differ[np.argsort(record.time[differ], kind="stable")][:100]
+    return [record.prefix(entry) for entry in shortest.tolist()]
+
+
+def _access(dfa: DFA, symbols: Sequence[object]) -> list[Ids]:
+    """A shortest word to every state, breadth-first."""
+    table = table_of(dfa, symbols)
+    if len(table) > _STATES or len(symbols) > _SYMBOLS:
+        return []
+    words, todo = {dfa.initial: np.zeros(0, np.int64)}, deque([dfa.initial])
+    while todo:
+        state = todo.popleft()
+        for column, target in enumerate(table[state].tolist()):
+            if target not in words:
+                words[target] = np.append(words[state], column + FIRST)
+                todo.append(target)
+    return list(words.values())
+
+
+def _distinguishing(dfa: DFA, symbols: Sequence[object]) -> list[Ids]:
+    """Words such that any two states of a minimal automaton differ on one of them."""
+    table = table_of(dfa, symbols)
+    ends = [np.zeros(0, np.int64)]
+    if len(table) > _STATES or len(symbols) > _SYMBOLS:
+        return ends
+    labels = {label: i for i, label in enumerate(dict.fromkeys(dfa.outputs))}
+    rows = [np.array([labels[label] for label in dfa.outputs])]  # (end, state)
+    classes = _classes(rows)
+    while len(np.unique(classes)) < len(table):
+        column, end = _splitting(table, rows, classes)
+        ends.append(np.concatenate([[column + FIRST], ends[end]]))
+        rows.append(rows[end][table[:, column]])
+        classes = _classes(rows)
+    return ends
+
+
+def _classes(rows: list[Ints]) -> Ints:
+    return np.unique(np.stack(rows), axis=1, return_inverse=True)[1].reshape(-1)
+
+
+def _splitting(table: Ints, rows: list[Ints], classes: Ints) -> tuple[int, int]:
+    """A symbol and an end such that reading both tells apart two states of one class."""
+    for end, row in enumerate(rows):
+        after = row[table]  # (state, symbol)
+        for column in range(table.shape[1]):
+            both = classes * (int(row.max()) + 1) + after[:, column]
+            if len(np.unique(both)) > len(np.unique(classes)):
+                return column, end
+    raise AssertionError("a minimal automaton has no two states that nothing tells apart")
+
+
+def _shortened(model: Model, dfa: DFA, oracle: Oracle, word: Ids) -> Ids:
+    """Leave out parts of the word as long as the two still differ."""
+    for _ in range(_ROUNDS):
+        sizes = np.unique(np.geomspace(1, max(len(word), 1), 8).astype(int))
+        shorter = [
+            np.delete(word, np.s_[start : start + size])
+            for size in sizes.tolist()
+            for start in range(0, len(word) - size + 1, max(1, len(word) // 40))
+        ]
+        found = _differing(model, dfa, oracle, shorter)
+        if not found:
+            break
+        word = min(found, key=len)
+    return word

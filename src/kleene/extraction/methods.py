@@ -1,0 +1,97 @@
+"""The ways to read an automaton, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from kleene.automata import PFA
+from kleene.errors import ReadingError
+from kleene.extraction.clustering import read_kmeans, read_lstar
+from kleene.extraction.context import Reading, Study
+from kleene.extraction.counts import Tally, tally_counts, tally_means, to_dfa, to_pfa
+from kleene.extraction.partition import Walks
+from kleene.extraction.table import LARGEST, Table, read_table
+from kleene.nn.classifier import Classifier
+
+
+def read_by_table(study: Study) -> Reading:
+    """The network's own table: one hard step from every state on every symbol."""
+    table = read_table(study.model)
+    told = f"read the table of {len(table.states)} states"
+    return Reading(
+        method="table", raw=table.dfa, pfa=_table_pfa(table), walks=study.walks, steps=(told,)
+    )
+
+
+def read_by_counts(study: Study) -> Reading:
+    """The paper's Algorithm 1: the most frequent successor in the traces of the words."""
+    require_centroids(study.model.network)
+    return from_tally("counts", study, tally_counts(study.walks))
+
+
+def read_by_means(study: Study) -> Reading:
+    """The successor of highest mean probability in the traces of the words."""
+    require_centroids(study.model.network)
+    return from_tally("mean", study, tally_means(study.walks))
+
+
+METHODS: dict[str, Callable[[Study], Reading]] = {
+    "table": read_by_table,
+    "counts": read_by_counts,
+    "mean": read_by_means,
+    "kmeans": read_kmeans,
+    "lstar": read_lstar,
+}
+
+
+def from_tally(method: str, study: Study, tally: Tally, steps: tuple[str, ...] = ()) -> Reading:
+    """The automaton of a tally."""
+    walks: Walks = tally.walks
+    raw, unseen = to_dfa(study.model, tally)
+    told = f"{method}: {walks.num_states} states along {tally.words:,} words"
+    if unseen:
+        told += f"; {len(unseen)} pairs of state and symbol were never seen and lead to a sink"
+    return Reading(
+        method=method,
+        raw=raw,
+        pfa=to_pfa(study.model, tally),
+        walks=walks,
+        unseen=unseen,
+        steps=(*steps, told),
+    )
+
+
+def require_centroids(network: Classifier) -> None:
+    """Refuse a network whose traces have no states."""
+    if not (network.rnn.num_states and network.rnn.regularized):
+        raise ReadingError(
+            "this network has no centroids, so its traces have no states to count; "
+            "use the method kmeans or lstar"
+        )
+
+
+def _table_pfa(table: Table) -> PFA | None:
+    """The table with the top layer's probabilities, lower layers taken hard.
+
+    Probability of centroids that the table never reaches is shared out among the others. None
+    where there are too many to keep.
+    """
+    if table.probs is None:
+        return None
+    dfa, states = table.dfa, np.array(table.states)
+    below = states[dfa.transitions, :-1]  # (state, symbol, lower layer), of the next state
+    if len(states) * dfa.transitions.size > LARGEST:
+        return None
+    fits = (below[:, :, None] == states[:, :-1]).all(axis=-1)  # (state, symbol, state)
+    probs = np.where(fits, table.probs[:, :, states[:, -1]], 0).astype(np.float64)
+    start = np.where(
+        (states[0, :-1] == states[:, :-1]).all(axis=-1), table.start_probs[states[:, -1]], 0
+    ).astype(np.float64)
+    return PFA(
+        alphabet=dfa.alphabet,
+        transitions=probs / probs.sum(axis=-1, keepdims=True),
+        initial=start / start.sum(),
+        outputs=dfa.outputs,
+    )

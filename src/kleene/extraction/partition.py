@@ -1,0 +1,132 @@
+"""From the vectors of a network to states: which prefixes are taken to be in the same one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from kleene.extraction.record import Record
+from kleene.extraction.words import Floats, Ints
+
+
+class Partition(Protocol):
+    """A way to tell the state of a vector."""
+
+    def read(self, vectors: Floats) -> Ints:
+        """The key of the state of each vector, (n, size) -> (n,)."""
+        ...
+
+    def name(self, key: int) -> str:
+        """What a state is called."""
+        ...
+
+
+@dataclass(frozen=True)
+class Argmax:
+    """The most probable centroid of every layer, as in the paper; names are `3`, or `3/1`."""
+
+    sizes: tuple[int, ...]
+
+    def read(self, vectors: Floats) -> Ints:
+        """The centroids of the layers as digits of one number."""
+        keys = np.zeros(len(vectors), dtype=np.int64)
+        for size, part in zip(self.sizes, self._layers(vectors), strict=True):
+            keys = keys * size + part.argmax(axis=1)
+        return keys
+
+    def name(self, key: int) -> str:
+        """The centroids, the lowest layer first."""
+        return "/".join(map(str, self.centroids(key)))
+
+    def centroids(self, key: int) -> tuple[int, ...]:
+        """The centroid of every layer."""
+        digits = []
+        for size in reversed(self.sizes):
+            key, digit = divmod(key, size)
+            digits.append(digit)
+        return tuple(reversed(digits))
+
+    def probabilities(self, vectors: Floats, keys: Ints) -> Floats:
+        """How probable each of some states is: the product over the layers, (n, key)."""
+        chosen = np.array([self.centroids(int(key)) for key in keys]).reshape(len(keys), -1)
+        parts = [part[:, chosen[:, i]] for i, part in enumerate(self._layers(vectors))]
+        return np.prod(parts, axis=0, dtype=np.float32)  # type: ignore[no-any-return]
+
+    def _layers(self, vectors: Floats) -> list[Floats]:
+        return np.split(vectors, np.cumsum(self.sizes)[:-1], axis=1)
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """The nearest of some centres, as k-means leaves them."""
+
+    centres: Floats
+
+    def read(self, vectors: Floats) -> Ints:
+        """The index of the nearest centre; |v|^2 is the same for all and left out."""
+        lengths = (self.centres**2).sum(axis=1) / 2
+        nearest: Ints = (vectors @ self.centres.T - lengths).argmax(axis=1)
+        return nearest
+
+    def name(self, key: int) -> str:
+        """The number of the centre."""
+        return str(key)
+
+
+@dataclass(frozen=True)
+class Split:
+    """Another partition, some of whose states fall into parts by the nearest of their centres."""
+
+    base: Partition
+    centres: Mapping[int, Floats] = field(default_factory=dict)
+    MOST = 1_000
+
+    def read(self, vectors: Floats) -> Ints:
+        """The base's state and the part of it."""
+        keys = self.base.read(vectors)
+        parts = np.zeros_like(keys)
+        for key, centres in self.centres.items():
+            inside = keys == key
+            parts[inside] = Nearest(centres).read(vectors[inside])
+        return keys * self.MOST + parts
+
+    def name(self, key: int) -> str:
+        """The base's name with a letter for the part, as in `3b`."""
+        base, part = divmod(key, self.MOST)
+        letter = chr(ord("a") + part) if part < 26 else f".{part}"
+        return self.base.name(base) + (letter if base in self.centres else "")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Walks:
+    """A record seen through a partition: the path of every word from state to state."""
+
+    record: Record
+    partition: Partition
+    keys: Ints  # (state,) the partition's keys, in order of first appearance; 0 is the start
+    states: Ints  # (prefix,)
+
+    @property
+    def num_states(self) -> int:
+        """How many states the words pass through."""
+        return len(self.keys)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What the states are called."""
+        return tuple(self.partition.name(int(key)) for key in self.keys)
+
+
+def walk(record: Record, partition: Partition) -> Walks:
+    """The states along every word."""
+    keys, first, inverse = np.unique(
+        partition.read(record.vectors), return_index=True, return_inverse=True
+    )
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return Walks(record=record, partition=partition, keys=keys[order], states=rank[inverse])

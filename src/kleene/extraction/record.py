@@ -1,0 +1,110 @@
+"""What the soft network did on some words, one entry per prefix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kleene.data.alphabet import Ids
+from kleene.data.examples import Examples
+from kleene.extraction.words import FIRST, Floats, Ints
+from kleene.model import Model
+from kleene.nn.trace import Trace
+
+UNTOLD = -1
+"""The class of a prefix that the network was not asked about."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Record:
+    """Every prefix of every word, word by word, from the empty prefix to the word itself.
+
+    So the entry before a prefix of t > 0 symbols is the prefix it extends by one.
+    """
+
+    words: Sequence[Ids]
+    word: Ints  # (prefix,) the index of the word
+    time: Ints  # (prefix,) how many symbols it has
+    column: Ints  # (prefix,) its last symbol's column, -1 for the empty prefix
+    labels: Ints  # (prefix,) the network's class, `UNTOLD` inside words where it pools over time
+    vectors: Floats  # (prefix, size) probabilities of all layers' centroids, or hidden vectors
+    sizes: tuple[int, ...]  # how many of the vector's numbers belong to each layer
+    hidden: bool  # whether the vectors are hidden ones
+
+    @property
+    def steps(self) -> Ints:
+        """The entries that a symbol led to."""
+        return np.flatnonzero(self.time > 0)
+
+    @property
+    def ends(self) -> Ints:
+        """The entry of every word as a whole."""
+        sizes: Ints = np.array([len(word) + 1 for word in self.words], dtype=np.int64)
+        ends: Ints = np.cumsum(sizes) - 1
+        return ends
+
+    def prefix(self, entry: int) -> Ids:
+        """The word of an entry."""
+        prefix: Ids = self.words[self.word[entry]][: self.time[entry]]
+        return prefix
+
+
+def make_record(model: Model, words: Sequence[Ids], *, hidden: bool = False) -> Record:
+    """Run the network once over the words; `hidden` keeps hidden vectors, not probabilities."""
+    network = model.network
+    pooled = network.config.pooling != "last"
+    examples = Examples(words=words, labels=np.zeros(len(words), dtype=np.int64))
+    starts = np.cumsum([0, *(len(word) + 1 for word in words)], dtype=np.int64)
+    labels = np.full(starts[-1], UNTOLD, dtype=np.int64)
+    parts: list[Floats] = []
+    places: list[Ints] = []
+    sizes: tuple[int, ...] = (0,)
+    network.eval()
+    with torch.inference_mode():
+        for batch in examples.in_order(256):
+            trace = network.trace(batch)
+            place = np.concatenate(
+                [
+                    np.arange(starts[row], starts[row] + length + 1)
+                    for row, length in zip(batch.order, batch.lengths, strict=True)
+                ]
+            )
+            places.append(place)
+            mask = trace.mask
+            kept = [_kept(layer, hidden)[mask] for layer in trace.layers]
+            sizes = tuple(part.shape[-1] for part in kept)
+            parts.append(torch.cat(kept, -1).cpu().numpy())
+            if pooled:
+                labels[starts[batch.order + 1] - 1] = network(batch).argmax(-1).cpu().numpy()
+            else:
+                memory = [None if x.memory is None else x.memory[mask] for x in trace.layers]
+                scores = network.classify([x.hidden[mask] for x in trace.layers], memory)
+                labels[place] = scores.argmax(-1).cpu().numpy()
+    vectors = np.empty((starts[-1], sum(sizes)), dtype=np.float32)
+    for place, part in zip(places, parts, strict=True):
+        vectors[place] = part
+    lengths = np.diff(starts) - 1
+    word = np.repeat(np.arange(len(words)), lengths + 1)
+    time = np.arange(starts[-1]) - starts[word]
+    column = np.full(starts[-1], -1, dtype=np.int64)
+    column[time > 0] = np.concatenate([np.zeros(0, np.int64), *words]) - FIRST
+    return Record(
+        words=words,
+        word=word,
+        time=time,
+        column=column,
+        labels=labels,
+        vectors=vectors,
+        sizes=sizes,
+        hidden=hidden,
+    )
+
+
+def _kept(layer: Trace, hidden: bool) -> Tensor:
+    if not hidden and layer.probs is not None:
+        return layer.probs
+    return layer.hidden if layer.memory is None else torch.cat([layer.hidden, layer.memory], -1)

@@ -1,0 +1,120 @@
+"""Words as ids: from a user and back, drawn at random, or walked through an automaton."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kleene.automata import DFA
+from kleene.automata.words import show, spell
+from kleene.data.alphabet import SPECIALS, UNKNOWN, Ids
+from kleene.errors import AlphabetError, ReadingError
+from kleene.languages.paths import Paths
+from kleene.machine import Word
+from kleene.model import Model
+
+Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float32]
+
+FIRST = len(SPECIALS)  # the id of the first symbol, which is column 0 of an automaton's table
+_LARGEST = 20_000_000  # entries of a table of path counts; beyond, symbols are drawn uniformly
+
+
+def encode_words(model: Model, words: Iterable[Any]) -> list[Ids]:
+    """The ids of words, or an error that names the symbols which the model does not know."""
+    if isinstance(words, str):
+        raise AlphabetError(f"one word {words!r:.60} came, but a list of words is needed; wrap it")
+    if not model.network.config.num_symbols:
+        raise ReadingError(
+            "this network reads vectors, not symbols, so its automaton has no alphabet; "
+            "train on symbols, for instance on levels of grey"
+        )
+    texts = model.words(list(words))
+    encoded = model.alphabet.encode_many(texts)
+    unknown = [i for i, ids in enumerate(encoded) if (ids == UNKNOWN).any()]
+    if unknown:
+        strangers = dict.fromkeys(s for i in unknown for s in model.alphabet.unknown(texts[i]))
+        raise AlphabetError(
+            f"{len(unknown)} of {len(encoded)} words have symbols that the model does not know: "
+            f"{show(strangers)}; it knows {show(model.alphabet.symbols)}; leave those words out"
+        )
+    return encoded
+
+
+def spell_ids(model: Model, ids: Ids) -> Word:
+    """A word as a user writes it."""
+    return spell(model.alphabet.decode(ids), model.alphabet.symbols)
+
+
+def usual_length(model: Model, encoded: Sequence[Ids] = ()) -> int:
+    """The length of the longest training word, or what comes nearest to it."""
+    return model.longest or max((len(word) for word in encoded), default=0) or 20
+
+
+def all_words(symbols: int, most: int) -> tuple[list[Ids], int]:
+    """Every word up to a length, `most` at most in all, and that length."""
+    words, longest = [np.zeros(0, np.int64)], 0
+    layer = np.zeros((1, 0), np.int64)
+    while len(words) + len(layer) * symbols <= most:
+        column = np.tile(np.arange(symbols) + FIRST, len(layer))
+        layer = np.concatenate([np.repeat(layer, symbols, axis=0), column[:, None]], axis=1)
+        words.extend(layer)
+        longest += 1
+    return words, longest
+
+
+def random_words(random: np.random.Generator, symbols: int, n: int, longest: int) -> list[Ids]:
+    """Words of random lengths from 1 to `longest`, every symbol as probable as any other."""
+    lengths = random.integers(1, longest + 1, n)
+    return [random.integers(FIRST, FIRST + symbols, length) for length in lengths]
+
+
+def draw_from(
+    dfa: DFA, random: np.random.Generator, n: int, longest: int, symbols: Sequence[Any]
+) -> list[Ids]:
+    """About `n` words of lengths up to `longest`, as many of each output label as can be.
+
+    Within label and length words are uniform, by counting the paths of the automaton; a uniform
+    draw of symbols would seldom leave the sink of many languages.
+    """
+    table = table_of(dfa, symbols)
+    if table.size * longest > _LARGEST:
+        return random_words(random, len(symbols), n, longest)
+    outputs = np.array([dfa.outputs.index(label) for label in dfa.outputs])
+    drawn: list[Ids] = []
+    kinds = np.unique(outputs)
+    for kind in kinds:
+        paths = Paths(table, outputs == kind, dfa.initial)
+        lengths = random.integers(0, longest + 1, -(-n // len(kinds)))
+        lengths = lengths[[paths.count(int(length)) > 0 for length in lengths]]
+        drawn.extend(word + FIRST for word in paths.draw(random, lengths))
+    return drawn
+
+
+def table_of(dfa: DFA, symbols: Sequence[Any]) -> Ints:
+    """The transitions of an automaton, columns in the order of `symbols`."""
+    if set(dfa.alphabet) != set(symbols):
+        raise AlphabetError(
+            f"the automaton reads {show(dfa.alphabet)}, the model {show(symbols)}; "
+            "compare machines over the same symbols"
+        )
+    return dfa.transitions[:, [dfa.columns[symbol] for symbol in symbols]].astype(np.int64)
+
+
+def walk_table(table: Ints, initial: int, words: Sequence[Ids]) -> Ints:
+    """The states that each word passes through, (word, time); the last one repeats to the end."""
+    states, symbols = table.shape
+    stay = np.concatenate([table, np.arange(states)[:, None]], axis=1)
+    lengths = np.fromiter((len(word) for word in words), np.int64, len(words))
+    columns = np.full((len(words), int(lengths.max(initial=0))), symbols, dtype=np.int64)
+    if len(words):
+        flat = np.concatenate([np.zeros(0, np.int64), *words]) - FIRST
+        columns[np.arange(columns.shape[1]) < lengths[:, None]] = flat
+    walked = np.empty((len(words), columns.shape[1] + 1), dtype=np.int64)
+    walked[:, 0] = initial
+    for t in range(columns.shape[1]):
+        walked[:, t + 1] = stay[walked[:, t], columns[:, t]]
+    return walked

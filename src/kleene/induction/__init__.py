@@ -1,0 +1,1 @@
+"""From labelled sequences and a trained cell to a small automaton, taught to the network."""

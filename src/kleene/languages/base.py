@@ -1,0 +1,102 @@
+"""A language: which words belong to it, and words to learn it from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from kleene.automata.dfa import DFA
+from kleene.errors import SettingError
+from kleene.languages.sampling import PathSampler
+from kleene.machine import Label, Symbol, Word
+
+# Called with (random generator, n, label, lengths, **options of its own): n words of one class,
+# or none where the class has no word of these lengths.
+Sampler: TypeAlias = Callable[..., list[Word]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Language:
+    """A set of words: a predicate, a sampler and, where it is regular, a DFA.
+
+    With a DFA it is a machine, so that a network or an automaton can be compared with it.
+    """
+
+    name: str
+    alphabet: tuple[Symbol, ...]
+    contains: Callable[[Word], bool] = field(repr=False)
+    dfa: DFA | None = None
+    sampler: Sampler | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.sampler is None:
+            if self.dfa is None:
+                raise SettingError(f"the language {self.name!r} has no DFA; give it a sampler")
+            object.__setattr__(self, "sampler", PathSampler(self.dfa))
+
+    def __contains__(self, word: Word) -> bool:
+        return self.contains(word)
+
+    def sample(
+        self,
+        n: int,
+        lengths: Iterable[int] = range(16),
+        seed: int | Sequence[int] = 0,
+        balance: float = 0.5,
+        **options: Any,
+    ) -> tuple[list[Word], list[bool]]:
+        """`n` words in random order and whether each belongs to the language.
+
+        `balance` is the share of members. Where one class has no word of these lengths, all words
+        are of the other. Words come twice only where a class has too few of them. Options go to
+        the sampler: `near` for regular languages (see `PathSampler`), `depth` for parentheses.
+        """
+        lengths = sorted(set(lengths))
+        if n < 0 or not 0 <= balance <= 1 or not lengths or lengths[0] < 0:
+            came = f"n={n}, balance={balance}, lengths={lengths!r:.60}"
+            raise SettingError(f"{came}: give n >= 0, a balance in [0, 1] and some lengths >= 0")
+        assert self.sampler is not None
+        random = np.random.default_rng(seed)
+        members = round(n * balance)
+        inside = self.sampler(random, members, True, lengths, **options)
+        outside = self.sampler(random, n - len(inside), False, lengths, **options)
+        if len(inside) + len(outside) < n:
+            inside = self.sampler(random, n - len(outside), True, lengths, **options)
+        words, labels = inside + outside, [True] * len(inside) + [False] * len(outside)
+        if len(words) < n:
+            raise SettingError(f"{self.name} has no word of the lengths {lengths!r:.60}")
+        order = random.permutation(n)
+        return [words[i] for i in order], [labels[i] for i in order]
+
+    def start(self) -> int:
+        """The state of the DFA before the first symbol."""
+        return self._regular().start()
+
+    def step(self, state: int, symbol: Symbol) -> int:
+        """The state of the DFA after one symbol."""
+        return self._regular().step(state, symbol)
+
+    def output(self, state: int) -> Label:
+        """Whether words that end in this state belong to the language."""
+        return self._regular().output(state)
+
+    def _regular(self) -> DFA:
+        if self.dfa is None:
+            raise SettingError(f"{self.name} has no DFA; compare words with `contains` instead")
+        return self.dfa
+
+
+def by_character(alphabet: str, accepts: Callable[[str], bool]) -> Callable[[Word], bool]:
+    """A predicate on words of any kind of sequence from one on strings.
+
+    Words with other symbols are not in the language.
+    """
+    known = frozenset(alphabet)
+
+    def contains(word: Word) -> bool:
+        return known.issuperset(word) and accepts("".join(word))  # type: ignore[arg-type]
+
+    return contains

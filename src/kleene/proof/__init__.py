@@ -1,0 +1,1 @@
+"""Certificates that a network and an automaton agree on all words, and their verifier."""

@@ -1,0 +1,202 @@
+"""Prove that a network is an automaton: for all words, of every length.
+
+The probabilities of a memory-less network are followed as boxes, one or more per state of the
+automaton (`prove`). Boxes that no step leaves are an invariant: the soft network follows the
+automaton on every word. If from every box the end token gives the label of the box's state, both
+are the same function.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+
+import numpy as np
+
+from kleene.automata import DFA
+from kleene.automata.words import check_same_alphabet
+from kleene.errors import SettingError
+from kleene.extraction.table import Table, read_table
+from kleene.machine import Word
+from kleene.model import Model
+from kleene.proof.bounds import ROUNDING, Bounds
+from kleene.proof.certificate import Certificate, Refusal
+from kleene.proof.invariant import Break, Locations, Proof, largest_closing, prove
+
+HIGHEST = 64  # largest_temperature looks up to this many times the running temperature
+
+
+def certify(
+    model: Model, dfa: DFA | None = None, *, temperature: float | None = None
+) -> Certificate | Refusal:
+    """Prove that the network gives every word the label that the automaton gives it.
+
+    Without `dfa`, the automaton is the one in the network's own table. The temperature is the one
+    the network runs with unless another is given.
+    """
+    if temperature is not None and not (temperature > 0 and math.isfinite(temperature)):
+        raise SettingError(f"temperature={temperature!r} came, needed is a number above 0")
+    bounds, table, goal = _prepare(model, dfa)
+    running = model.network.rnn.temperature
+    tau = running if temperature is None else float(temperature)
+    word = table.dfa.difference(goal)
+    candidates = _candidates(model, bounds, table, goal, word is None)
+    outcomes = []
+    for locations in candidates:
+        outcome = prove(bounds, locations, tau)
+        if isinstance(outcome, Proof):
+            return _certificate(model, goal, locations, outcome, tau, running)
+        outcomes.append(outcome)
+    if word is not None:
+        return _refuse_word(goal, table, word, tau)
+    largest = largest_closing(bounds, candidates, tau)
+    return _refuse_break(model, bounds, candidates[0], outcomes[0], tau, largest)
+
+
+def largest_temperature(model: Model, dfa: DFA | None = None) -> float | None:
+    """The largest temperature at which the network provably is the automaton, to 1 %, or None.
+
+    It is searched up to 64 times the temperature the network runs with, and is infinite for
+    networks that take the nearest centroid, whatever the temperature.
+    """
+    bounds, table, goal = _prepare(model, dfa)
+    candidates = _candidates(model, bounds, table, goal, table.dfa.difference(goal) is None)
+    largest = largest_closing(bounds, candidates, HIGHEST * model.network.rnn.temperature)
+    return math.inf if bounds.hard and largest is not None else largest
+
+
+def _prepare(model: Model, dfa: DFA | None) -> tuple[Bounds, Table, DFA]:
+    bounds, table = Bounds.of(model), read_table(model)
+    goal = table.dfa.minimize() if dfa is None else dfa
+    check_same_alphabet(model.alphabet.symbols, goal.alphabet)
+    return bounds, table, goal
+
+
+# -- where the boxes are -----------------------------------------------------------------------
+
+
+def _candidates(
+    model: Model, bounds: Bounds, table: Table, goal: DFA, equal: bool
+) -> list[Locations]:
+    """Boxes around the table's centroids; and one box for each state of the automaton.
+
+    The second are fewer and larger. They serve networks whose mixtures say more than their table.
+    """
+    if not equal and any(label not in model.classes for label in goal.reachable().outputs):
+        return []
+    fine = _follow(model, table, goal)
+    coarse = _merge(fine)
+    merged = len(coarse.centroids) < len(fine.centroids)
+    mixtures = [] if bounds.hard or (equal and not merged) else [coarse]
+    return [fine, *mixtures] if equal else mixtures
+
+
+def _follow(model: Model, table: Table, goal: DFA) -> Locations:
+    """One location for each pair of a table's state and a state that some word leads to."""
+    symbols = model.alphabet.symbols
+    moves = [
+        dfa.transitions[:, [dfa.columns[symbol] for symbol in symbols]].tolist()
+        for dfa in (table.dfa, goal)
+    ]
+    pairs = [(table.dfa.initial, goal.initial)]
+    index = {pairs[0]: 0}
+    rows = []
+    for p, q in pairs:
+        after = list(zip(moves[0][p], moves[1][q], strict=True))
+        for pair in after:
+            if pair not in index:
+                index[pair] = len(pairs)
+                pairs.append(pair)
+        rows.append([index[pair] for pair in after])
+    return Locations(
+        centroids=np.array([table.states[p][0] for p, _ in pairs]),
+        dfa_states=np.array([q for _, q in pairs]),
+        transitions=np.array(rows, np.int32).reshape(len(pairs), len(symbols)),
+        classes=np.array([model.classes.index(goal.outputs[q]) for _, q in pairs]),
+    )
+
+
+def _merge(locations: Locations) -> Locations:
+    """One location for each state, around the centroid of the first pair that was met."""
+    _, first, number = np.unique(locations.dfa_states, return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(first))
+    kept = np.sort(first)
+    return Locations(
+        centroids=locations.centroids[kept],
+        dfa_states=locations.dfa_states[kept],
+        transitions=rank[number][locations.transitions[kept]].astype(np.int32),
+        classes=locations.classes[kept],
+    )
+
+
+# -- what is handed back -----------------------------------------------------------------------
+
+
+def _certificate(
+    model: Model, goal: DFA, locations: Locations, proof: Proof, tau: float, running: float
+) -> Certificate:
+    return Certificate(
+        temperature=tau,
+        running_temperature=running,
+        centroids=tuple(locations.centroids.tolist()),
+        dfa_states=tuple(locations.dfa_states.tolist()),
+        transitions=locations.transitions,
+        lo=np.maximum(proof.lo, 0),
+        hi=np.minimum(proof.hi, 1),
+        margins=proof.margins,
+        output_margins=proof.output_margins,
+        model_sha256=weights_digest(model),
+        dfa=goal,
+        rounding=ROUNDING,
+    )
+
+
+def _refuse_word(goal: DFA, table: Table, word: Word, tau: float) -> Refusal:
+    """The automaton is another one than the network's."""
+    reason = (
+        f"the network in hard mode labels {word!r} {table.dfa.run(word)!r}, the automaton labels "
+        f"it {goal.run(word)!r}; certify without an automaton to prove the network's own"
+    )
+    return Refusal(reason=reason, temperature=tau, word=word)
+
+
+def _refuse_break(
+    model: Model,
+    bounds: Bounds,
+    locations: Locations,
+    broken: Break,
+    tau: float,
+    largest: float | None,
+) -> Refusal:
+    """The automaton is the right one, but at this temperature the bounds do not close."""
+    state, symbol = int(locations.centroids[broken.location]), None
+    if broken.column is None:
+        what = f"the class of words that end in state {state} is not settled"
+    else:
+        symbol = model.alphabet.symbols[broken.column]
+        target = locations.centroids[locations.transitions[broken.location, broken.column]]
+        what = f"state {state} on {symbol!r} may go to {broken.competitor} instead of {target}"
+    if largest is not None:
+        cure = f"it closes up to temperature {largest:.3g}"
+    elif bounds.hard:
+        cure = "this network takes the nearest centroid, so no temperature helps; train longer"
+    else:
+        cure = "it closes at no lower temperature; consolidate the network, or train longer"
+    return Refusal(
+        reason=f"no proof at temperature {tau:.3g}: {what}; {cure}",
+        temperature=tau,
+        largest_temperature=largest,
+        state=state,
+        symbol=symbol,
+        competitor=broken.competitor,
+    )
+
+
+def weights_digest(model: Model) -> str:
+    """SHA-256 over the weights in the order of their names, with names, types and shapes."""
+    digest = hashlib.sha256()
+    for name, weight in sorted(model.network.state_dict().items()):
+        array = np.ascontiguousarray(weight.detach().cpu().numpy())
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,96 @@
+"""From a trained network to an automaton that has been checked against it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from kleene.distributed import ALONE, Workers
+from kleene.errors import DataError, ReadingError, SettingError
+from kleene.extraction.auto import read_auto
+from kleene.extraction.check import check
+from kleene.extraction.context import STEPS, open_study, study_of
+from kleene.extraction.corpus import count_corpus
+from kleene.extraction.methods import METHODS, from_tally, require_centroids
+from kleene.extraction.result import Extraction
+from kleene.machine import Label
+from kleene.model import Model
+from kleene.proof.certificate import Refusal
+from kleene.proof.certify import certify
+
+MOST_PAIRS = 2_000  # of states and symbols; larger machines are proved by `certify` only
+
+
+def extract(
+    model: Model,
+    words: Iterable[Any] | None = None,
+    *,
+    method: str = "auto",
+    labels: Iterable[Label] | None = None,
+    seed: int = 0,
+    centres: int | None = None,
+    seconds: float = 10.0,
+    max_queries: int = 200_000,
+    workers: Workers = ALONE,
+) -> Extraction:
+    """Read the automaton in a network, and say how far the two agree.
+
+    `words` are what the reading looks at; without them some are drawn. `method` is one of
+
+    - `table`: one step from every state on every symbol, exact in hard mode; memory-less cells;
+    - `counts`, `mean`: from the traces of the words, the paper's two ways; any cell with centroids;
+      `counts` goes through all words given, one by one where they are an iterator, and `workers`
+      share them;
+    - `kmeans`: hidden vectors quantised into `centres` states; any network;
+    - `lstar`: active learning, within `seconds` and `max_queries`; any network;
+    - `auto`: the cheapest that is faithful. Where the first reading is not, ambiguous states are
+      split, then, given the words' `labels`, a copy of the network is sharpened, then it falls back
+      on L*. Where all of that fails, the most faithful reading is returned, which `steps` tells.
+    """
+    if method != "auto" and method not in METHODS:
+        choices = ", ".join(("auto", *METHODS))
+        raise SettingError(f"method={method!r} came, choose one of {choices}")
+    started = time.perf_counter()
+    if method == "counts" and words is not None:
+        result = _read_corpus(model, words, seed=seed, workers=workers)
+        return replace(_proved(result), seconds=time.perf_counter() - started)
+    words = words if words is None or isinstance(words, str) else list(words)
+    labels = None if labels is None else list(labels)
+    if labels is not None and (words is None or len(labels) != len(words)):
+        came = 0 if words is None else len(words)
+        raise DataError(f"{len(labels)} labels came for {came} words; give one for each word")
+    study = open_study(
+        model, words, seed=seed, seconds=seconds, max_queries=max_queries, centres=centres
+    )
+    if method == "auto":
+        result = read_auto(study, words, labels)
+    else:
+        result = check(study, METHODS[method](study))
+        result = replace(result, steps=(study.note, *result.steps))
+    return replace(_proved(result), seconds=time.perf_counter() - started)
+
+
+def _read_corpus(model: Model, words: Iterable[Any], *, seed: int, workers: Workers) -> Extraction:
+    """The counts of all words, checked on as many as other methods look at."""
+    require_centroids(model.network)
+    corpus = count_corpus(model, words, seed=seed, steps=STEPS, workers=workers)
+    study = study_of(model, corpus.sampled_words(), note=corpus.note, seed=seed)
+    reading = from_tally("counts", study, corpus.tally(study.record))
+    result = check(study, reading)
+    return replace(result, steps=(study.note, *result.steps))
+
+
+def _proved(reading: Extraction) -> Extraction:
+    """The reading with its proof for all words, where it has one and the machine is small."""
+    pairs = reading.dfa.num_states * len(reading.dfa.alphabet)
+    if not reading.faithful or pairs > MOST_PAIRS:
+        return reading
+    try:
+        proof = certify(reading.model, reading.dfa)
+    except ReadingError as error:
+        return replace(reading, steps=(*reading.steps, f"not proved for all words: {error}"))
+    if isinstance(proof, Refusal):
+        return replace(reading, steps=(*reading.steps, f"not proved for all words: {proof}"))
+    return replace(reading, certificate=proof, steps=(*reading.steps, str(proof)))

@@ -1,0 +1,51 @@
+"""Where the hidden vectors of a trained cell cluster, and centroids put there."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from kleene.data.streaming import Lessons
+from kleene.nn.classifier import Classifier
+
+MOST_VECTORS = 20_000
+
+
+def seed_centroids(network: Classifier, examples: Lessons, seed: int) -> None:
+    """Put the centroids of every layer where the hidden vectors cluster."""
+    rnn = network.rnn
+    for layer in range(rnn.num_layers):
+        means = cluster(hidden_vectors(network, examples, layer, seed), rnn.num_states, seed)
+        with torch.no_grad():
+            centroids = rnn.centroids(layer)
+            centroids[: len(means)] = torch.from_numpy(means).to(centroids)
+
+
+def cluster(vectors: NDArray[np.float32], count: int, seed: int) -> NDArray[np.float32]:
+    """Centres of at most `count` clusters (k-means++)."""
+    from sklearn.cluster import KMeans
+
+    distinct = len(np.unique(vectors.round(5), axis=0))
+    fitted = KMeans(min(count, distinct), n_init=1, random_state=seed % 2**31).fit(vectors)
+    centers: NDArray[np.float32] = fitted.cluster_centers_.astype(np.float32)
+    return centers
+
+
+def hidden_vectors(
+    network: Classifier, examples: Lessons, layer: int = -1, seed: int = 0
+) -> NDArray[np.float32]:
+    """Hidden vectors of a layer along the words, component off, at most `MOST_VECTORS`."""
+    rnn = network.rnn
+    regularized, rnn.regularized = rnn.regularized, False
+    rows, total = [], 0
+    network.eval()
+    with torch.no_grad():
+        for batch in examples.batches(256, seed=seed):
+            trace = network.trace(batch).layers[layer]
+            rows.append(trace.hidden[trace.mask].cpu().numpy())
+            total += len(rows[-1])
+            if total >= MOST_VECTORS:
+                break
+    rnn.regularized = regularized
+    return np.concatenate(rows)[:MOST_VECTORS]

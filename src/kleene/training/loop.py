@@ -1,0 +1,307 @@
+"""The one training loop: stages of epochs of steps, resumable at any step to the same bits.
+
+Nothing random is carried along: every step seeds torch's generator from (seed, stage, epoch, step),
+and every epoch's batches follow from (seed, stage, epoch). A step counts only once its loss and
+gradients are known to be finite; the last such moment is what a checkpoint holds and what a
+non-finite loss rolls back to.
+
+Several workers share each batch and end with the weights of one, up to rounding; where words come
+with noise (dropout, Gumbel, samples), each worker but the first draws noise of its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from kleene.data.batch import Batch
+from kleene.data.examples import Examples
+from kleene.data.streaming import Lessons
+from kleene.distributed import ALONE, Workers
+from kleene.errors import DataError, SettingError, TrainingError, WorkerError
+from kleene.evaluation.metrics import evaluate
+from kleene.nn.classifier import Classifier
+from kleene.nn.transition import Gumbel
+from kleene.training.all_reduce import Figures, pool
+from kleene.training.checkpoint import restore_optimizer
+from kleene.training.checkpointer import Keeper
+from kleene.training.ema import adopt_average, averaged
+from kleene.training.history import Epoch, History
+from kleene.training.progress import Quiet, Reporter
+from kleene.training.snapshot import Progress, copy_tensors
+from kleene.training.stages import Stage, make_optimizer
+
+Hook = Callable[[Classifier, Epoch], Mapping[str, float] | None]
+"""Called after every epoch; what it returns is kept in the history as the epoch's notes."""
+
+MOST_FAILURES = 6
+
+
+def fit(
+    network: Classifier,
+    examples: Lessons,
+    *,
+    stages: Sequence[Stage],
+    validation: Examples | None = None,
+    seed: int = 0,
+    hook: Hook | None = None,
+    checkpoint: Path | None = None,
+    every: float = 30.0,
+    reporter: Reporter | None = None,
+    workers: Workers = ALONE,
+) -> History:
+    """Train a network through the stages; go on from `checkpoint` where that file exists.
+
+    `every` is the least number of seconds between two checkpoints. With validation words and a
+    stage's `patience`, the best weights are restored at the end of that stage.
+    """
+    if not len(examples):
+        raise DataError("no words to train on came; give at least one word of each class")
+    if not workers.alone and any(stage.teacher is not None for stage in stages):
+        raise SettingError("a stage with a teacher came for several workers; teach with one")
+    loop = _Loop(network, examples, stages, validation, seed, hook, workers)
+    loop.keeper = Keeper(network, loop.identity, checkpoint, every=every, writes=workers.first)
+    with torch.random.fork_rng(devices=[]), reporter or Quiet() as told:
+        loop.run(told)
+    return loop.history
+
+
+class _Loop:
+    def __init__(
+        self,
+        network: Classifier,
+        examples: Lessons,
+        stages: Sequence[Stage],
+        validation: Examples | None,
+        seed: int,
+        hook: Hook | None,
+        workers: Workers,
+    ) -> None:
+        self.network, self.examples, self.stages = network, examples, stages
+        self.validation, self.seed, self.hook, self.workers = validation, seed, hook, workers
+        self.history, self.progress = History(), Progress()
+        self.best: dict[str, Tensor] = {}
+        self.keeper: Keeper
+        self.transition = network.rnn.transition
+        self.epoch_started = time.monotonic()
+
+    def run(self, told: Reporter) -> None:
+        try:
+            self._run(told)
+        except (KeyboardInterrupt, WorkerError):
+            self.keeper.save(self.history)
+            raise
+        finally:
+            self.network.rnn.transition = self.transition
+            self.network.eval()
+
+    def _run(self, told: Reporter) -> None:
+        tensors: Mapping[str, Tensor] = {}
+        if (restored := self.keeper.restore()) is not None:
+            moment, self.progress, self.history = restored
+            tensors, self.best = moment.tensors, moment.best
+        for stage in self.stages[self.progress.stage :]:
+            optimizer = self._enter(stage, tensors)
+            tensors = {}
+            told.begin(stage)
+            while not self._stage_over(stage):
+                self._epoch(stage, optimizer, told)
+            if self.best:
+                self.network.load_state_dict(self.best)
+            else:
+                adopt_average(optimizer)
+            self.progress, self.best = Progress(stage=self.progress.stage + 1), {}
+        for stage in self.stages[-1:]:
+            self._component(stage)
+        self.keeper.mark(self.progress, self.history, self.best)
+        self.keeper.save(self.history)
+
+    def _enter(self, stage: Stage, tensors: Mapping[str, Tensor]) -> torch.optim.Optimizer:
+        """Get ready for a stage, or for the rest of the one in which the tensors were saved."""
+        self._component(stage)
+        if not tensors:
+            if stage.curriculum is not None:
+                least = stage.batch_size
+                self.progress.limit = stage.curriculum.first(self.examples.easiest(least), least)
+            if stage.prepare is not None:
+                stage.prepare(self.network, self.examples, self._seed(self.progress.stage))
+        self.workers.spread(self.network.state_dict().values())
+        optimizer = make_optimizer(stage, self.network)
+        if tensors:
+            restore_optimizer(optimizer, tensors)
+        return optimizer
+
+    def _component(self, stage: Stage) -> None:
+        rnn = self.network.rnn
+        rnn.regularized = stage.regularized and rnn.num_states > 0
+
+    def _seed(self, *where: int) -> int:
+        return int(np.random.SeedSequence([self.seed, *where]).generate_state(1)[0])
+
+    def _epoch(self, stage: Stage, optimizer: torch.optim.Optimizer, told: Reporter) -> None:
+        at = self.progress
+        self._schedule(stage, optimizer)
+        seed = self._seed(at.stage, at.epoch)
+        plan = self.examples.plan(stage.batch_size, seed=seed, limit=at.limit)
+        weights = self._class_weights(stage)
+        self.epoch_started = time.monotonic()
+        self.network.train()
+        while at.step < len(plan):
+            words, counts = self.workers.part(plan[at.step])
+            noise = () if self.workers.first else (self.workers.rank,)
+            torch.manual_seed(self._seed(at.stage, at.epoch, at.step, *noise))
+            self._step(stage, optimizer, self.examples.batch(words), weights, counts)
+            told.step(stage, at.epoch, at.step / len(plan))
+        with averaged(optimizer):
+            record = self._record(stage, optimizer, self.examples.batch(plan[-1]))
+            self.history.epochs.append(record)
+            told.end(record)
+            self._after(stage, record)
+
+    def _step(
+        self,
+        stage: Stage,
+        optimizer: torch.optim.Optimizer,
+        batch: Batch,
+        weights: Tensor | None,
+        counts: bool,
+    ) -> None:
+        at = self.progress
+        optimizer.zero_grad(set_to_none=True)
+        scores, scans = self.network.observe(batch)
+        labels = torch.from_numpy(batch.labels).to(scores.device)
+        loss = cross_entropy(scores, labels, weights)
+        if stage.teacher is not None:
+            loss = loss + stage.teacher.loss(self.network, scans[-1], batch)
+        loss.backward()  # type: ignore[no-untyped-call]
+        right = int((scores.argmax(-1) == labels).sum())
+        found = Figures(loss=loss, right=right * counts, words=len(batch) * counts)
+        count = counts * (len(batch) if weights is None else weights[labels].sum())
+        found = pool(self.workers, self.network.parameters(), found, count)
+        norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), stage.clip)
+        if not bool(torch.isfinite(found.loss) & torch.isfinite(norm)):
+            self._roll_back(optimizer)
+            return
+        self.keeper.mark(at, self.history, self.best, optimizer)
+        self.keeper.save_if_due(self.history)
+        optimizer.step()
+        at.loss += found.loss.item() * found.words
+        at.right += found.right
+        at.words += found.words
+        at.step += 1
+
+    def _roll_back(self, optimizer: torch.optim.Optimizer) -> None:
+        at = self.progress
+        self.keeper.roll_back(optimizer, at.stage)
+        at.failures += 1
+        if at.failures > MOST_FAILURES:
+            raise TrainingError(
+                f"the loss was not finite {at.failures} times, though the learning rate went down "
+                f"to {at.rate:g} of its value; choose a lower one, or look for huge values in the "
+                "input"
+            )
+        at.rate /= 2
+        for group in optimizer.param_groups:
+            group["lr"] /= 2
+
+    def _schedule(self, stage: Stage, optimizer: torch.optim.Optimizer) -> None:
+        at, rnn = self.progress, self.network.rnn
+        rnn.transition = self.transition
+        if stage.noise is not None:
+            hard = isinstance(self.transition, Gumbel) and self.transition.hard
+            rnn.transition = Gumbel(scale=stage.noise(at.epoch), hard=hard)
+        if stage.temperature is not None and not at.step:  # it may learn during the epoch
+            rnn.temperature = stage.temperature(at.epoch)
+        for group in optimizer.param_groups:
+            group["lr"] = stage.learning_rate * at.rate
+
+    def _class_weights(self, stage: Stage) -> Tensor | None:
+        if not stage.balanced:
+            return None
+        counts = self.examples.class_counts(self.network.config.num_classes)
+        present = np.maximum(counts, 1)
+        weights = torch.from_numpy(len(self.examples) / (present * np.count_nonzero(counts)))
+        return weights.to(self.network.head.weight)
+
+    def _record(self, stage: Stage, optimizer: torch.optim.Optimizer, batch: Batch) -> Epoch:
+        at, rnn = self.progress, self.network.rnn
+        self.network.eval()
+        checked = None
+        if self.validation is not None and stage.patience is not None:
+            checked = evaluate(self.network, self.validation, workers=self.workers)
+        states = None
+        if rnn.regularized:
+            with torch.no_grad():
+                trace = self.network.trace(batch)
+            states = len(torch.unique(trace.global_states[trace.mask], dim=0))
+        record = Epoch(
+            stage=stage.name,
+            epoch=at.epoch,
+            loss=at.loss / max(at.words, 1),
+            accuracy=at.right / max(at.words, 1),
+            words=at.words,
+            rate=optimizer.param_groups[0]["lr"],
+            seconds=time.monotonic() - self.epoch_started,
+            limit=at.limit,
+            states=states,
+            temperature=rnn.temperature if rnn.regularized else None,
+            validation_loss=None if checked is None else checked.loss,
+            validation_accuracy=None if checked is None else checked.accuracy,
+        )
+        notes = None if self.hook is None else self.hook(self.network, record)
+        return record if not notes else replace(record, notes=dict(notes))
+
+    def _after(self, stage: Stage, record: Epoch) -> None:
+        """Move on to the next epoch: the curriculum, and the best weights so far."""
+        at = self.progress
+        if record.validation_accuracy is not None and record.validation_loss is not None:
+            better = (record.validation_accuracy, -record.validation_loss) > (
+                at.best_accuracy,
+                -at.best_loss,
+            )
+            at.stale = 0 if better else at.stale + 1
+            if better:
+                at.best_accuracy, at.best_loss = record.validation_accuracy, record.validation_loss
+                self.best = copy_tensors(self.network.state_dict())
+        at.level_steps += at.step
+        curriculum = stage.curriculum
+        if curriculum is not None and at.limit is not None and at.limit < self.examples.hardest:
+            if curriculum.passed(record.accuracy, at.level_steps):
+                at.limit, at.level_steps = curriculum.next(at.limit, self.examples.hardest), 0
+            at.stale = 0
+        at.epoch, at.step, at.loss, at.right, at.words = at.epoch + 1, 0, 0.0, 0, 0
+
+    def _stage_over(self, stage: Stage) -> bool:
+        at = self.progress
+        if at.epoch >= stage.epochs:
+            return True
+        if at.step or not at.epoch:
+            return False
+        epochs = self.history.epochs[-at.epoch :]
+        last = epochs[-1]
+        if last.limit is not None and last.limit < self.examples.hardest:
+            return False
+        if stage.target is not None and last.accuracy >= stage.target:
+            return True
+        if stage.until is not None and stage.until(epochs):
+            return True
+        return stage.patience is not None and at.stale >= stage.patience
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What must be the same for a checkpoint to be of this run."""
+        stages = [[stage.name, stage.optimizer, stage.batch_size] for stage in self.stages]
+        return {
+            "network": self.network.config.to_dict(),
+            "seed": self.seed,
+            "words": len(self.examples),
+            "stages": stages,
+        }

@@ -1,0 +1,144 @@
+"""What a person at a terminal sees while a network trains; silence elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
+
+from kleene.training.history import Epoch
+from kleene.training.stages import Stage
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+
+class Reporter(Protocol):
+    """Is told what happens; a context manager around the whole run."""
+
+    def __enter__(self) -> Reporter: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+    def begin(self, stage: Stage) -> None:
+        """A stage starts."""
+        ...
+
+    def step(self, stage: Stage, epoch: int, done: float) -> None:
+        """A share of an epoch is done."""
+        ...
+
+    def end(self, epoch: Epoch) -> None:
+        """An epoch is over."""
+        ...
+
+
+class Quiet:
+    """Says nothing."""
+
+    def __enter__(self) -> Quiet:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        return None
+
+    def begin(self, stage: Stage) -> None:
+        """A stage starts."""
+
+    def step(self, stage: Stage, epoch: int, done: float) -> None:
+        """A share of an epoch is done."""
+
+    def end(self, epoch: Epoch) -> None:
+        """An epoch is over."""
+
+
+class Lasting:
+    """A stream that takes what it can: a run goes on when its terminal is gone."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write, or drop the text."""
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush, or leave it."""
+        with suppress(OSError):
+            self._stream.flush()
+
+
+class Bar:
+    """One line per stage: loss, accuracy, states in use and the time that is left."""
+
+    def __init__(self) -> None:
+        self._progress: Progress | None = None
+        self._task: TaskID | None = None
+        self._figures = ""
+
+    def __enter__(self) -> Bar:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.progress import TimeRemainingColumn as Remaining
+
+        self._progress = Progress(
+            TextColumn("{task.description:<10}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[figures]}"),
+            TimeElapsedColumn(),
+            TextColumn("left at most"),
+            Remaining(),
+            console=Console(file=cast(TextIO, Lasting(sys.stderr))),
+        )
+        self._task = None  # task ids belong to one Progress; a run may enter the bar several times
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def begin(self, stage: Stage) -> None:
+        """A new line for a new stage."""
+        if self._progress is not None:
+            if self._task is not None:
+                self._progress.update(self._task, completed=self._progress.tasks[-1].total)
+            self._task = self._progress.add_task(stage.name, total=stage.epochs, figures="")
+
+    def step(self, stage: Stage, epoch: int, done: float) -> None:
+        """Move the bar."""
+        if self._progress is not None and self._task is not None:
+            self._progress.update(self._task, completed=epoch + done)
+
+    def end(self, epoch: Epoch) -> None:
+        """Show the figures of the epoch."""
+        text = f"loss {epoch.loss:.4f}  accuracy {epoch.accuracy:.2%}"
+        if epoch.validation_accuracy is not None:
+            text += f"  validation {epoch.validation_accuracy:.2%}"
+        if epoch.states is not None:
+            text += f"  states {epoch.states}"
+        if epoch.limit is not None:
+            text += f"  up to {epoch.limit:g}"
+        if self._progress is not None and self._task is not None:
+            self._progress.update(self._task, completed=epoch.epoch + 1, figures=text)

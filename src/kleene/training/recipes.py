@@ -1,0 +1,92 @@
+"""Named ways of training, as stages.
+
+`warm` is what makes memory-less networks readable. From random centroids a network may hide
+bits of its state in the weights of a mixture, or not learn at all; so the cell learns first,
+without the stochastic component; then the centroids are put where its hidden vectors cluster; then
+the component comes on, with Gumbel noise that grows until only clear transitions survive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from kleene.training.centroids import seed_centroids
+from kleene.training.stages import Curriculum, Stage
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a recipe leaves open."""
+
+    optimizer: str = "adam"
+    learning_rate: float = 3e-3
+    batch_size: int = 32
+    epochs: int | None = None
+    """None is the recipe's own number."""
+    patience: int | None = None
+    """Epochs without improvement on the validation words; None is the recipe's own number."""
+    balanced: bool = False
+
+
+Recipe = Callable[[Settings], list[Stage]]
+
+
+def cell_stage(settings: Settings) -> Stage:
+    """The cell alone, easy words first: `warm` without its second half."""
+    return Stage(
+        name="cell",
+        regularized=False,
+        epochs=settings.epochs or 1000,
+        optimizer=settings.optimizer,
+        learning_rate=settings.learning_rate,
+        batch_size=settings.batch_size,
+        balanced=settings.balanced,
+        curriculum=Curriculum(),
+        target=0.999,
+        patience=settings.patience or 10,
+    )
+
+
+def states_stage(settings: Settings) -> Stage:
+    """Centroids where the hidden vectors cluster, then the component with growing noise."""
+    return Stage(
+        name="states",
+        epochs=settings.epochs or 12,
+        optimizer=settings.optimizer,
+        learning_rate=settings.learning_rate / 6,
+        batch_size=settings.batch_size,
+        balanced=settings.balanced,
+        noise=lambda epoch: min(1.0, 0.25 * epoch),
+        prepare=seed_centroids,
+        patience=settings.patience or 6,
+    )
+
+
+def warm(settings: Settings) -> list[Stage]:
+    """The warm start: first the cell, then its states."""
+    return [cell_stage(settings), states_stage(settings)]
+
+
+def direct(settings: Settings) -> list[Stage]:
+    """Cell and component together from random centroids, as in the paper."""
+    return [
+        Stage(
+            epochs=settings.epochs or 50,
+            optimizer=settings.optimizer,
+            learning_rate=settings.learning_rate,
+            batch_size=settings.batch_size,
+            balanced=settings.balanced,
+            patience=settings.patience or 5,
+        )
+    ]
+
+
+def curriculum(settings: Settings) -> list[Stage]:
+    """As `direct`, easy words first: for languages, and for cells with memory."""
+    stage = direct(settings)[0]
+    epochs = settings.epochs or 400
+    return [replace(stage, epochs=epochs, curriculum=Curriculum(), target=0.999)]
+
+
+RECIPES: dict[str, Recipe] = {"warm": warm, "direct": direct, "curriculum": curriculum}

@@ -1,0 +1,107 @@
+"""What one stage of training does, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from kleene.data.batch import Ints
+from kleene.data.streaming import Lessons
+from kleene.errors import SettingError
+from kleene.nn.classifier import Classifier
+from kleene.training.ema import keep_average
+from kleene.training.history import Epoch
+from kleene.training.teacher import Teacher
+
+Schedule = Callable[[int], float]
+"""A value for each epoch of a stage, counted from 0."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curriculum:
+    """Easy words first: the limit on their key grows whenever the network is good enough."""
+
+    start: float = 4
+    step: float = 2
+    threshold: float = 0.97
+    steps: int = 1500
+    """Steps of the optimiser after which the limit grows even if the network is not good enough."""
+    fair: float = 0.8
+    """Accuracy from which a level may be left for what is wrong in the labels."""
+    fair_steps: int = 100
+    """Steps after which the limit grows where the network is fair, though not good enough."""
+    levels: int = 14
+    """The most levels there may be; where the keys span more, each is a larger step."""
+
+    def first(self, keys: Ints, least: int) -> float:
+        """The lowest limit, at which there are at least `least` words; easy ones' keys will do."""
+        return float(max(self.start, np.sort(keys)[min(least, len(keys)) - 1]))
+
+    def passed(self, accuracy: float, steps: int) -> bool:
+        """Whether the limit grows, after so many steps at this one."""
+        most = min(self.fair_steps, self.steps) if accuracy >= self.fair else self.steps
+        return accuracy > self.threshold or steps >= most
+
+    def next(self, limit: float, hardest: float) -> float:
+        """The limit after this one, on the way to the hardest words."""
+        return limit + max(self.step, (hardest - self.start) / self.levels)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """A stretch of training with one way of doing things."""
+
+    name: str = "train"
+    epochs: int = 100
+    regularized: bool = True
+    """Whether the stochastic component is on."""
+    optimizer: str = "adam"
+    learning_rate: float = 2e-3
+    momentum: float = 0.9
+    """Of RMSprop."""
+    weight_decay: float = 0.0
+    average: float | None = None
+    """How much of the running average of the weights each step leaves; the average is what is
+    tested and what stays. None keeps the weights of the last step."""
+    batch_size: int = 64
+    clip: float = 1.0
+    balanced: bool = False
+    """Whether rare classes count as much as frequent ones."""
+    curriculum: Curriculum | None = None
+    noise: Schedule | None = None
+    """Scale of the Gumbel noise by epoch; None leaves the network's own transition."""
+    temperature: Schedule | None = None
+    target: float | None = None
+    """Accuracy on all training words at which the stage ends."""
+    patience: int | None = None
+    """Epochs without improvement on the validation words after which the stage ends."""
+    until: Callable[[Sequence[Epoch]], bool] | None = None
+    """Whether the stage ends, given its epochs so far."""
+    teacher: Teacher | None = None
+    """A machine that tells the state in which every prefix should be."""
+    prepare: Callable[[Classifier, Lessons, int], None] | None = None
+    """What happens before the first epoch, given the network, the words and a seed."""
+
+
+def make_optimizer(stage: Stage, network: Classifier) -> torch.optim.Optimizer:
+    """The optimiser of a stage over all weights that learn."""
+    optimizer = _optimizer(stage, network)
+    if stage.average is not None:
+        keep_average(optimizer, stage.average)
+    return optimizer
+
+
+def _optimizer(stage: Stage, network: Classifier) -> torch.optim.Optimizer:
+    weights = [weight for weight in network.parameters() if weight.requires_grad]
+    rate, decay = stage.learning_rate, stage.weight_decay
+    if stage.optimizer == "adam":
+        return torch.optim.Adam(weights, lr=rate, weight_decay=decay)
+    if stage.optimizer == "adadelta":
+        return torch.optim.Adadelta(weights, lr=rate, weight_decay=decay)
+    if stage.optimizer == "rmsprop":
+        return torch.optim.RMSprop(weights, lr=rate, momentum=stage.momentum, weight_decay=decay)
+    came = stage.optimizer
+    raise SettingError(f"optimizer={came!r} came, choose one of adam, adadelta, rmsprop")

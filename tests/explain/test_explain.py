@@ -1,0 +1,153 @@
+"""Explanations against the trace of each word alone, and how they show."""
+
+import json
+import time
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import torch
+from toy_readers import ALPHABET, CLASSES, NETWORKS, toy_network, toy_words
+
+from kleene.data.batch import make_batch
+from kleene.errors import DataError, ReadingError, SettingError
+from kleene.explain.batched_traces import scores_of
+from kleene.explain.explain import explain, explain_many
+from kleene.explain.scoring import margins, state_scores
+
+
+@pytest.mark.parametrize("settings", NETWORKS, ids=str)
+def test_an_explanation_is_what_the_trace_says(settings: dict) -> None:
+    network, words = toy_network(**settings), toy_words()
+    state_classes = state_scores(network).argmax(-1)
+    explained = explain_many(network, ALPHABET, CLASSES, words, method="level")
+    for word, found in zip(words, explained, strict=True):
+        with torch.inference_mode():
+            batch = make_batch([ALPHABET.encode(word)])
+            trace, scores = network.trace(batch), network(batch)[0]
+        P = trace.probs[0].numpy()
+        assert found.word == word
+        assert np.allclose(found.probs, P[1:], atol=1e-5)
+        assert np.allclose(found.probabilities, scores.softmax(-1), atol=1e-5)
+        assert found.prediction == CLASSES[scores.argmax()]
+        assert found.final_state == trace.states[0, -1] == P[-1].argmax()
+        assert found.start_state == P[0].argmax()
+        assert found.states.tolist() == P[1:].argmax(-1).tolist()
+        assert found.state_labels == tuple(CLASSES[i] for i in state_classes)
+        assert np.allclose(found.weights, P[1:, found.predicting_state], atol=1e-5)
+
+
+def test_the_predicting_state_agrees_with_the_prediction_where_one_can() -> None:
+    seen = set()
+    for seed in range(6):
+        network, words = toy_network(seed=seed), toy_words(40)
+        for found in explain_many(network, ALPHABET, CLASSES, words):
+            agreeing = [i for i, c in enumerate(found.state_labels) if c == found.prediction]
+            if found.final_state in agreeing or not agreeing:
+                expected, case = found.final_state, "last"
+            else:
+                expected = max(agreeing, key=lambda i: found.probs[:, i].sum())
+                case = "most visited"
+            assert found.predicting_state == expected
+            seen.add(case)
+    assert seen == {"last", "most visited"}
+
+
+@pytest.mark.parametrize("settings", NETWORKS, ids=str)
+def test_change_and_evidence_add_up(settings: dict) -> None:
+    network = toy_network(**settings)
+    words = [*toy_words(), toy_words()[0] * 5]
+    with torch.inference_mode():
+        start = network.trace(make_batch([ALPHABET.encode(())])).probs[0, 0].tolist()
+    for found in explain_many(network, ALPHABET, CLASSES, words, method="change"):
+        if found.word:
+            j = found.predicting_state
+            assert found.weights.sum() == pytest.approx(found.probs[-1, j] - start[j], abs=1e-4)
+    for found in explain_many(network, ALPHABET, CLASSES, words, method="evidence"):
+        pair = scores_of(network, ALPHABET.encode_many([found.word, ()]))
+        label = CLASSES.index(found.prediction)
+        whole, empty = margins(pair, torch.tensor([label, label]))
+        assert found.weights.sum() == pytest.approx(float(whole - empty), abs=1e-3)
+
+
+def test_one_word_is_explained_as_among_many() -> None:
+    network, words = toy_network(), toy_words()
+    among = explain_many(network, ALPHABET, CLASSES, words)[3]
+    alone = explain(network, ALPHABET, CLASSES, words[3])
+    assert np.allclose(alone.weights, among.weights, atol=1e-6)
+    assert explain_many(network, ALPHABET, CLASSES, []) == []
+
+
+def test_an_explanation_shows_everywhere() -> None:
+    found = explain(toy_network(), ALPHABET, CLASSES, ("the", "<b>film</b>", "&", "\x1b[31m"))
+    content = json.loads(json.dumps(found.to_dict()))
+    assert content["word"] == list(found.word)
+    assert np.allclose(content["probs"], found.probs, atol=1e-5)
+    assert sum(content["probabilities"].values()) == pytest.approx(1, abs=1e-5)
+    html = found.to_html()
+    assert html == found._repr_html_()
+    assert "&lt;b&gt;film" in html
+    assert "<b>film" not in html
+    assert "\x1b" not in html
+    ElementTree.fromstring(html.replace("&nbsp;", " "))
+    text = "".join(ElementTree.fromstring(found.to_svg()).itertext())
+    assert "<b>film</b>" in text
+    assert "\x1b[31m" not in found.to_ansi().replace("\x1b[0m", "")
+    assert str(found).startswith(f"{found.prediction} (0.")
+    assert found.top(2)[0][2] == max(found.weights)
+
+
+def test_characters_stand_close_and_words_apart() -> None:
+    from kleene.data.alphabet import Alphabet
+
+    letters = Alphabet("abcdef")
+    network = toy_network(num_symbols=len(letters))
+    text = "".join(
+        ElementTree.fromstring(explain(network, letters, CLASSES, "abc").to_svg()).itertext()
+    )
+    assert explain(network, letters, CLASSES, "abc").between == ""
+    assert explain(network, letters, CLASSES, ("a", "b")).between == " "
+    assert text.endswith("abc")
+
+
+@pytest.mark.parametrize(
+    "word", [(), ("привет", "мир"), ("映", "画"), ("שלום",), ("नमस्ते",), ("\ud800", "👍🏽")]
+)
+def test_empty_words_and_other_scripts(word: tuple[str, ...]) -> None:
+    found = explain(toy_network(), ALPHABET, CLASSES, word)
+    assert len(found) == len(word)
+    ElementTree.fromstring(found.to_svg())
+    for shown in (found.to_html(), found.to_svg(), found.to_ansi(), str(found)):
+        shown.encode()
+
+
+def test_a_document_of_fifty_thousand_tokens() -> None:
+    network = toy_network()
+    word = tuple(np.random.default_rng(0).choice(ALPHABET.symbols, 50_000).tolist())
+    began = time.perf_counter()
+    long, short = explain_many(network, ALPHABET, CLASSES, [word, word[:5]])
+    assert long.probs.shape == (50_000, 4)
+    assert np.allclose(long.probs[:5], short.probs, atol=1e-5)
+    assert len(long.to_html()) > 50_000
+    assert time.perf_counter() - began < 60
+
+
+def test_images_have_maps() -> None:
+    network = toy_network(num_symbols=0, input_size=1)
+    pixels = np.random.default_rng(0).random((12, 1)).astype(np.float32)
+    found = explain(network, None, CLASSES, pixels)
+    maps = found.maps((3, 4))
+    assert maps.shape == (4, 3, 4)
+    assert maps[2, 1, 3] == found.probs[1 * 4 + 3, 2]
+    assert found.word[0] == pytest.approx(pixels[0, 0], abs=1e-4)
+    flat = explain(network, None, CLASSES, pixels[:, 0])
+    assert np.array_equal(flat.probs, found.probs)
+    with pytest.raises(DataError, match="12 steps for an image of 5 x 5"):
+        found.maps((5, 5))
+
+
+def test_mistakes_are_named() -> None:
+    with pytest.raises(SettingError, match="choose one of level, change, evidence"):
+        explain(toy_network(), ALPHABET, CLASSES, ("good",), method="magic")
+    with pytest.raises(ReadingError, match="no states"):
+        explain(toy_network(num_states=0), ALPHABET, CLASSES, ("good",))

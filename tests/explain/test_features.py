@@ -1,0 +1,45 @@
+"""Transition features and maps against the trace of each word alone."""
+
+import numpy as np
+import pytest
+from toy_readers import ALPHABET, CLASSES, toy_network, toy_words
+
+from kleene.errors import DataError, SettingError
+from kleene.explain.explain import explain_many
+from kleene.explain.features import features, transition_maps
+
+
+def test_features_are_statistics_of_the_probabilities() -> None:
+    network, words = toy_network(), toy_words()
+    rows = features(network, ALPHABET.encode_many(words), statistics=("mean", "max", "final"))
+    assert rows.shape == (len(words), 12)
+    for row, found in zip(rows, explain_many(network, ALPHABET, CLASSES, words), strict=True):
+        if found.word:
+            P = found.probs
+            expected = np.concatenate([P.mean(0), P.max(0), P[-1]])
+            assert np.allclose(row, expected, atol=1e-5)
+    plain = features(network, ALPHABET.encode_many(words))
+    assert np.array_equal(plain, rows[:, :4])
+    assert np.allclose(plain.sum(1), 1, atol=1e-5)  # the empty word's too
+    with pytest.raises(SettingError, match="'median' came, choose from mean, max, final"):
+        features(network, ALPHABET.encode_many(words), statistics=("median",))
+
+
+def test_maps_are_means_over_the_images_of_a_class() -> None:
+    network = toy_network(num_symbols=0, input_size=1, num_classes=3)
+    random = np.random.default_rng(0)
+    images = [random.random((6, 1)).astype(np.float32) for _ in range(20)]
+    labels = np.array([0, 2] * 10)
+    maps = transition_maps(network, images, labels)
+    explained = explain_many(network, None, "abc", images)
+    assert maps.shape == (3, 4, 6)
+    for label in (0, 2):
+        mean = np.mean([explained[i].probs for i in np.flatnonzero(labels == label)], axis=0)
+        assert np.allclose(maps[label], mean.T, atol=1e-5)
+    assert not maps[1].any()
+    predicted = np.array(["abc".index(e.prediction) for e in explained])
+    assert np.allclose(
+        transition_maps(network, images), transition_maps(network, images, predicted), atol=1e-6
+    )
+    with pytest.raises(DataError, match="2 lengths, from 4 to 6"):
+        transition_maps(network, [*images, images[0][:4]], np.zeros(21, int))

@@ -1,0 +1,184 @@
+"""Reading a counter machine off a memory, from networks whose machine is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from counting_network import counting_model
+
+from kleene.automata.counter.machine import CounterMachine
+from kleene.data.examples import Examples
+from kleene.errors import AlphabetError, ReadingError
+from kleene.evaluation.metrics import evaluate
+from kleene.extraction.counter import read as counter
+from kleene.extraction.counter.read import CounterReading, machine_labels, read_counter
+from kleene.extraction.counter.units import CountingUnit, counters, counting_units, record_memory
+from kleene.extraction.counter.votes import Latch, count_votes
+from kleene.languages.context_free import balanced_parentheses
+from kleene.model import Model
+from kleene.nn.classifier import Classifier
+from kleene.nn.config import NetworkConfig
+
+
+def balanced(letters: str = "a", accept_below: bool = False) -> CounterMachine:
+    def rule(state: str, view: int, symbol: object) -> tuple[str, int]:
+        if state == "wrong" or (symbol == ")" and view == 0 and not accept_below):
+            return "wrong", 0
+        return state, {"(": 1, ")": -1}.get(symbol, 0)
+
+    accept = {("right", 0)} | ({("right", -1)} if accept_below else set())
+    return CounterMachine.from_rule(rule, start="right", alphabet=f"{letters}()", accept=accept)
+
+
+def some_words(n: int = 300, letters: str = "a", seed: int = 0) -> list[str]:
+    drawn, _ = balanced_parentheses(letters).sample(n, range(21), seed=seed, depth=range(1, 6))
+    return [str(word) for word in drawn]
+
+
+@pytest.fixture(scope="module")
+def reading() -> CounterReading:
+    return read_counter(counting_model(), some_words())
+
+
+def test_the_network_set_by_hand_is_right_on_sampled_words() -> None:
+    language = balanced_parentheses("a")
+    words, labels = language.sample(400, range(61), seed=1, depth=range(1, 15))
+    model = counting_model()
+    examples = Examples(words=model.alphabet.encode_many(words), labels=np.array(labels, int))
+    assert evaluate(model.network, examples).accuracy == 1.0
+
+
+def test_counter_and_latch_are_found(reading: CounterReading) -> None:
+    assert reading.unit.unit == 0
+    assert reading.unit.step == pytest.approx(1.0, abs=1e-3)
+    assert [str(latch) for latch in reading.latches] == ["unit 1"]
+
+
+def test_the_machine_is_proved_to_be_the_language(reading: CounterReading) -> None:
+    assert reading.machine == balanced()
+    assert reading.fidelity == reading.prefix_fidelity == 1.0
+    assert reading.disagreement is None
+    assert reading.unseen == 0
+
+
+def test_the_machine_counts_beyond_every_word_seen(reading: CounterReading) -> None:
+    assert reading.machine.accepts("(" * 300 + ")" * 300)
+    assert not reading.machine.accepts("(" * 300 + ")" * 299)
+
+
+@pytest.mark.parametrize(
+    ("found", "kept"),
+    [
+        ([(0.9, "a"), (1.0, None), (1.0, None)], 1),  # full agreement ends the search
+        ([(0.9, "a"), (0.97, "b"), (0.95, "c"), (0.9, "d"), (0.9, "e")], 1),
+    ],
+    ids=["agrees", "agrees best"],
+)
+def test_of_several_samples_the_machine_that_agrees_best_is_kept(
+    reading: CounterReading,
+    monkeypatch: pytest.MonkeyPatch,
+    found: list[tuple[float, str | None]],
+    kept: int,
+) -> None:
+    readings = [replace(reading, prefix_fidelity=share, disagreement=w) for share, w in found]
+    seeds: list[int] = []
+
+    def read(model: Model, encoded: object, hard: bool, seed: int) -> CounterReading:
+        seeds.append(seed)
+        return readings[len(seeds) - 1]
+
+    monkeypatch.setattr(counter, "_read", read)
+    assert read_counter(counting_model(), some_words(), seed=3) is readings[kept]
+    assert seeds == [3 + i for i in range(kept + 1 if found[kept][1] is None else len(found))]
+
+
+def test_hard_mode_gives_the_same_language() -> None:
+    assert read_counter(counting_model(), some_words(), hard=True).machine == balanced()
+
+
+def test_letters_not_seen_in_a_place_are_asked_about() -> None:
+    letters = "abcdefghij"
+    reading = read_counter(counting_model(letters), some_words(60, letters))
+    assert reading.unseen == 0
+    assert reading.machine == balanced(letters)
+
+
+def test_a_network_without_its_latch_is_told_apart_from_the_language() -> None:
+    reading = read_counter(counting_model(latch=False), some_words())
+    assert reading.machine.difference(balanced()) == ")"
+    assert reading.machine == balanced(accept_below=True)
+
+
+def test_an_untrained_network_is_not_the_language() -> None:
+    torch.manual_seed(0)
+    model = counting_model()
+    network = Classifier(model.network.config)
+    wild = Model(network=network.eval(), alphabet=model.alphabet, classes=model.classes)
+    with torch.no_grad():
+        for weight in (network.rnn.weight_ih_l0, network.rnn.weight_hh_l0):
+            weight *= 4
+    try:
+        difference = read_counter(wild, some_words()).machine.difference(balanced())
+    except ReadingError:  # nothing in it counts
+        return
+    assert difference is not None
+
+
+def test_overridden_votes_are_those_against_the_majority() -> None:
+    """Without the latch unit, what follows a pop to 0 cannot be told; count by hand."""
+    model = counting_model()
+    record = record_memory(model, model.alphabet.encode_many(some_words()))
+    unit = CountingUnit(unit=0, step=1.0, noise=0.0)
+    votes = count_votes(record, unit, [], 2)
+    by_case: dict[tuple[int, int], dict[int, int]] = {}
+    for place, column, move in zip(votes.places, votes.columns, votes.moves, strict=True):
+        cases = by_case.setdefault((int(place), int(column)), {})
+        cases[int(move)] = cases.get(int(move), 0) + 1
+    lost = sum(sum(case.values()) - max(case.values()) for case in by_case.values())
+    assert votes.overridden == lost
+    latched = count_votes(record, unit, [Latch(weights=((1, 1.0),), threshold=0.5)], 2)
+    assert votes.labels_overridden > latched.labels_overridden == 0
+
+
+def test_counters_are_the_nesting_depth() -> None:
+    model, words = counting_model(), some_words()
+    record = record_memory(model, model.alphabet.encode_many(words))
+    found = counters(record, CountingUnit(unit=0, step=1.0, noise=0.0))
+    for row, word in enumerate(words):
+        depth = np.cumsum([0, *({"(": 1, ")": -1}.get(symbol, 0) for symbol in word)])
+        assert found[row, : len(word) + 1].tolist() == depth.tolist()
+    assert counting_units(record)[0].unit == 0
+
+
+def test_joined_records_are_those_of_all_words() -> None:
+    model = counting_model()
+    words = model.alphabet.encode_many(["(a)", "", "((a))aa", ")"])
+    whole = record_memory(model, words)
+    joined = record_memory(model, words[:2]).join(record_memory(model, words[2:]))
+    for name in ("columns", "states", "labels"):
+        assert (getattr(whole, name) == getattr(joined, name)).all()
+    assert np.allclose(whole.memory, joined.memory, atol=1e-6)
+
+
+def test_labels_of_the_machine_are_those_of_its_words() -> None:
+    model, machine, words = counting_model(), balanced(), some_words(50)
+    record = record_memory(model, model.alphabet.encode_many(words))
+    labels = machine_labels(model, machine, record.columns)
+    for row, word in enumerate(words):
+        for time in range(len(word) + 1):
+            assert labels[row, time] == machine.accepts(word[:time])
+
+
+def test_a_network_that_cannot_be_read_says_why() -> None:
+    config = NetworkConfig(num_symbols=7, num_classes=2, cell="gru")
+    model = counting_model()
+    gru = Model(network=Classifier(config), alphabet=model.alphabet, classes=model.classes)
+    with pytest.raises(ReadingError, match="lstm"):
+        read_counter(gru, ["()"])
+    with pytest.raises(AlphabetError, match="'x'"):
+        read_counter(model, ["(x)"])
+    with pytest.raises(ReadingError, match="no unit of the memory counts"):
+        read_counter(model, ["a", "aa"])

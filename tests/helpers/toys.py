@@ -1,0 +1,42 @@
+"""A language that is learned at once, and a network that learns it."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kleene.data.examples import Examples
+from kleene.nn.classifier import Classifier
+from kleene.nn.config import NetworkConfig
+from kleene.training.history import History
+
+
+def words_ending_in_5(longest: int = 5) -> Examples:
+    """All words over {4, 5}; class 1 are those that end in 5."""
+    words = [w for n in range(longest + 1) for w in itertools.product((4, 5), repeat=n)]
+    return Examples(
+        words=[np.array(word, dtype=np.int64) for word in words],
+        labels=np.array([int(word[-1:] == (5,)) for word in words]),
+    )
+
+
+def make_network(seed: int = 0, **settings: object) -> Classifier:
+    torch.manual_seed(seed)
+    config = {"num_symbols": 6, "num_classes": 2, "input_size": 4, "hidden_size": 6}
+    config |= {"num_states": 3, "similarity": "euclidean", "temperature": 0.5, **settings}
+    return Classifier(NetworkConfig(**config))
+
+
+def weights_of(network: Classifier) -> dict[str, Tensor]:
+    return {name: value.clone() for name, value in network.state_dict().items()}
+
+
+def same_bits(a: dict[str, Tensor], b: dict[str, Tensor]) -> bool:
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+def without_time(history: History) -> list[dict]:
+    return [{**epoch, "seconds": 0} for epoch in history.to_dict()["epochs"]]

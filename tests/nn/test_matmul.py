@@ -1,0 +1,76 @@
+"""Products by panels: right for any shape, and nothing written beyond the last row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import njit
+
+from kleene.nn.fused.kernels.blas import sgemm_address
+from kleene.nn.fused.kernels.matmul import pack, pack_transposed, panels, times, times_transposed
+from kleene.nn.fused.kernels.rows import padded
+
+GUARD = 32
+sizes = st.integers(1, 40)
+
+
+@njit
+def by_panels(bias, n, m, k, A, wide, P, C):
+    panels(bias, n, m, k, A, 0, wide, P, C, 0)
+
+
+@njit
+def by_times(transposed, sgemm, n, m, k, A, B, P, C):
+    if transposed:
+        times_transposed(sgemm, n, m, k, A, 0, k, B, P, C, 0)
+    else:
+        times(sgemm, n, m, k, A, 0, B, P, C, 0)
+
+
+def panels_of(B: torch.Tensor, transposed: bool) -> torch.Tensor:
+    k, m = B.shape[::-1] if transposed else B.shape
+    P = torch.full((padded(m) * k,), torch.nan)
+    (pack_transposed if transposed else pack)(m, k, B.data_ptr(), P.data_ptr())
+    return P
+
+
+def guarded(n: int, m: int) -> torch.Tensor:
+    return torch.full((n * m + GUARD,), 7.0)
+
+
+def check(C: torch.Tensor, true: torch.Tensor) -> None:
+    n, m = true.shape
+    torch.testing.assert_close(C[: n * m].view(n, m), true, rtol=1e-4, atol=1e-5)
+    assert (C[n * m :] == 7.0).all()
+
+
+@settings(max_examples=100, deadline=None)
+@given(n=sizes, m=sizes, k=sizes, gap=st.integers(0, 3), biased=st.booleans(), turned=st.booleans())
+def test_any_shape(n: int, m: int, k: int, gap: int, biased: bool, turned: bool) -> None:
+    rng = np.random.default_rng(n * m * k)
+    A, B, bias = (
+        torch.from_numpy(rng.standard_normal(shape).astype(np.float32))
+        for shape in ((n, k + gap), (k, m), (m,))
+    )
+    given = B.T.contiguous() if turned else B
+    C, P = guarded(n, m), panels_of(given, turned)
+    at = bias.data_ptr() if biased else 0
+    by_panels(at, n, m, k, A.data_ptr(), k + gap, P.data_ptr(), C.data_ptr())
+    check(C, A[:, :k] @ B + (bias if biased else 0))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 11])
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("turned", [True, False])
+def test_single_rows_panels_and_blas_agree(n: int, packed: bool, turned: bool) -> None:
+    torch.manual_seed(0)
+    m, k = 21, 9
+    A, B = torch.randn(n, k), torch.randn(k, m)
+    given = B.T.contiguous() if turned else B
+    C, P = guarded(n, m), panels_of(given, turned)
+    places = (A.data_ptr(), given.data_ptr(), P.data_ptr() if packed else 0, C.data_ptr())
+    by_times(turned, sgemm_address(), n, m, k, *places)
+    check(C, A @ B)
