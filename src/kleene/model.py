@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from kleene.data.alphabet import SPECIALS, UNKNOWN, Alphabet, from_json_symbol, to_json_symbol
+from kleene.data.alphabet import FIRST_SYMBOL, UNKNOWN, Alphabet, from_json_symbol, to_json_symbol
 from kleene.data.tokenize import split
 from kleene.data.validate import TOKENS
 from kleene.errors import KleeneError, ModelError
@@ -133,7 +133,7 @@ class Model:
             "format": ONNX_FORMAT,
             "classes": [_json_label(label) for label in self.classes],
             "symbols": [to_json_symbol(symbol) for symbol in self.alphabet.symbols],
-            "first_id": len(SPECIALS),
+            "first_id": FIRST_SYMBOL,
             "unknown_id": UNKNOWN,
             "tokens": self.tokens,
         }

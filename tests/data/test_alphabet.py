@@ -120,3 +120,11 @@ def test_symbols_without_json_form_fail_only_when_saved(symbol) -> None:
 def test_damaged_json_is_one_clear_error(text) -> None:
     with pytest.raises(AlphabetError):
         Alphabet.from_json(text)
+
+
+def test_columns_and_ids_are_each_others_inverse() -> None:
+    alphabet = Alphabet("abc")
+    columns = np.arange(len(alphabet.symbols))
+    assert alphabet.decode(alphabet.ids(columns)) == alphabet.symbols
+    assert alphabet.columns(alphabet.encode("cab")).tolist() == [2, 0, 1]
+    assert Alphabet.columns(Alphabet.ids(7)) == 7

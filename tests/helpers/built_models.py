@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from kleene.automata import DFA
-from kleene.data.alphabet import SPECIALS, START, Alphabet
+from kleene.data.alphabet import FIRST_SYMBOL, START, Alphabet
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
@@ -45,7 +45,7 @@ def built_model(dfa: DFA, *, temperature: float = 0.05, layers: int = 1) -> Mode
         network.embedding.weight.copy_(torch.eye(len(alphabet)))
         rnn = network.rnn
         rnn.weight_ih_l0[0, START] = 1
-        rnn.weight_ih_l0[1:] = torch.eye(len(alphabet))[len(SPECIALS) :].repeat(n, 1)
+        rnn.weight_ih_l0[1:] = torch.eye(len(alphabet))[FIRST_SYMBOL:].repeat(n, 1)
         rnn.weight_hh_l0[1:] = torch.from_numpy(leads[None] == origin[:, None]).float()
         rnn.bias_ih_l0[1:] = -1
         for layer in range(layers):

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from kleene.automata import DFA
-from kleene.data.alphabet import SPECIALS, START, Alphabet
+from kleene.data.alphabet import FIRST_SYMBOL, START, Alphabet
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
@@ -121,9 +121,9 @@ def built_model(dfa: DFA, groups: int, temperature: float) -> Model:
         W[index, group] = strength
         R[index] = strength * into[state] / groups
     W[int(into[dfa.initial].argmax()), groups] = 3 * strength  # the start token's
-    E = np.zeros((len(SPECIALS) + len(dfa.alphabet), groups + 1))
+    E = np.zeros((FIRST_SYMBOL + len(dfa.alphabet), groups + 1))
     E[START, groups] = 1
-    E[np.arange(len(dfa.alphabet)) + len(SPECIALS), np.arange(len(dfa.alphabet)) % groups] = 1
+    E[np.arange(len(dfa.alphabet)) + FIRST_SYMBOL, np.arange(len(dfa.alphabet)) % groups] = 1
     signs = np.where(dfa.outputs, 1, -1) @ into
     new = {
         "embedding.weight": E,

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from kleene.automata import DFA
-from kleene.data.alphabet import SPECIALS, Alphabet
+from kleene.data.alphabet import FIRST_SYMBOL, Alphabet
 from kleene.data.examples import Examples
 from kleene.evaluation.metrics import evaluate
 from kleene.extraction.table import read_table
@@ -42,7 +42,7 @@ def examples_of(words: list[str], labels: list[bool]) -> Examples:
 def untrained(states: int = 4) -> Model:
     torch.manual_seed(0)
     config = NetworkConfig(
-        num_symbols=len(SPECIALS) + 2,
+        num_symbols=FIRST_SYMBOL + 2,
         num_classes=2,
         input_size=12,
         hidden_size=24,
@@ -132,7 +132,7 @@ def test_teaching_words_show_every_transition_and_carry_the_machines_labels() ->
     lessons = teaching_words(dfa, examples_of(*sample(tomita(7), 50)), CLASSES, 0)
     seen = set()
     for ids, label in zip(lessons.words, lessons.labels, strict=True):
-        word = [dfa.alphabet[i - len(SPECIALS)] for i in ids]
+        word = [dfa.alphabet[i - FIRST_SYMBOL] for i in ids]
         states = dfa.trace(word)
         seen |= set(zip(states, word, strict=False))
         assert dfa.accepts(word) == bool(label)

@@ -13,7 +13,7 @@ import torch
 from random_models import KINDS, at_the_edge, built_model, permutations, random_model
 
 from kleene.automata import DFA
-from kleene.data.alphabet import SPECIALS
+from kleene.data.alphabet import FIRST_SYMBOL
 from kleene.data.batch import make_batch
 from kleene.errors import AlphabetError, AutomatonError, ReadingError, SettingError
 from kleene.extraction.table import HardMachine, read_table
@@ -32,7 +32,7 @@ def hard(model: Model) -> bool:
 def random_words(symbols: int, seed: int) -> list[np.ndarray]:
     random = np.random.default_rng(seed)
     lengths = [*range(12)] * 4 + [50, 300]
-    return [random.integers(0, symbols, n) + len(SPECIALS) for n in lengths]
+    return [random.integers(0, symbols, n) + FIRST_SYMBOL for n in lengths]
 
 
 def soft_labels(model: Model, words: list[np.ndarray]) -> list[object]:
@@ -71,7 +71,7 @@ def test_real_runs_stay_inside_the_boxes(kind):
         place = 0
         for time, token in enumerate([None, *words[index].tolist()]):
             if token is not None:
-                place = certificate.transitions[place, token - len(SPECIALS)]
+                place = certificate.transitions[place, token - FIRST_SYMBOL]
             probs = trace.probs[row, time].double().numpy()
             if hard(model):
                 probs = np.eye(len(probs))[int(trace.states[row, time])]
@@ -95,7 +95,7 @@ def test_no_mixture_in_a_box_steps_out_of_its_box(kind, dtype):
             right = model.classes.index(certificate.dfa.outputs[certificate.dfa_states[place]])
             assert (network.classify([h], [None]).argmax(-1) == right).all()
             for column in range(len(model.alphabet.symbols)):
-                x = network.embedding.weight[column + len(SPECIALS)].expand(len(h), -1)
+                x = network.embedding.weight[column + FIRST_SYMBOL].expand(len(h), -1)
                 u, _ = rnn.recurrence(0).end(rnn.project(x), h, None)
                 after = torch.softmax(scores(rnn.similarity, S, u) / tau, -1).double().numpy()
                 if hard(model):

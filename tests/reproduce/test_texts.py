@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from kleene.data.alphabet import SPECIALS, UNKNOWN
+from kleene.data.alphabet import FIRST_SYMBOL, UNKNOWN
 from kleene.datasets.corpora import Corpus, Splits
 from kleene.evaluation.metrics import evaluate
 from kleene.nn.classifier import Classifier
@@ -30,7 +30,7 @@ def test_the_alphabet_is_the_most_frequent_words_of_the_training_texts() -> None
     assert task.alphabet.symbols == ("a", "b")
     assert task.classes == ("x", "y")
     assert task.train.labels.tolist() == [0, 1]
-    first = len(SPECIALS)
+    first = FIRST_SYMBOL
     assert task.test.words[0].tolist() == [UNKNOWN, first]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, repeat
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,11 @@ from kleene.formats import mismatch
 from kleene.machine import Symbol, Word
 
 Ids: TypeAlias = NDArray[np.int64]
+Numbers = TypeVar("Numbers")  # an int, an array or a tensor of ints
 
 PAD, UNKNOWN, START, END = range(4)
 SPECIALS = ("<pad>", "<unknown>", "<start>", "<end>")
+FIRST_SYMBOL = len(SPECIALS)  # the id of the first symbol
 FORMAT = "kleene.alphabet/1"
 
 
@@ -70,10 +72,20 @@ class Alphabet:
 
     def __len__(self) -> int:
         """The number of ids, the special ones included: the rows of an embedding table."""
-        return len(SPECIALS) + len(self.symbols)
+        return FIRST_SYMBOL + len(self.symbols)
 
     def __contains__(self, symbol: Symbol) -> bool:
         return symbol in self._ids
+
+    @staticmethod
+    def columns(ids: Numbers) -> Numbers:
+        """The columns of symbols in an automaton's table, from their ids."""
+        return ids - FIRST_SYMBOL  # type: ignore[operator, return-value]
+
+    @staticmethod
+    def ids(columns: Numbers) -> Numbers:
+        """The ids of symbols, from their columns in an automaton's table."""
+        return columns + FIRST_SYMBOL  # type: ignore[operator, return-value]
 
     def encode(self, word: Word) -> Ids:
         """The ids of a word, `UNKNOWN` for symbols that are not in the alphabet."""
@@ -127,7 +139,7 @@ class Alphabet:
 
     @cached_property
     def _ids(self) -> dict[Symbol, int]:
-        return {symbol: i for i, symbol in enumerate(self.symbols, start=len(SPECIALS))}
+        return {symbol: i for i, symbol in enumerate(self.symbols, start=FIRST_SYMBOL)}
 
     @cached_property
     def _by_code_point(self) -> Ids:

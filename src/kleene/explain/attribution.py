@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kleene.data.alphabet import SPECIALS
+from kleene.data.alphabet import FIRST_SYMBOL, Alphabet
 from kleene.data.batch import Ints, make_batch
 from kleene.explain.batched_traces import Floats, passes, plan, scores_of
 from kleene.explain.scoring import margins, state_scores
@@ -101,13 +101,13 @@ class IntegratedGradients:
     ) -> list[tuple[int, Floats]]:
         """Every occurrence gets its own row of the embedding table, to tell gradients apart."""
         chosen = [encoded[i] for i in order]
-        rows = np.arange(sum(map(len, chosen))) + len(SPECIALS)
+        rows = Alphabet.ids(np.arange(sum(map(len, chosen))))
         starts = np.cumsum([0, *map(len, chosen)])
         own = [rows[a:b] for a, b in pairwise(starts)]
         batch = make_batch(own)
         table = network.embedding.weight.detach()
         ids = torch.from_numpy(np.concatenate(chosen)).to(table.device)
-        specials, vectors = table[: len(SPECIALS)], table[ids]
+        specials, vectors = table[:FIRST_SYMBOL], table[ids]
         labels = torch.from_numpy(classes[order][batch.order]).to(table.device)
         total = torch.zeros_like(vectors)
         for step in range(self.steps):

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kleene.data.alphabet import SPECIALS
+from kleene.data.alphabet import FIRST_SYMBOL, Alphabet
 from kleene.data.batch import Batch, Ints
 from kleene.explain.batched_traces import Floats
 from kleene.explain.scoring import margins
@@ -50,14 +50,14 @@ class _LogOdds:
     def __call__(self, vectors: Tensor) -> Tensor:
         """(word, time, size) -> (word,)."""
         words, steps, size = vectors.shape
-        rows = np.arange(steps * words) + len(SPECIALS)
+        rows = Alphabet.ids(np.arange(steps * words))
         batch = Batch(
             tokens=rows,
             batch_sizes=np.full(steps, words),
             lengths=np.full(words, steps),
             order=np.arange(words),
         )
-        specials = self.network.embedding.weight.detach()[: len(SPECIALS)]
+        specials = self.network.embedding.weight.detach()[:FIRST_SYMBOL]
         own = vectors.transpose(0, 1).reshape(-1, size)
         weight = {"embedding.weight": torch.cat([specials, own])}
         scores = torch.func.functional_call(self.network, weight, (batch,))

@@ -15,13 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from kleene.automata import DFA
-from kleene.data.alphabet import Ids
+from kleene.data.alphabet import Alphabet, Ids
 from kleene.extraction.ambiguity import Ambiguity
 from kleene.extraction.fidelity import draw_checks, prefix_labels, run_ids
 from kleene.extraction.oracle import Oracle
 from kleene.extraction.record import UNTOLD, Record
 from kleene.extraction.words import (
-    FIRST,
     Ints,
     all_words,
     encode_words,
@@ -137,7 +136,7 @@ def _access(dfa: DFA, symbols: Sequence[object]) -> list[Ids]:
         state = todo.popleft()
         for column, target in enumerate(table[state].tolist()):
             if target not in words:
-                words[target] = np.append(words[state], column + FIRST)
+                words[target] = np.append(words[state], Alphabet.ids(column))
                 todo.append(target)
     return list(words.values())
 
@@ -153,7 +152,7 @@ def _distinguishing(dfa: DFA, symbols: Sequence[object]) -> list[Ids]:
     classes = _classes(rows)
     while len(np.unique(classes)) < len(table):
         column, end = _splitting(table, rows, classes)
-        ends.append(np.concatenate([[column + FIRST], ends[end]]))
+        ends.append(np.concatenate([[Alphabet.ids(column)], ends[end]]))
         rows.append(rows[end][table[:, column]])
         classes = _classes(rows)
     return ends

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kleene.data.alphabet import Ids
+from kleene.data.alphabet import Alphabet, Ids
 from kleene.data.examples import Examples
-from kleene.extraction.words import FIRST, Floats, Ints
+from kleene.extraction.words import Floats, Ints
 from kleene.model import Model
 from kleene.nn.trace import Trace
 
@@ -91,7 +91,7 @@ def make_record(model: Model, words: Sequence[Ids], *, hidden: bool = False) -> 
     word = np.repeat(np.arange(len(words)), lengths + 1)
     time = np.arange(starts[-1]) - starts[word]
     column = np.full(starts[-1], -1, dtype=np.int64)
-    column[time > 0] = np.concatenate([np.zeros(0, np.int64), *words]) - FIRST
+    column[time > 0] = Alphabet.columns(np.concatenate([np.zeros(0, np.int64), *words]))
     return Record(
         words=words,
         word=word,

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kleene.data.alphabet import Ids
+from kleene.data.alphabet import Alphabet, Ids
 from kleene.extraction.counts import step_pairs, tally_counts, to_dfa
 from kleene.extraction.fidelity import prefix_agreement
 from kleene.extraction.partition import Nearest, Partition, Split, Walks, walk
 from kleene.extraction.record import UNTOLD, make_record
-from kleene.extraction.words import FIRST, Floats, Ints
+from kleene.extraction.words import Floats, Ints
 from kleene.model import Model
 
 _ROUNDS, _STATES, _SHOWN = 20, 40, 8
@@ -128,7 +128,7 @@ def _uncovered(model: Model, walks: Walks) -> list[Ids]:
     order = np.argsort(walks.record.time, kind="stable")
     _, first = np.unique(walks.states[order], return_index=True)
     return [
-        np.append(walks.record.prefix(int(entry)), column + FIRST)
+        np.append(walks.record.prefix(int(entry)), Alphabet.ids(column))
         for state, entry in enumerate(order[first].tolist())
         for column in range(symbols)
         if (state, column) not in seen

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from kleene.automata import DFA
-from kleene.data.alphabet import SPECIALS, START
+from kleene.data.alphabet import START, Alphabet
 from kleene.errors import ReadingError
 from kleene.machine import Label, Symbol
 from kleene.model import Model
@@ -62,7 +62,7 @@ def read_table(model: Model) -> Table:
     """The machine of a memory-less network in hard mode, states reached from the start only."""
     require_memoryless(model)
     network, symbols = model.network, model.alphabet.symbols
-    tokens = torch.arange(len(symbols), device=network.device) + len(SPECIALS)
+    tokens = Alphabet.ids(torch.arange(len(symbols), device=network.device))
     network.eval()
     with torch.inference_mode():
         start_probs, start = network.advance(None, tokens.new_tensor([START]))
@@ -126,7 +126,7 @@ class HardMachine:
 
     def step(self, state: Hashable, symbol: Symbol) -> Hashable:
         """The states after one more symbol."""
-        return self._advance(state, self._columns[symbol] + len(SPECIALS))
+        return self._advance(state, Alphabet.ids(self._columns[symbol]))
 
     def output(self, state: Hashable) -> Label:
         """The class of words that end in the states."""

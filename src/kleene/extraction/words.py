@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kleene.automata import DFA
 from kleene.automata.words import show, spell
-from kleene.data.alphabet import SPECIALS, UNKNOWN, Ids
+from kleene.data.alphabet import UNKNOWN, Alphabet, Ids
 from kleene.errors import AlphabetError, ReadingError
 from kleene.languages.paths import Paths
 from kleene.machine import Word
@@ -19,7 +19,6 @@ from kleene.model import Model
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float32]
 
-FIRST = len(SPECIALS)  # the id of the first symbol, which is column 0 of an automaton's table
 _LARGEST = 20_000_000  # entries of a table of path counts; beyond, symbols are drawn uniformly
 
 
@@ -59,7 +58,7 @@ def all_words(symbols: int, most: int) -> tuple[list[Ids], int]:
     words, longest = [np.zeros(0, np.int64)], 0
     layer = np.zeros((1, 0), np.int64)
     while len(words) + len(layer) * symbols <= most:
-        column = np.tile(np.arange(symbols) + FIRST, len(layer))
+        column = np.tile(Alphabet.ids(np.arange(symbols)), len(layer))
         layer = np.concatenate([np.repeat(layer, symbols, axis=0), column[:, None]], axis=1)
         words.extend(layer)
         longest += 1
@@ -69,7 +68,7 @@ def all_words(symbols: int, most: int) -> tuple[list[Ids], int]:
 def random_words(random: np.random.Generator, symbols: int, n: int, longest: int) -> list[Ids]:
     """Words of random lengths from 1 to `longest`, every symbol as probable as any other."""
     lengths = random.integers(1, longest + 1, n)
-    return [random.integers(FIRST, FIRST + symbols, length) for length in lengths]
+    return [Alphabet.ids(random.integers(0, symbols, length)) for length in lengths]
 
 
 def draw_from(
@@ -90,7 +89,7 @@ def draw_from(
         paths = Paths(table, outputs == kind, dfa.initial)
         lengths = random.integers(0, longest + 1, -(-n // len(kinds)))
         lengths = lengths[[paths.count(int(length)) > 0 for length in lengths]]
-        drawn.extend(word + FIRST for word in paths.draw(random, lengths))
+        drawn.extend(map(Alphabet.ids, paths.draw(random, lengths)))
     return drawn
 
 
@@ -111,7 +110,7 @@ def walk_table(table: Ints, initial: int, words: Sequence[Ids]) -> Ints:
     lengths = np.fromiter((len(word) for word in words), np.int64, len(words))
     columns = np.full((len(words), int(lengths.max(initial=0))), symbols, dtype=np.int64)
     if len(words):
-        flat = np.concatenate([np.zeros(0, np.int64), *words]) - FIRST
+        flat = Alphabet.columns(np.concatenate([np.zeros(0, np.int64), *words]))
         columns[np.arange(columns.shape[1]) < lengths[:, None]] = flat
     walked = np.empty((len(words), columns.shape[1] + 1), dtype=np.int64)
     walked[:, 0] = initial

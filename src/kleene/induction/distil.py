@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from kleene.automata import DFA
-from kleene.data.alphabet import SPECIALS
+from kleene.data.alphabet import FIRST_SYMBOL, Alphabet
 from kleene.data.examples import Examples
 from kleene.extraction.table import read_table
 from kleene.induction.candidates import with_centroids
@@ -99,26 +99,25 @@ def teaching_words(dfa: DFA, examples: Examples, classes: Sequence[object], seed
     They are the training words known to it, random ones, and some through each transition.
     """
     random = np.random.default_rng(seed)
-    width, first = len(dfa.alphabet), len(SPECIALS)
-    words = [word for word in examples.words if (word >= first).all()]
+    width = len(dfa.alphabet)
+    words = [word for word in examples.words if (word >= FIRST_SYMBOL).all()]
     walks = [
-        random.integers(first, first + width, random.integers(0, LONGEST + 1))
+        Alphabet.ids(random.integers(0, width, random.integers(0, LONGEST + 1)))
         for _ in range(min(1000, max(100, len(words) // 2)))
     ]
     access = access_words(dfa)
     pairs = [(state, column) for state in range(dfa.num_states) for column in range(width)]
     chosen = random.permutation(len(pairs))[:MOST_PAIRS]
     through = [
-        np.concatenate([access[pairs[i][0]], [pairs[i][1]], random.integers(0, width, 3)]).astype(
-            np.int64
-        )
-        + first
+        Alphabet.ids(
+            np.concatenate([access[pairs[i][0]], [pairs[i][1]], random.integers(0, width, 3)])
+        ).astype(np.int64)
         for i in chosen
         for _ in range(max(1, 300 // len(pairs)))
     ]
     every = [*words, *walks, *through]
     numbers = {label: i for i, label in enumerate(classes)}
-    states = [_end(dfa, word - first) for word in every]
+    states = [_end(dfa, Alphabet.columns(word)) for word in every]
     labels = np.array([numbers[dfa.outputs[s]] for s in states], dtype=np.int64)
     return Examples(words=every, labels=labels)
 

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kleene.data.alphabet import END, SPECIALS, START
+from kleene.data.alphabet import END, FIRST_SYMBOL, START
 from kleene.errors import ReadingError
 from kleene.extraction.table import require_memoryless
 from kleene.model import Model
@@ -103,7 +103,7 @@ class Bounds:
     @property
     def num_symbols(self) -> int:
         """How many symbols there are, without the special ones."""
-        return len(self.embedding) - len(SPECIALS)
+        return len(self.embedding) - FIRST_SYMBOL
 
     @cached_property
     def slack(self) -> float:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kleene.data.alphabet import SPECIALS
+from kleene.data.alphabet import FIRST_SYMBOL
 from kleene.proof.bounds import CHUNK, Array, Bounds, Interval
 
 SPARE = 1e-9  # boxes are this much larger than needed, relatively: a verifier may round otherwise
@@ -111,7 +111,7 @@ def _images(
     chunk = max(1, CHUNK // (len(rows) * bounds.table.shape[1]))
     for begin in range(0, bounds.num_symbols, chunk):
         columns = np.arange(begin, min(begin + chunk, bounds.num_symbols))
-        tokens = slice(len(SPECIALS) + begin, len(SPECIALS) + begin + len(columns))
+        tokens = slice(FIRST_SYMBOL + begin, FIRST_SYMBOL + begin + len(columns))
         u_lo, u_hi = bounds.apply(tokens, mixed)
         targets = locations.transitions[np.ix_(rows, columns)]
         for target in np.unique(targets):

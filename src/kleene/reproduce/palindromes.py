@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kleene.data.alphabet import SPECIALS
+from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
 from kleene.evaluation.metrics import evaluate
 from kleene.languages.paper_sets import PALINDROME_TESTS, palindrome_set
@@ -58,7 +58,7 @@ def remembered(model: Model, seed: int, length: int = 40, words: int = 200) -> l
     for distance in range(length // 2):
         changed = np.concatenate([half, half[:, ::-1]], axis=1)
         changed[:, length // 2 + distance] += random.integers(1, len(model.alphabet.symbols), words)
-        ids = changed % len(model.alphabet.symbols) + len(SPECIALS)
+        ids = Alphabet.ids(changed % len(model.alphabet.symbols))
         examples = Examples(words=list(ids), labels=np.zeros(words, dtype=np.int64))
         shares.append(round(evaluate(model.network, examples).accuracy, 3))
     return shares

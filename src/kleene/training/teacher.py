@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from kleene.automata import DFA
-from kleene.data.alphabet import SPECIALS
+from kleene.data.alphabet import Alphabet
 from kleene.data.batch import Batch
 from kleene.nn.classifier import Classifier
 from kleene.nn.scan import Scan
@@ -36,7 +36,7 @@ class Teacher:
         """
         table = np.full((self.dfa.num_states + 1, len(self.dfa.alphabet) + 1), -1)
         table[:-1, :-1] = self.dfa.transitions
-        columns = batch.tokens - len(SPECIALS)
+        columns = Alphabet.columns(batch.tokens)
         columns = np.where(columns < 0, len(self.dfa.alphabet), columns)
         states = np.full(len(batch), self.dfa.initial)
         targets, start = [states], 0

@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from kleene.data.alphabet import Ids
+from kleene.data.alphabet import Alphabet, Ids
 from kleene.data.examples import Examples
 from kleene.errors import ReadingError
-from kleene.extraction.words import FIRST, Floats, Ints
+from kleene.extraction.words import Floats, Ints
 from kleene.model import Model
 
 MOVING = 0.95  # at this quantile, changes of a unit that counts are pushes or pops
@@ -128,7 +128,7 @@ def record_memory(model: Model, words: Sequence[Ids], *, hard: bool = False) -> 
             memory[batch.order, :time] = trace.memory.cpu().numpy()
     columns = np.full((len(words), longest), -1)
     for row, word in enumerate(words):
-        columns[row, : len(word)] = word - FIRST
+        columns[row, : len(word)] = Alphabet.columns(word)
     return MemoryRecord(
         words=words, columns=columns, states=states, hidden=hidden, memory=memory, labels=labels
     )

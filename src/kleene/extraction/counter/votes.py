@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kleene.automata.counter.machine import CounterMachine
-from kleene.data.alphabet import Ids
+from kleene.data.alphabet import Alphabet, Ids
 from kleene.extraction.counter.units import CountingUnit, MemoryRecord, counters
-from kleene.extraction.words import FIRST, Floats, Ints
+from kleene.extraction.words import Floats, Ints
 from kleene.model import Model
 
 MOVES = 3  # pop, rest, push
@@ -181,7 +181,7 @@ def questions(record: MemoryRecord, votes: Votes, symbols: int) -> list[Ids]:
         if missing:
             for i in order[np.flatnonzero(places == place)[:EXAMPLES]].tolist():
                 prefix = record.words[rows[i]][: times[i]]
-                asked += [np.append(prefix, column + FIRST) for column in missing]
+                asked += [np.append(prefix, Alphabet.ids(column)) for column in missing]
     return asked
 
 
