@@ -37,7 +37,7 @@ def work(n: int, out: Path) -> None:
     """What every process does; the first writes its times and results."""
     from kleene.data.alphabet import Alphabet
     from kleene.data.examples import Examples
-    from kleene.distributed import joined
+    from kleene.distributed import init_process_group
     from kleene.extraction.corpus import count_corpus
     from kleene.model import Model
     from kleene.nn.classifier import Classifier
@@ -62,15 +62,15 @@ def work(n: int, out: Path) -> None:
     model = Model(network=other, alphabet=Alphabet(range(SYMBOLS)), classes=(0, 1))
     words = [(word - 4).tolist() for word in encoded]
     few = examples.select(np.arange(BATCH))
-    with joined() as workers:
+    with init_process_group() as process_group:
         stages = [Stage(epochs=1, batch_size=BATCH)]
-        fit(network, few, stages=stages, workers=workers)  # kernels are compiled
+        fit(network, few, stages=stages, process_group=process_group)  # kernels are compiled
         started = perf_counter()
-        fit(network, examples, stages=stages, workers=workers)
+        fit(network, examples, stages=stages, process_group=process_group)
         trained = perf_counter()
-        corpus = count_corpus(model, words, seed=0, steps=1000, workers=workers)
+        corpus = count_corpus(model, words, seed=0, steps=1000, process_group=process_group)
         counted = perf_counter()
-        if workers.first:
+        if process_group.is_main:
             weights = {name: w.flatten().tolist() for name, w in network.state_dict().items()}
             counts = [corpus.steps.numbers.tolist(), corpus.steps.counts.tolist()]
             times = {"train": trained - started, "counts": counted - trained}

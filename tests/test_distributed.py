@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from crew import crew
+from process_groups import run_processes
 from random_models import random_model
 from toy_readers import ALPHABET, CLASSES, toy_network, toy_words
 from toys import make_network, weights_of, without_time, words_ending_in_5
 
-from kleene.distributed import ALONE, Workers, launched
+from kleene.distributed import SINGLE_PROCESS, ProcessGroup, rank_and_world_size
 from kleene.errors import DataError, KleeneError, SettingError, WorkerError
 from kleene.evaluation.metrics import evaluate
 from kleene.explain.prototypes import read_prototypes
@@ -41,10 +41,12 @@ STAGES = [
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
 
-def train(workers: Workers, checkpoint: Path | None = None, hook=None):
+def train(process_group: ProcessGroup, checkpoint: Path | None = None, hook=None):
     network = make_network()
     settings = {"stages": STAGES, "validation": VALIDATION, "seed": 3, "every": 0.0}
-    history = fit(network, EXAMPLES, checkpoint=checkpoint, hook=hook, workers=workers, **settings)
+    history = fit(
+        network, EXAMPLES, checkpoint=checkpoint, hook=hook, process_group=process_group, **settings
+    )
     return weights_of(network), without_time(history)
 
 
@@ -54,13 +56,13 @@ def close(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
 
 @pytest.fixture(scope="module")
 def alone():
-    return train(ALONE)
+    return train(SINGLE_PROCESS)
 
 
 @pytest.mark.parametrize("size", [2, 3])
-def test_workers_learn_what_one_process_learns(alone, size: int) -> None:
+def test_processes_learn_what_one_process_learns(alone, size: int) -> None:
     weights, history = alone
-    found = crew(size, train)
+    found = run_processes(size, train)
     for others, told in found:
         assert close(others, weights)
         assert [e["words"] for e in told] == [e["words"] for e in history]
@@ -74,59 +76,61 @@ def test_one_step_is_that_of_the_whole_batch() -> None:
     stage = Stage(epochs=1, batch_size=1000, balanced=True, optimizer="rmsprop", clip=1e9)
     uneven = EXAMPLES.select(np.arange(0, 37))
 
-    def step(workers: Workers) -> dict[str, torch.Tensor]:
+    def step(process_group: ProcessGroup) -> dict[str, torch.Tensor]:
         network = make_network().double()
-        fit(network, uneven, stages=[stage], workers=workers)
+        fit(network, uneven, stages=[stage], process_group=process_group)
         return weights_of(network)
 
-    expected, start = step(ALONE), weights_of(make_network().double())
-    for found in crew(3, step):
+    expected, start = step(SINGLE_PROCESS), weights_of(make_network().double())
+    for found in run_processes(3, step):
         for name, weight in expected.items():
             assert torch.allclose(found[name], weight, rtol=0, atol=1e-10)
     assert not torch.equal(expected["head.weight"], start["head.weight"])
 
 
-def test_fewer_words_than_workers() -> None:
+def test_fewer_words_than_processes() -> None:
     stage = Stage(epochs=2, batch_size=1, learning_rate=0.02)
     few = EXAMPLES.select(np.array([3, 9, 20]))
 
-    def step(workers: Workers) -> dict[str, torch.Tensor]:
+    def step(process_group: ProcessGroup) -> dict[str, torch.Tensor]:
         network = make_network()
-        fit(network, few, stages=[stage], workers=workers)
+        fit(network, few, stages=[stage], process_group=process_group)
         return weights_of(network)
 
-    expected = step(ALONE)
-    assert all(close(found, expected) for found in crew(2, step))
+    expected = step(SINGLE_PROCESS)
+    assert all(close(found, expected) for found in run_processes(2, step))
 
 
 def test_evaluation_is_shared() -> None:
     network = make_network(2).eval()
     expected = evaluate(network, EXAMPLES, batch_size=5)
-    for found in crew(2, lambda workers: evaluate(network, EXAMPLES, 5, workers=workers)):
+    for found in run_processes(
+        2, lambda process_group: evaluate(network, EXAMPLES, 5, process_group=process_group)
+    ):
         assert np.array_equal(found.probabilities, expected.probabilities)
         assert found.loss == pytest.approx(expected.loss, rel=1e-6)
 
 
 @pytest.mark.parametrize("others", [1, 3])
-def test_a_dead_worker_stops_the_rest_which_keep_the_run(
+def test_a_dead_process_stops_the_rest_which_keep_the_run(
     alone, others: int, tmp_path: Path
 ) -> None:
     checkpoint = tmp_path / "run"
 
-    def work(workers: Workers):
+    def work(process_group: ProcessGroup):
         def die(network: Classifier, epoch) -> None:
-            if workers.rank == 1 and epoch.stage == "end":
+            if process_group.rank == 1 and epoch.stage == "end":
                 os._exit(9)
 
-        return train(workers, checkpoint, die)
+        return train(process_group, checkpoint, die)
 
-    first, second = crew(2, work)
+    first, second = run_processes(2, work)
     assert second is None
     assert isinstance(first, WorkerError)
     assert "--resume" in str(first)
     assert checkpoint.exists()
     weights, history = alone
-    resumed = crew(others, lambda workers: train(workers, checkpoint))[0]
+    resumed = run_processes(others, lambda process_group: train(process_group, checkpoint))[0]
     assert close(resumed[0], weights)
     assert [e["words"] for e in resumed[1]] == [e["words"] for e in history]
 
@@ -138,7 +142,12 @@ def test_a_teacher_wants_to_be_alone() -> None:
     dfa = DFA(alphabet=(4, 5), transitions=[[0, 1], [0, 1]], outputs=(False, True))
     stages = [replace(STAGES[1], teacher=Teacher(dfa))]
     with pytest.raises(SettingError, match="teacher"):
-        fit(make_network(), EXAMPLES, stages=stages, workers=Workers(rank=0, size=2))
+        fit(
+            make_network(),
+            EXAMPLES,
+            stages=stages,
+            process_group=ProcessGroup(rank=0, world_size=2),
+        )
 
 
 def words(n: int, seed: int = 0) -> list[str]:
@@ -155,15 +164,15 @@ def test_counts_of_a_corpus_are_exactly_those_of_one_process(
     model = random_model(5, cell=cell)
     given = words(200)
 
-    def count(workers: Workers):
-        kept = count_corpus(model, iter(given), seed=1, steps=300, workers=workers)
+    def count(process_group: ProcessGroup):
+        kept = count_corpus(model, iter(given), seed=1, steps=300, process_group=process_group)
         sample = [word.tolist() for word in kept.sampled_words()]
         parts = kept.steps.numbers, kept.steps.counts, kept.votes.numbers, kept.votes.counts
         return [part.tolist() for part in parts], kept.first, sample, kept.note
 
-    expected = count(ALONE)
+    expected = count(SINGLE_PROCESS)
     assert 0 < len(expected[2]) < 200
-    assert all(found == expected for found in crew(size, count))
+    assert all(found == expected for found in run_processes(size, count))
 
 
 def test_a_word_that_is_kept_does_not_hold_its_block_in_memory() -> None:
@@ -171,14 +180,14 @@ def test_a_word_that_is_kept_does_not_hold_its_block_in_memory() -> None:
     assert all(word.base is None for word in kept.sampled_words())
 
 
-def test_the_automaton_of_several_workers_is_that_of_one(monkeypatch) -> None:
+def test_the_automaton_of_several_processes_is_that_of_one(monkeypatch) -> None:
     monkeypatch.setattr(corpus, "BLOCK_WORDS", 16)
     model, given = random_model(3), words(150)
 
-    def read(workers: Workers) -> str:
-        return extract(model, given, method="counts", workers=workers).raw.to_json()
+    def read(process_group: ProcessGroup) -> str:
+        return extract(model, given, method="counts", process_group=process_group).raw.to_json()
 
-    assert set(crew(2, read)) == {read(ALONE)}
+    assert set(run_processes(2, read)) == {read(SINGLE_PROCESS)}
 
 
 @pytest.mark.parametrize("labelled", [True, False])
@@ -187,12 +196,12 @@ def test_prototypes_are_shared(monkeypatch: pytest.MonkeyPatch, labelled: bool) 
     network, given = toy_network(), toy_words(80)
     labels = [CLASSES[len(word) % 2] if labelled else None for word in given]
 
-    def read(workers: Workers):
+    def read(process_group: ProcessGroup):
         examples = zip(given, labels, strict=True)
-        return read_prototypes(network, ALPHABET, CLASSES, examples, workers=workers)
+        return read_prototypes(network, ALPHABET, CLASSES, examples, process_group=process_group)
 
-    expected = read(ALONE)
-    for found in crew(2, read):
+    expected = read(SINGLE_PROCESS)
+    for found in run_processes(2, read):
         assert found.visits == expected.visits
         for mine, theirs in zip(found.states, expected.states, strict=True):
             assert [(p.symbol, p.count, p.most) for p in mine] == [
@@ -205,26 +214,27 @@ def test_a_mistake_that_one_meets_is_told_by_all(monkeypatch) -> None:
     monkeypatch.setattr(corpus, "BLOCK_WORDS", 16)
     model, given = random_model(3), [*words(40), "c"]
 
-    def read(workers: Workers):
-        return extract(model, given, method="counts", workers=workers)
+    def read(process_group: ProcessGroup):
+        return extract(model, given, method="counts", process_group=process_group)
 
-    found = crew(2, read)
+    found = run_processes(2, read)
     assert all(isinstance(error, KleeneError) for error in found)
     assert len({str(error) for error in found}) == 1
     assert "'c'" in str(found[0])
 
 
 def test_what_travels_arrives() -> None:
-    def talk(workers: Workers):
-        rows = np.full((workers.rank, 2), workers.rank)
+    def talk(process_group: ProcessGroup):
+        rank = process_group.rank
+        rows = np.full((rank, 2), rank)
         return (
-            list(workers.share(range(7))),
-            workers.gathered(rows).tolist(),
-            workers.agreed({"a": ["ü", None]} if workers.first else "nothing"),
-            workers.most(np.array([workers.rank, 5 - workers.rank])).tolist(),
+            list(process_group.shard(range(7))),
+            process_group.all_gather(rows).tolist(),
+            process_group.broadcast_object({"a": ["ü", None]} if rank == 0 else "nothing"),
+            process_group.all_reduce_array(np.array([rank, 5 - rank]), "MAX").tolist(),
         )
 
-    found = crew(3, talk)
+    found = run_processes(3, talk)
     assert sorted(number for shares, *_ in found for number in shares) == list(range(7))
     for _, rows, said, most in found:
         assert rows == [[1, 1], [2, 2], [2, 2]]
@@ -234,9 +244,9 @@ def test_what_travels_arrives() -> None:
 
 def test_alone_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.arange(3)
-    assert ALONE.total(values) is values
-    assert ALONE.agreed([1]) == [1]
+    assert SINGLE_PROCESS.all_reduce_array(values) is values
+    assert SINGLE_PROCESS.broadcast_object([1]) == [1]
     monkeypatch.setenv("RANK", "1")  # a cluster's own variable, not torchrun's
-    assert launched() == (0, 1)
-    with pytest.raises(DataError, match="here"), ALONE.heeding():
+    assert rank_and_world_size() == (0, 1)
+    with pytest.raises(DataError, match="here"), SINGLE_PROCESS.raise_together():
         raise DataError("here")

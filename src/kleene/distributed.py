@@ -1,9 +1,10 @@
-"""Processes that share one piece of work, as `torchrun` starts them; alone, nothing happens.
+"""Processes that share one piece of work, as `torchrun` starts them; with one, nothing happens.
 
     torchrun --nproc-per-node 4 -m kleene train data.tsv --out model
 
-Every worker runs the same program on its own share and meets the others in sums, maxima and
-gathered arrays. Nothing is pickled: what travels are arrays, and JSON as bytes.
+Every process runs the same program on its own shard of the data and meets the others in the
+collectives of `torch.distributed`: all_reduce, all_gather, broadcast. Nothing is pickled: only
+arrays, and JSON as bytes, are sent.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from kleene.errors import KleeneError, WorkerError
 
@@ -26,143 +27,131 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Array = TypeVar("Array", bound="NDArray[Any]")
 
-PATIENCE = timedelta(days=1)
-"""How long a worker waits for the others, one of which may be reading a large corpus; the death of
-one is noticed at once."""
+TIMEOUT = timedelta(days=1)
+"""How long a process waits for the others, one of which may be reading a large corpus; the death
+of one is noticed at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Workers:
-    """One of `size` processes; the one of rank 0 writes and speaks for all."""
+class ProcessGroup:
+    """One of `world_size` processes; the one of rank 0 writes files and messages for all."""
 
     rank: int = 0
-    size: int = 1
+    world_size: int = 1
     device: str = "cpu"
-    """Where tensors must be to travel."""
+    """Where tensors must be to be sent."""
 
     @property
-    def first(self) -> bool:
-        """Whether this is the one that writes and speaks."""
+    def is_main(self) -> bool:
+        """Whether this is the process that writes."""
         return self.rank == 0
 
-    @property
-    def alone(self) -> bool:
-        """Whether there are no others."""
-        return self.size == 1
+    def shard(self, items: Iterable[T]) -> Iterator[T]:
+        """This process's share: every `world_size`-th item."""
+        return islice(items, self.rank, None, self.world_size)
 
-    def share(self, items: Iterable[T]) -> Iterator[T]:
-        """Every `size`-th item, so that each is some worker's and none is two workers'."""
-        return islice(items, self.rank, None, self.size)
+    def shard_batch(self, batch: Array) -> tuple[Array, bool]:
+        """This process's examples of a batch, and whether they count.
 
-    def sum(self, values: Tensor) -> Tensor:
-        """The sum over all workers, in place."""
-        return self._reduced(values, "SUM")
-
-    def total(self, values: Array) -> Array:
-        """The sum over all workers of an array."""
-        return self._of_array(values, "SUM")
-
-    def most(self, values: Array) -> Array:
-        """The greatest of all workers, entry by entry."""
-        return self._of_array(values, "MAX")
-
-    def gathered(self, rows: Array) -> Array:
-        """The rows of all workers, in the order of their ranks."""
-        if self.alone:
-            return rows
-        import numpy as np
-        import torch
-        from torch import distributed
-
-        sizes = np.zeros(self.size, dtype=np.int64)
-        sizes[self.rank] = len(rows)
-        sizes = self.total(sizes)
-        padded = np.zeros((int(sizes.max()), *rows.shape[1:]), rows.dtype)
-        padded[: len(rows)] = rows
-        mine = torch.from_numpy(padded).to(self.device)
-        parts = [torch.empty_like(mine) for _ in range(self.size)]
-        with _watched():
-            distributed.all_gather(parts, mine)
-        kept = [p.cpu().numpy()[:n] for p, n in zip(parts, sizes.tolist(), strict=True)]
-        return cast(Array, np.concatenate(kept))
-
-    def agreed(self, value: Any = None) -> Any:
-        """What the first worker says, to all; a value that JSON can hold."""
-        if self.alone:
-            return value
-        text = json.dumps(value).encode() if self.first else b""
-        return json.loads(self._said(text))
-
-    @contextmanager
-    def heeding(self) -> Iterator[None]:
-        """Let all workers raise the mistake that one of them meets inside."""
-        mistake: KleeneError | None = None
-        try:
-            yield
-        except KleeneError as error:
-            if self.alone:
-                raise
-            mistake = error
-        if self.alone:
-            return
-        text = b"" if mistake is None else f"{mistake}\0".encode()
-        told = self._said(text).decode()
-        if told:
-            raise mistake or KleeneError(told.split("\0")[0])
-
-    def spread(self, tensors: Iterable[Tensor]) -> None:
-        """Give all workers the first one's content of some tensors."""
-        if self.alone:
-            return
-        from torch import distributed
-
-        for tensor in tensors:
-            moved = tensor.detach().to(self.device).contiguous()
-            with _watched():
-                distributed.broadcast(moved, 0)
-            tensor.detach().copy_(moved)
-
-    def part(self, batch: Array) -> tuple[Array, bool]:
-        """This worker's words of a batch, and whether they count.
-
-        In a batch of fewer words than workers, those left over look at a word that is another's.
+        In a batch of fewer examples than processes, those left over get an example of another
+        process, which does not count.
         """
-        mine = cast(Array, batch[self.rank :: self.size])
+        mine = cast(Array, batch[self.rank :: self.world_size])
         return (mine, True) if len(mine) else (cast(Array, batch[:1]), False)
 
-    def _said(self, text: bytes) -> bytes:
-        """What all workers say, one after the other."""
-        import numpy as np
+    def all_reduce(self, values: Tensor) -> Tensor:
+        """The sum over all processes, in place."""
+        return self._reduce(values, "SUM")
 
-        return self.gathered(np.frombuffer(text, np.uint8)).tobytes()
-
-    def _of_array(self, values: Array, kind: str) -> Array:
-        if self.alone:
+    def all_reduce_array(self, values: Array, op: Literal["SUM", "MAX"] = "SUM") -> Array:
+        """The sum or the maximum over all processes, entry by entry."""
+        if self.world_size == 1:
             return values
         import numpy as np
         import torch
 
         moved = torch.from_numpy(np.ascontiguousarray(values)).to(self.device)
-        return cast(Array, self._reduced(moved, kind).cpu().numpy())
+        return cast(Array, self._reduce(moved, op).cpu().numpy())
 
-    def _reduced(self, values: Tensor, kind: str) -> Tensor:
-        if not self.alone:
+    def all_gather(self, rows: Array) -> Array:
+        """The rows of all processes, in the order of their ranks; each may have any number."""
+        if self.world_size == 1:
+            return rows
+        import numpy as np
+        import torch
+        from torch import distributed
+
+        sizes = np.zeros(self.world_size, dtype=np.int64)
+        sizes[self.rank] = len(rows)
+        sizes = self.all_reduce_array(sizes)
+        padded = np.zeros((int(sizes.max()), *rows.shape[1:]), rows.dtype)
+        padded[: len(rows)] = rows
+        mine = torch.from_numpy(padded).to(self.device)
+        parts = [torch.empty_like(mine) for _ in range(self.world_size)]
+        with _connected():
+            distributed.all_gather(parts, mine)
+        kept = [p.cpu().numpy()[:n] for p, n in zip(parts, sizes.tolist(), strict=True)]
+        return cast(Array, np.concatenate(kept))
+
+    def broadcast(self, tensors: Iterable[Tensor]) -> None:
+        """Copy the main process's content of some tensors to all processes."""
+        if self.world_size == 1:
+            return
+        from torch import distributed
+
+        for tensor in tensors:
+            moved = tensor.detach().to(self.device).contiguous()
+            with _connected():
+                distributed.broadcast(moved, 0)
+            tensor.detach().copy_(moved)
+
+    def broadcast_object(self, value: Any = None) -> Any:
+        """The main process's value, which JSON can represent, in all processes."""
+        if self.world_size == 1:
+            return value
+        text = json.dumps(value).encode() if self.is_main else b""
+        return json.loads(self._all_gather_bytes(text))
+
+    @contextmanager
+    def raise_together(self) -> Iterator[None]:
+        """Raise in all processes the error that one of them meets inside."""
+        error: KleeneError | None = None
+        try:
+            yield
+        except KleeneError as met:
+            if self.world_size == 1:
+                raise
+            error = met
+        if self.world_size == 1:
+            return
+        text = b"" if error is None else f"{error}\0".encode()
+        messages = self._all_gather_bytes(text).decode()
+        if messages:
+            raise error or KleeneError(messages.split("\0")[0])
+
+    def _all_gather_bytes(self, text: bytes) -> bytes:
+        import numpy as np
+
+        return self.all_gather(np.frombuffer(text, np.uint8)).tobytes()
+
+    def _reduce(self, values: Tensor, op: Literal["SUM", "MAX"]) -> Tensor:
+        if self.world_size > 1:
             from torch import distributed
 
-            with _watched():
-                distributed.all_reduce(values, getattr(distributed.ReduceOp, kind))
+            with _connected():
+                distributed.all_reduce(values, getattr(distributed.ReduceOp, op))
         return values
 
 
-ALONE = Workers()
+SINGLE_PROCESS = ProcessGroup()
 
 
 @contextmanager
-def joined(device: str | None = None) -> Iterator[Workers]:
-    """The workers that torchrun started, this one among them; `ALONE` where it did not."""
-    rank, size = launched()
-    if size == 1:
-        yield ALONE
+def init_process_group(device: str | None = None) -> Iterator[ProcessGroup]:
+    """The processes that torchrun started, this one among them; else `SINGLE_PROCESS`."""
+    rank, world_size = rank_and_world_size()
+    if world_size == 1:
+        yield SINGLE_PROCESS
         return
     import torch
     from torch import distributed
@@ -170,29 +159,29 @@ def joined(device: str | None = None) -> Iterator[Workers]:
     cuda = device is not None and device.startswith("cuda")
     if cuda:
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", rank)))
-    with _watched():
-        distributed.init_process_group("nccl" if cuda else "gloo", timeout=PATIENCE)
+    with _connected():
+        distributed.init_process_group("nccl" if cuda else "gloo", timeout=TIMEOUT)
     try:
-        yield Workers(rank=rank, size=size, device="cuda" if cuda else "cpu")
+        yield ProcessGroup(rank=rank, world_size=world_size, device="cuda" if cuda else "cpu")
     finally:
         distributed.destroy_process_group()
 
 
-def launched() -> tuple[int, int]:
-    """The rank of this process and the number of all, as torchrun tells them."""
+def rank_and_world_size() -> tuple[int, int]:
+    """The rank of this process and the number of all, from torchrun's environment variables."""
     if not {"RANK", "WORLD_SIZE", "MASTER_ADDR"} <= os.environ.keys():
         return 0, 1
     return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 
 
 @contextmanager
-def _watched() -> Iterator[None]:
-    """Say it plainly when another worker does not answer any more."""
+def _connected() -> Iterator[None]:
+    """Turn a lost connection into a clear error."""
     try:
         yield
     except RuntimeError as error:  # what gloo and nccl raise when a connection is lost
         reason = " ".join(str(error).split())[:100]
         raise WorkerError(
-            f"another worker of this job is gone ({reason}); torchrun tells which and why; "
-            "start the job again, training with --resume, with as many workers as you like"
+            f"another process of this job has ended ({reason}); torchrun shows which and why; "
+            "start the job again, training with --resume, with any number of processes"
         ) from None

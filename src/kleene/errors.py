@@ -44,4 +44,4 @@ class ReadingError(KleeneError):
 
 
 class WorkerError(KleeneError):
-    """Another process of the same job is gone: start it again, training with `--resume`."""
+    """Another process of the same job has ended: start it again, training with `--resume`."""

@@ -27,7 +27,7 @@ from kleene.data.examples import Examples
 from kleene.data.store import Store
 from kleene.data.streaming import Lessons, Streamed, bounded_share
 from kleene.data.validate import UnknownSymbols, as_classes, as_labels, as_words
-from kleene.distributed import ALONE, Workers
+from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError, NotFittedError, SettingError
 from kleene.evaluation.metrics import evaluate
 from kleene.machine import Label, Word
@@ -156,14 +156,15 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         every: float = 30.0,
         reporter: Reporter | None = None,
         hook: Hook | None = None,
-        workers: Workers = ALONE,
+        process_group: ProcessGroup = SINGLE_PROCESS,
     ) -> SequenceClassifier:
         """Learn from words and their labels.
 
         `keys` orders the words for a curriculum other than by length. `checkpoint` names a file in
         which the run is kept after at least `every` seconds, and from which it goes on where the
         file exists. `hook` is called after every epoch with the network and the epoch's figures.
-        `workers` share every batch; the first alone teaches the machine it finds.
+        The processes of `process_group` share every batch; the first alone teaches the machine
+        it finds.
         """
         seed = self._seed()
         model, words, labels = self._begin(X, y, seed)
@@ -171,9 +172,9 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         encoded = model.alphabet.encode_many(words)
         everything = Examples(words=encoded, labels=labels, keys=numbers)
         training, held = self._split(everything, seed)
-        how = {"every": every, "reporter": reporter, "hook": hook, "workers": workers}
+        how = {"every": every, "reporter": reporter, "hook": hook, "process_group": process_group}
         model = self._train(model, training, held, seed, checkpoint, **how)
-        if workers.first:
+        if process_group.is_main:
             given = words, as_labels(y)
             model = self._settle(model, everything, *given, training, held, seed, reporter, hook)
         self._adopt(model)
@@ -187,7 +188,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         checkpoint: str | Path | None = None,
         every: float = 30.0,
         reporter: Reporter | None = None,
-        workers: Workers = ALONE,
+        process_group: ProcessGroup = SINGLE_PROCESS,
     ) -> SequenceClassifier:
         """Learn from encoded words on disk, in memory that does not grow with their number.
 
@@ -201,9 +202,9 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         share = bounded_share(store, self.validation) if len(store) >= LEAST_SPLIT else 0.0
         training = Streamed(store=store, share=share, seed=seed)
         held = training.held()
-        how = {"every": every, "reporter": reporter, "workers": workers}
+        how = {"every": every, "reporter": reporter, "process_group": process_group}
         model = self._train(model, training, held, seed, checkpoint, **how)
-        if workers.first and self._settles(model.network):
+        if process_group.is_main and self._settles(model.network):
             sample = training.sample()
             words = [store.alphabet.decode(word) for word in sample.words]
             labels = [store.classes[i] for i in sample.labels]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from kleene.distributed import ALONE, Workers
+from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError, ReadingError, SettingError
 from kleene.extraction.auto import read_auto
 from kleene.extraction.check import check
@@ -33,7 +33,7 @@ def extract(
     centres: int | None = None,
     seconds: float = 10.0,
     max_queries: int = 200_000,
-    workers: Workers = ALONE,
+    process_group: ProcessGroup = SINGLE_PROCESS,
 ) -> Extraction:
     """Read the automaton in a network, and say how far the two agree.
 
@@ -41,8 +41,8 @@ def extract(
 
     - `table`: one step from every state on every symbol, exact in hard mode; memory-less cells;
     - `counts`, `mean`: from the traces of the words, the paper's two ways; any cell with centroids;
-      `counts` goes through all words given, one by one where they are an iterator, and `workers`
-      share them;
+      `counts` goes through all words given, one by one where they are an iterator, and the
+      processes of `process_group` share them;
     - `kmeans`: hidden vectors quantised into `centres` states; any network;
     - `lstar`: active learning, within `seconds` and `max_queries`; any network;
     - `auto`: the cheapest that is faithful. Where the first reading is not, ambiguous states are
@@ -54,7 +54,7 @@ def extract(
         raise SettingError(f"method={method!r} came, choose one of {choices}")
     started = time.perf_counter()
     if method == "counts" and words is not None:
-        result = _read_corpus(model, words, seed=seed, workers=workers)
+        result = _read_corpus(model, words, seed=seed, process_group=process_group)
         return replace(_proved(result), seconds=time.perf_counter() - started)
     words = words if words is None or isinstance(words, str) else list(words)
     labels = None if labels is None else list(labels)
@@ -72,10 +72,12 @@ def extract(
     return replace(_proved(result), seconds=time.perf_counter() - started)
 
 
-def _read_corpus(model: Model, words: Iterable[Any], *, seed: int, workers: Workers) -> Extraction:
+def _read_corpus(
+    model: Model, words: Iterable[Any], *, seed: int, process_group: ProcessGroup
+) -> Extraction:
     """The counts of all words, checked on as many as other methods look at."""
     require_centroids(model.network)
-    corpus = count_corpus(model, words, seed=seed, steps=STEPS, workers=workers)
+    corpus = count_corpus(model, words, seed=seed, steps=STEPS, process_group=process_group)
     study = study_of(model, corpus.sampled_words(), note=corpus.note, seed=seed)
     reading = from_tally("counts", study, corpus.tally(study.record))
     result = check(study, reading)

@@ -50,14 +50,14 @@ def data(kleene: Kleene, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("way", ["--stream", "--no-stream"])
-def test_two_workers_train_and_read_as_one(
+def test_two_processes_train_and_read_as_one(
     kleene: Kleene, data: Path, tmp_path: Path, way: str
 ) -> None:
     one, two, train = tmp_path / "one", tmp_path / "two", (*OPTIONS, "--epochs", "2", way)
     assert kleene("train", data, "--out", one, *train).status == 0
     status, out, err = finished(torchrun(2, "train", data, "--out", two, *train, "--json"))
     assert status == 0, err
-    assert json.loads(out)["words"] == 2500  # one answer, of one worker
+    assert json.loads(out)["words"] == 2500  # one answer, of one process
     assert gap(one, two) < 1e-4
     assert {path.name for path in one.iterdir()} == {path.name for path in two.iterdir()}
 
@@ -78,7 +78,7 @@ def test_two_workers_train_and_read_as_one(
         assert [p["count"] for p in mine["symbols"]] == [p["count"] for p in theirs["symbols"]]
 
 
-def test_a_killed_worker_stops_the_job_and_others_go_on(
+def test_a_killed_process_stops_the_job_and_others_go_on(
     kleene: Kleene, data: Path, tmp_path: Path
 ) -> None:
     whole, out = tmp_path / "whole", tmp_path / "killed"
@@ -93,7 +93,7 @@ def test_a_killed_worker_stops_the_job_and_others_go_on(
     status, _, err = finished(job)
     assert status != 0
     assert "--resume" in err
-    assert "SIGKILL" in err  # torchrun says which worker died
+    assert "SIGKILL" in err  # torchrun says which process died
     assert not (out / "config.json").exists()
 
     status, _, err = finished(torchrun(3, *train, "--out", out, "--resume"))

@@ -17,7 +17,7 @@ from kleene.cli.console import complain, say
 from kleene.errors import KleeneError
 
 MISTAKE = 2
-SHARED = ("train", "extract", "prototypes")  # commands whose work several workers share
+SHARED = ("train", "extract", "prototypes")  # commands whose work several processes share
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,10 +54,10 @@ def _run(arguments: list[str]) -> int:
     import typer
 
     from kleene.cli.app import app
-    from kleene.distributed import launched
+    from kleene.distributed import rank_and_world_size
 
-    if launched()[0] and arguments[0] not in SHARED:
-        return 0  # of several workers, the first does alone what they cannot share
+    if rank_and_world_size()[0] and arguments[0] not in SHARED:
+        return 0  # of several processes, the first does alone what they cannot share
     command = typer.main.get_command(app)
     try:
         with command.make_context("kleene", arguments) as context:
@@ -87,7 +87,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _report(error: BaseException) -> None:
-    """Hand the error to torchrun, which tells what the first worker that failed had to say."""
+    """Hand the error to torchrun, which tells what the first process that failed had to say."""
     if "TORCHELASTIC_ERROR_FILE" in os.environ:
         from torch.distributed.elastic.multiprocessing.errors import get_error_handler
 

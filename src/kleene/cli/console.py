@@ -74,7 +74,7 @@ def _one_line(text: str) -> str:
 
 
 def _speaks() -> bool:
-    """Of several workers the first speaks for all."""
-    from kleene.distributed import launched
+    """Of several processes the first speaks for all."""
+    from kleene.distributed import rank_and_world_size
 
-    return launched()[0] == 0
+    return rank_and_world_size()[0] == 0

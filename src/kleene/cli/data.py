@@ -18,7 +18,7 @@ from kleene.machine import Label, Word
 if TYPE_CHECKING:
     from kleene.data.examples import Examples
     from kleene.data.validate import UnknownSymbols
-    from kleene.distributed import Workers
+    from kleene.distributed import ProcessGroup
     from kleene.model import Model
 
 CHUNK, CHUNK_SYMBOLS = 10_000, 300_000  # words in memory at once, whichever are fewer
@@ -96,20 +96,22 @@ class DataFile:
         if chunk:
             yield chunk
 
-    def each_word(self, model: Model, workers: Workers) -> Iterator[tuple[Word, Label | None]]:
-        """Words with their labels, if any, one by one, as several workers may share them."""
-        self.require_shareable(workers)
+    def each_word(
+        self, model: Model, process_group: ProcessGroup
+    ) -> Iterator[tuple[Word, Label | None]]:
+        """Words with their labels, if any, one by one, as several processes may share them."""
+        self.require_shareable(process_group)
         as_class, labelled = classes_by_text(model, self.name), None
         for chunk in self.examples(model, labelled=False):
             for example in chunk:
                 labelled = example.label is not None if labelled is None else labelled
                 yield example.word, as_class(example) if labelled else None
 
-    def require_shareable(self, workers: Workers) -> None:
-        """Refuse standard input where several workers would have to read it."""
-        if self.path == "-" and not workers.alone:
+    def require_shareable(self, process_group: ProcessGroup) -> None:
+        """Refuse standard input where several processes would have to read it."""
+        if self.path == "-" and process_group.world_size > 1:
             raise DataError(
-                "standard input cannot be shared by several workers; save the words to a file "
+                "standard input cannot be shared by several processes; save the words to a file "
                 "and name it"
             )
 

@@ -99,7 +99,7 @@ def prototypes(
       torchrun --nproc-per-node 4 -m kleene prototypes model corpus.tsv.gz
     """
     from kleene.cli.data import DataFile as Source
-    from kleene.distributed import joined
+    from kleene.distributed import init_process_group
     from kleene.explain.prototypes import read_prototypes
     from kleene.model import Model
 
@@ -107,13 +107,13 @@ def prototypes(
     source = Source(
         path=data, text_column=text_column, label_column=label_column, max_length=max_length
     )
-    with joined() as workers:
+    with init_process_group() as process_group:
         found = read_prototypes(
             *_parts(trained),
-            source.each_word(trained, workers),
+            source.each_word(trained, process_group),
             top=top,
             min_count=min_count,
-            workers=workers,
+            process_group=process_group,
         )
     answer_json(found.to_dict()) if json else answer(str(found))
 

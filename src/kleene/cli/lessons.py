@@ -13,7 +13,7 @@ from kleene.cli.console import say
 from kleene.cli.data import DataFile, plain_labels, say_guess
 from kleene.data.encode import encode, file_digest, tokens_of
 from kleene.data.store import Store, open_store
-from kleene.distributed import Workers
+from kleene.distributed import ProcessGroup
 from kleene.errors import DataError
 from kleene.machine import Label, Word
 
@@ -37,7 +37,7 @@ class Lessons(Protocol):
         ...
 
     def teach(
-        self, estimator: SequenceClassifier, folder: Path, workers: Workers, **how: Any
+        self, estimator: SequenceClassifier, folder: Path, process_group: ProcessGroup, **how: Any
     ) -> None:
         """Fit the estimator; what is needed on disk goes to the folder."""
         ...
@@ -67,10 +67,10 @@ class InMemory:
         estimator.check(self.words, self.labels)
 
     def teach(
-        self, estimator: SequenceClassifier, folder: Path, workers: Workers, **how: Any
+        self, estimator: SequenceClassifier, folder: Path, process_group: ProcessGroup, **how: Any
     ) -> None:
         """Fit the estimator."""
-        estimator.fit(self.words, self.labels, workers=workers, **how)
+        estimator.fit(self.words, self.labels, process_group=process_group, **how)
 
     def score(self, estimator: SequenceClassifier) -> tuple[int, float]:
         """How many words there are, and the share that a trained estimator gets right."""
@@ -99,14 +99,14 @@ class OnDisk:
         estimator.check(["a", "b"], [0, 1])
 
     def teach(
-        self, estimator: SequenceClassifier, folder: Path, workers: Workers, **how: Any
+        self, estimator: SequenceClassifier, folder: Path, process_group: ProcessGroup, **how: Any
     ) -> None:
         """Encode the words into the folder, unless they are there, and fit the estimator."""
-        if workers.first:
+        if process_group.is_main:
             self._encode(folder)
-        workers.agreed()  # the others wait for it
+        process_group.broadcast_object()  # the others wait for it
         self.store = self.store or open_store(folder / STORE)
-        estimator.fit_stored(self.store, workers=workers, **how)
+        estimator.fit_stored(self.store, process_group=process_group, **how)
 
     def _encode(self, folder: Path) -> None:
         path = folder / STORE
@@ -141,11 +141,11 @@ class OnDisk:
 
 
 def read_lessons(
-    source: DataFile, settings: dict[str, Any], stream: bool | None, workers: Workers
+    source: DataFile, settings: dict[str, Any], stream: bool | None, process_group: ProcessGroup
 ) -> tuple[Lessons, str]:
     """The words of a file, wherever they fit, and how its texts are split."""
     tokens = settings["tokens"]
-    source.require_shareable(workers)
+    source.require_shareable(process_group)
     if source.path == "-" and stream:
         raise DataError("--stream reads twice, standard input is gone by then; name a file")
     if not (source.large if stream is None else stream):

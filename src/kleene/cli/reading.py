@@ -81,13 +81,13 @@ def extract(
     for path in out or []:
         check_ending(path)
     from kleene.cli.data import DataFile
-    from kleene.distributed import joined, launched
+    from kleene.distributed import init_process_group, rank_and_world_size
     from kleene.model import Model
     from kleene.reading import extract as read
 
     counted = method == "counts" and data is not None
-    if launched()[0] and not counted:
-        return  # the first worker does it alone
+    if rank_and_world_size()[0] and not counted:
+        return  # the first process does it alone
     trained = Model.load(model)
     if data is None:
         reading = read(trained, method=method, seed=seed)
@@ -96,13 +96,15 @@ def extract(
             path=data, text_column=text_column, label_column=label_column, max_length=max_length
         )
         if counted:
-            with joined() as workers:
-                found = (word for word, _ in source.each_word(trained, workers))
-                reading = read(trained, found, method=method, seed=seed, workers=workers)
+            with init_process_group() as process_group:
+                found = (word for word, _ in source.each_word(trained, process_group))
+                reading = read(
+                    trained, found, method=method, seed=seed, process_group=process_group
+                )
         else:
             words, labels = source.words(trained)
             reading = read(trained, words, method=method, labels=labels or None, seed=seed)
-    if launched()[0]:
+    if rank_and_world_size()[0]:
         return
     for path in out or []:
         write_dfa(reading.dfa, path)

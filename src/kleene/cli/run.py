@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from kleene.cli.console import say
 from kleene.cli.lessons import STORE, InMemory, Lessons
-from kleene.distributed import ALONE, Workers
+from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import KleeneError, ModelError, SettingError, TrainingError
 from kleene.files import sweep, write_atomically
 
@@ -44,14 +44,14 @@ class Run:
     threads: int = 1
     every: float = 30.0
     """Seconds between checkpoints."""
-    workers: Workers = ALONE
+    process_group: ProcessGroup = SINGLE_PROCESS
 
     def train(
         self, *, resume: bool, overwrite: bool, watched: bool = False
     ) -> dict[str, Any] | None:
         """Train, or go on, and save the model; the result are figures for the user.
 
-        Of several workers the first alone has the folder and the figures.
+        Of several processes the first alone has the folder and the figures.
         """
         import torch
 
@@ -63,18 +63,18 @@ class Run:
         started = time.monotonic()
         estimator = SequenceClassifier(**self.settings)
         self.lessons.check(estimator)
-        if not self.workers.first:
+        if not self.process_group.is_main:
             self._help(estimator)
             return None
         with _locked(self.folder), _stoppable():
-            if self.workers.agreed(self._begin(resume, overwrite)):
+            if self.process_group.broadcast_object(self._begin(resume, overwrite)):
                 reporter = Bar() if sys.stderr.isatty() else Quiet()
                 watch = self._watch(reporter) if watched else None
                 how: dict[str, Any] = {} if watch is None else {"hook": watch.hook}
                 how |= {"checkpoint": self.checkpoint, "every": self.every}
                 how["reporter"] = watch or reporter
                 try:
-                    self.lessons.teach(estimator, self.folder, self.workers, **how)
+                    self.lessons.teach(estimator, self.folder, self.process_group, **how)
                     estimator.save(self.folder)
                 except KeyboardInterrupt:
                     raise KeyboardInterrupt(self._how_to_go_on()) from None
@@ -96,10 +96,12 @@ class Run:
                 (self.folder / STORE).unlink(missing_ok=True)
 
     def _help(self, estimator: SequenceClassifier) -> None:
-        """Do the work of a worker that is not the first."""
+        """Do the work of a process that is not the first."""
         with _stoppable():
-            if self.workers.agreed():
-                self.lessons.teach(estimator, self.folder, self.workers, checkpoint=self.checkpoint)
+            if self.process_group.broadcast_object():
+                self.lessons.teach(
+                    estimator, self.folder, self.process_group, checkpoint=self.checkpoint
+                )
 
     def _watch(self, inner: Reporter) -> Watch:
         """A page on which the run can be watched, opened in a browser where there is one."""
@@ -188,8 +190,8 @@ class Run:
             return "interrupted before the first step; nothing was kept"
         arguments = [word for word in sys.argv[1:] if word not in ("--resume", "--overwrite")]
         command = "kleene"
-        if not self.workers.alone:
-            command = f"torchrun --nproc-per-node {self.workers.size} -m kleene"
+        if self.process_group.world_size > 1:
+            command = f"torchrun --nproc-per-node {self.process_group.world_size} -m kleene"
         return f"interrupted; go on with `{command} {shlex.join(arguments)} --resume`"
 
     def _summary(self, estimator: SequenceClassifier, seconds: float) -> dict[str, Any]:

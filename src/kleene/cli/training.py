@@ -134,7 +134,7 @@ def train(
     from kleene.cli.data import DataFile as Source
     from kleene.cli.lessons import read_lessons
     from kleene.cli.run import Run
-    from kleene.distributed import joined
+    from kleene.distributed import init_process_group
 
     if resume and overwrite:
         raise SettingError("--resume goes on and --overwrite starts anew; give one of them")
@@ -168,18 +168,18 @@ def train(
         "device": device,
         "random_state": seed,
     }
-    with joined(device) as workers:
-        lessons, settings["tokens"] = read_lessons(source, settings, stream, workers)
+    with init_process_group(device) as process_group:
+        lessons, settings["tokens"] = read_lessons(source, settings, stream, process_group)
         run = Run(
             folder=out,
             settings=settings,
             lessons=lessons,
             threads=threads,
             every=checkpoint_every,
-            workers=workers,
+            process_group=process_group,
         )
         summary = run.train(resume=resume, overwrite=overwrite, watched=watch)
-    if summary is None:  # another worker has it
+    if summary is None:  # another process has it
         return
     if json:
         answer_json(summary)

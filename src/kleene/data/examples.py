@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from kleene.data.batch import Batch, Encoded, Ints, batches, make_batch
-from kleene.distributed import ALONE, Workers
+from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError
 
 
@@ -71,9 +71,9 @@ class Examples:
         """The words of the given indices, packed."""
         return make_batch(self.words, self.labels, order=order)
 
-    def in_order(self, size: int, workers: Workers = ALONE) -> Iterator[Batch]:
-        """All words once, shortest first, each with one of the workers: for evaluation."""
-        for order in workers.share(batches(self.lengths, size, seed=0, shuffle=False)):
+    def in_order(self, size: int, process_group: ProcessGroup = SINGLE_PROCESS) -> Iterator[Batch]:
+        """All words once, shortest first, each with one of the processes: for evaluation."""
+        for order in process_group.shard(batches(self.lengths, size, seed=0, shuffle=False)):
             yield self.batch(order)
 
     def select(self, indices: Ints) -> Examples:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from kleene.data.batch import Batch, Ints, batches, make_batch
 from kleene.data.examples import Examples
 from kleene.data.store import Block, Store
-from kleene.distributed import ALONE, Workers
+from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 
 WINDOW = 16
 """Blocks whose words are shuffled together: up to 65,536 words, or 16 million symbols."""
@@ -73,9 +73,9 @@ class Streamed:
         share = bounded_share(self.store, 1.0)
         return Streamed(store=self.store, share=share, seed=self.seed + 1)._away()
 
-    def blocks(self, workers: Workers = ALONE) -> Iterator[Examples]:
+    def blocks(self, process_group: ProcessGroup = SINGLE_PROCESS) -> Iterator[Examples]:
         """All words of the store, those held back too, block by block."""
-        for number in workers.share(range(len(self._counts))):
+        for number in process_group.shard(range(len(self._counts))):
             block = self.store.block(number)
             words = [block.word(i) for i in range(len(block))]
             yield Examples(words=words, labels=block.labels)

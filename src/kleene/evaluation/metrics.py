@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch.nn.functional import cross_entropy
 
 from kleene.data.examples import Examples
-from kleene.distributed import ALONE, Workers
+from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.evaluation.calibration import Reliability, reliability
 from kleene.nn.classifier import Classifier
 
@@ -59,23 +59,27 @@ def merged(parts: Sequence[Evaluation]) -> Evaluation:
 
 
 def evaluate(
-    network: Classifier, examples: Examples, batch_size: int = 256, *, workers: Workers = ALONE
+    network: Classifier,
+    examples: Examples,
+    batch_size: int = 256,
+    *,
+    process_group: ProcessGroup = SINGLE_PROCESS,
 ) -> Evaluation:
-    """Run the network, in eval mode, over all words; each once, by one of the workers."""
+    """Run the network, in eval mode, over all words; each once, by one of the processes."""
     training = network.training
     network.eval()
     probabilities = np.zeros((len(examples), network.config.num_classes), dtype=np.float32)
     loss = 0.0
     with torch.inference_mode():
-        for batch in examples.in_order(batch_size, workers):
+        for batch in examples.in_order(batch_size, process_group):
             scores = network(batch)
             labels = torch.from_numpy(batch.labels).to(scores.device)
             loss += float(cross_entropy(scores, labels, reduction="sum"))
             probabilities[batch.order] = scores.softmax(-1).cpu().numpy()
     network.train(training)
-    loss = workers.total(np.array([loss])).item()
+    loss = process_group.all_reduce_array(np.array([loss])).item()
     return Evaluation(
         loss=loss / max(len(examples), 1),
         labels=examples.labels,
-        probabilities=workers.total(probabilities),
+        probabilities=process_group.all_reduce_array(probabilities),
     )

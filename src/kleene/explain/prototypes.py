@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kleene.data.alphabet import UNKNOWN, Alphabet
 from kleene.data.batch import Ints
-from kleene.distributed import ALONE, Workers
+from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError, ReadingError
 from kleene.explain.batched_traces import Pass, passes, require_states
 from kleene.explain.markup import as_json, as_text, columns, table
@@ -130,9 +130,9 @@ def read_prototypes(
     *,
     top: int = 10,
     min_count: int = MIN_COUNT,
-    workers: Workers = ALONE,
+    process_group: ProcessGroup = SINGLE_PROCESS,
 ) -> Prototypes:
-    """The same for words that come one by one with their labels, if any; workers share them."""
+    """The same for words that come one by one with their labels, if any; processes share them."""
     require_states(network)
     if alphabet is None:
         raise ReadingError(
@@ -140,15 +140,15 @@ def read_prototypes(
         )
     verdicts = state_scores(network).argmax(-1).cpu().numpy()
     tally = _Tally(len(alphabet), network.config.num_states, len(classes))
-    with workers.heeding():
-        for block in workers.share(blocks(examples, size=lambda example: len(example[0]))):
+    with process_group.raise_together():
+        for block in process_group.shard(blocks(examples, size=lambda example: len(example[0]))):
             words, labels = zip(*block, strict=True)
             known = None if labels[0] is None else labels
             given = class_numbers(classes, known, len(words))
             for done in passes(network, alphabet.encode_many(words)):
                 of = done.predicted if given is None else given[done.batch.order]
                 tally.add(done, predicting_states(done, verdicts), of)
-    tally.pool(workers)
+    tally.pool(process_group)
     return Prototypes(
         states=tuple(
             _best(alphabet, tally.sums[:, i], tally.most[:, i], tally.counts, top, min_count)
@@ -198,11 +198,12 @@ class _Tally:
         self.class_sums = np.zeros((classes, symbols))
         self.class_most = np.zeros((classes, symbols), np.float32)
 
-    def pool(self, workers: Workers) -> None:
-        """Make these the sums over the words of all workers."""
+    def pool(self, process_group: ProcessGroup) -> None:
+        """Make these the sums over the words of all processes."""
         for name, values in vars(self).items():
-            pooled = workers.most if name.endswith("most") else workers.total
-            setattr(self, name, pooled(values))
+            largest = name.endswith("most")
+            pooled = process_group.all_reduce_array(values, "MAX" if largest else "SUM")
+            setattr(self, name, pooled)
 
     def add(self, done: Pass, predicting: Ints, of: Ints) -> None:
         row, time = np.nonzero(done.mask)

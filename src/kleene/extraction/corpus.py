@@ -1,8 +1,8 @@
 """Transition counts of a whole corpus (Algorithm 1), read a piece at a time.
 
 Words come in blocks. A block is run, its steps are counted, and it is forgotten but for a few words
-by which the automaton is checked later. Workers share the blocks and add up their counts; since the
-blocks are the same however many workers there are, so are the counts, exactly.
+by which the automaton is checked later. Several processes share the blocks and add up their
+counts; since the blocks are the same however many processes there are, so are the counts, exactly.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from kleene.data.alphabet import Ids
-from kleene.distributed import ALONE, Workers
+from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import ReadingError
 from kleene.extraction.counts import Tally, normalised
 from kleene.extraction.partition import Argmax, Walks
@@ -59,12 +59,12 @@ class Counts:
         self._new, self._size = [], 0
         return self
 
-    def pooled(self, workers: Workers) -> Counts:
-        """The counts of all workers."""
+    def pooled(self, process_group: ProcessGroup) -> Counts:
+        """The counts of all processes."""
         self.merge()
-        if workers.alone:
+        if process_group.world_size == 1:
             return self
-        rows = workers.gathered(np.stack([self.numbers, self.counts], axis=1))
+        rows = process_group.all_gather(np.stack([self.numbers, self.counts], axis=1))
         total = Counts()
         total.add(rows[:, 0], rows[:, 1])
         return total.merge()
@@ -117,23 +117,25 @@ class Corpus:
         while self.sampled > self.most_steps and len(self.sample) > 1:
             self.sampled -= len(heapq.heappop(self.sample)[2]) + 1
 
-    def pooled(self, workers: Workers) -> Corpus:
-        """What all workers kept, together."""
-        if workers.alone:
+    def pooled(self, process_group: ProcessGroup) -> Corpus:
+        """What all processes kept, together."""
+        if process_group.world_size == 1:
             self.steps.merge()
             self.votes.merge()
             return self
         total = Corpus(self.model, seed=self.seed, steps=self.most_steps)
-        total.steps, total.votes = self.steps.pooled(workers), self.votes.pooled(workers)
-        for key, place in workers.gathered(np.array([*self.first.items()]).reshape(-1, 2)).tolist():
+        total.steps = self.steps.pooled(process_group)
+        total.votes = self.votes.pooled(process_group)
+        first = np.array([*self.first.items()]).reshape(-1, 2)
+        for key, place in process_group.all_gather(first).tolist():
             total.first[key] = min(place, total.first.get(key, place))
-        sums = workers.total(np.array([self.words, self.symbols]))
+        sums = process_group.all_reduce_array(np.array([self.words, self.symbols]))
         total.words, total.symbols = sums.tolist()
         total.given = self.given
         rows = [(-index, len(word)) for _, index, word in self.sample]
-        about = workers.gathered(np.array(rows, dtype=np.int64).reshape(-1, 2))
-        chances = workers.gathered(np.array([chance for chance, _, _ in self.sample]))
-        flat = workers.gathered(np.concatenate([_NO_WORD, *(w for _, _, w in self.sample)]))
+        about = process_group.all_gather(np.array(rows, dtype=np.int64).reshape(-1, 2))
+        chances = process_group.all_gather(np.array([chance for chance, _, _ in self.sample]))
+        flat = process_group.all_gather(np.concatenate([_NO_WORD, *(w for _, _, w in self.sample)]))
         ends = np.cumsum(about[:, 1])
         for chance, (index, length), end in zip(chances, about.tolist(), ends, strict=True):
             total._keep(float(chance), index, flat[end - length : end])
@@ -187,20 +189,25 @@ class Corpus:
 
 
 def count_corpus(
-    model: Model, words: Iterable[Any], *, seed: int, steps: int, workers: Workers = ALONE
+    model: Model,
+    words: Iterable[Any],
+    *,
+    seed: int,
+    steps: int,
+    process_group: ProcessGroup = SINGLE_PROCESS,
 ) -> Corpus:
-    """Go through all words once; each is run by one of the workers."""
+    """Go through all words once; each is run by one of the processes."""
     kept = Corpus(model, seed=seed, steps=steps)
     before = 0
-    with workers.heeding():
+    with process_group.raise_together():
         for number, block in enumerate(blocks(chain([()], words))):
-            if number % workers.size == workers.rank:
+            if number % process_group.world_size == process_group.rank:
                 encoded = encode_words(model, block)
                 first = encoded[:1] if not number else []  # the empty word, which all begin with
                 kept.add([*first, *(word for word in encoded if len(word))], number, before)
             before += len(block)
     kept.given = before - 1
-    return kept.pooled(workers)
+    return kept.pooled(process_group)
 
 
 def blocks(words: Iterable[T], size: Callable[[T], int] = len) -> Iterator[list[T]]:  # type: ignore[assignment]

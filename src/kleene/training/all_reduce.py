@@ -1,11 +1,11 @@
-"""One gradient from the shares of a batch that several workers looked at.
+"""One gradient from the shares of a batch that several processes looked at.
 
-The loss is a mean over words, so the gradient of a batch is the mean of the workers' gradients,
+The loss is a mean over words, so the gradient of a batch is the mean of the processes' gradients,
 each weighted by what its words count for:
 
     g = sum_r W_r g_r / sum_r W_r      W_r = sum of the class weights of r's words, or their number
 
-All of it travels as one flat vector, once a step. `DistributedDataParallel` weighs every worker
+All of it travels as one flat vector, once a step. `DistributedDataParallel` weighs every process
 alike, which is wrong for shares of unequal size, wants every weight in every loss, which the
 centroids are not while the component is off, and hides messages behind the backward pass of large
 networks, which these are not.
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from kleene.distributed import Workers
+from kleene.distributed import ProcessGroup
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,15 +33,16 @@ class Figures:
 
 
 def pool(
-    workers: Workers, weights: Iterable[Tensor], figures: Figures, count: float | Tensor
+    process_group: ProcessGroup, weights: Iterable[Tensor], figures: Figures, count: float | Tensor
 ) -> Figures:
     """Make the gradients and figures of a share those of the whole batch; `count` is W_r."""
-    if workers.alone:
+    if process_group.world_size == 1:
         return figures
     gradients = [weight.grad for weight in weights if weight.grad is not None]
     flat = torch.cat([*(g.reshape(-1) for g in gradients), figures.loss.detach().reshape(1)])
     counts = flat.new_tensor([float(count), figures.right, figures.words])
-    flat = workers.sum(torch.cat([flat * counts[0], counts]).to(workers.device)).to(flat.device)
+    mine = torch.cat([flat * counts[0], counts]).to(process_group.device)
+    flat = process_group.all_reduce(mine).to(flat.device)
     total, right, words = flat[-3:].tolist()
     flat /= total
     start = 0

@@ -5,8 +5,8 @@ and every epoch's batches follow from (seed, stage, epoch). A step counts only o
 gradients are known to be finite; the last such moment is what a checkpoint holds and what a
 non-finite loss rolls back to.
 
-Several workers share each batch and end with the weights of one, up to rounding; where words come
-with noise (dropout, Gumbel, samples), each worker but the first draws noise of its own.
+Several processes share each batch and end with the weights of one, up to rounding; where words come
+with noise (dropout, Gumbel, samples), each process but the first draws noise of its own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from torch.nn.functional import cross_entropy
 from kleene.data.batch import Batch
 from kleene.data.examples import Examples
 from kleene.data.streaming import Lessons
-from kleene.distributed import ALONE, Workers
+from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError, SettingError, TrainingError, WorkerError
 from kleene.evaluation.metrics import evaluate
 from kleene.nn.classifier import Classifier
@@ -56,7 +56,7 @@ def fit(
     checkpoint: Path | None = None,
     every: float = 30.0,
     reporter: Reporter | None = None,
-    workers: Workers = ALONE,
+    process_group: ProcessGroup = SINGLE_PROCESS,
 ) -> History:
     """Train a network through the stages; go on from `checkpoint` where that file exists.
 
@@ -65,10 +65,12 @@ def fit(
     """
     if not len(examples):
         raise DataError("no words to train on came; give at least one word of each class")
-    if not workers.alone and any(stage.teacher is not None for stage in stages):
-        raise SettingError("a stage with a teacher came for several workers; teach with one")
-    loop = _Loop(network, examples, stages, validation, seed, hook, workers)
-    loop.keeper = Keeper(network, loop.identity, checkpoint, every=every, writes=workers.first)
+    if process_group.world_size > 1 and any(stage.teacher is not None for stage in stages):
+        raise SettingError("a stage with a teacher came for several processes; teach with one")
+    loop = _Loop(network, examples, stages, validation, seed, hook, process_group)
+    loop.keeper = Keeper(
+        network, loop.identity, checkpoint, every=every, writes=process_group.is_main
+    )
     with torch.random.fork_rng(devices=[]), reporter or Quiet() as told:
         loop.run(told)
     return loop.history
@@ -83,10 +85,11 @@ class _Loop:
         validation: Examples | None,
         seed: int,
         hook: Hook | None,
-        workers: Workers,
+        process_group: ProcessGroup,
     ) -> None:
         self.network, self.examples, self.stages = network, examples, stages
-        self.validation, self.seed, self.hook, self.workers = validation, seed, hook, workers
+        self.validation, self.seed, self.hook = validation, seed, hook
+        self.process_group = process_group
         self.history, self.progress = History(), Progress()
         self.best: dict[str, Tensor] = {}
         self.keeper: Keeper
@@ -133,7 +136,7 @@ class _Loop:
                 self.progress.limit = stage.curriculum.first(self.examples.easiest(least), least)
             if stage.prepare is not None:
                 stage.prepare(self.network, self.examples, self._seed(self.progress.stage))
-        self.workers.spread(self.network.state_dict().values())
+        self.process_group.broadcast(self.network.state_dict().values())
         optimizer = make_optimizer(stage, self.network)
         if tensors:
             restore_optimizer(optimizer, tensors)
@@ -155,8 +158,8 @@ class _Loop:
         self.epoch_started = time.monotonic()
         self.network.train()
         while at.step < len(plan):
-            words, counts = self.workers.part(plan[at.step])
-            noise = () if self.workers.first else (self.workers.rank,)
+            words, counts = self.process_group.shard_batch(plan[at.step])
+            noise = () if self.process_group.is_main else (self.process_group.rank,)
             torch.manual_seed(self._seed(at.stage, at.epoch, at.step, *noise))
             self._step(stage, optimizer, self.examples.batch(words), weights, counts)
             told.step(stage, at.epoch, at.step / len(plan))
@@ -185,7 +188,7 @@ class _Loop:
         right = int((scores.argmax(-1) == labels).sum())
         found = Figures(loss=loss, right=right * counts, words=len(batch) * counts)
         count = counts * (len(batch) if weights is None else weights[labels].sum())
-        found = pool(self.workers, self.network.parameters(), found, count)
+        found = pool(self.process_group, self.network.parameters(), found, count)
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), stage.clip)
         if not bool(torch.isfinite(found.loss) & torch.isfinite(norm)):
             self._roll_back(optimizer)
@@ -236,7 +239,7 @@ class _Loop:
         self.network.eval()
         checked = None
         if self.validation is not None and stage.patience is not None:
-            checked = evaluate(self.network, self.validation, workers=self.workers)
+            checked = evaluate(self.network, self.validation, process_group=self.process_group)
         states = None
         if rnn.regularized:
             with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Workers as real processes, forked from the test: torchrun's job without its start-up time."""
+"""Process groups forked from the test: what torchrun does, without its start-up time."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 
 import torch
 
-from kleene.distributed import Workers, joined
+from kleene.distributed import ProcessGroup, init_process_group
 
 PATIENCE = 240  # seconds
 
 
-def crew(size: int, work: Callable[[Workers], Any]) -> list[Any]:
+def run_processes(size: int, work: Callable[[ProcessGroup], Any]) -> list[Any]:
     """What `work` returns, or the error it raises, in each of `size` processes."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
@@ -44,13 +44,13 @@ def _received(pipe: Any) -> Any:
         return None  # the process died
 
 
-def _run(work: Callable[[Workers], Any], rank: int, size: int, port: int, pipe: Any) -> None:
+def _run(work: Callable[[ProcessGroup], Any], rank: int, size: int, port: int, pipe: Any) -> None:
     torch.set_num_threads(1)
     os.environ |= {"MASTER_ADDR": "localhost", "MASTER_PORT": str(port)}
     os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(size)}
     try:
-        with joined() as workers:
-            result = work(workers)
+        with init_process_group() as process_group:
+            result = work(process_group)
     except Exception as error:
         traceback.print_exc()
         result = error
