@@ -11,7 +11,7 @@ import pytest
 from shell import Kleene, assert_one_clear_line
 
 import kleene as kl
-from kleene.cli.reading import write_dfa
+from kleene.cli.automaton_files import write_dfa
 from kleene.languages import by_name
 
 

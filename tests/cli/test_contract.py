@@ -10,8 +10,8 @@ import pytest
 from shell import Kleene, assert_one_clear_line, start
 
 from kleene.cli.app import COMMANDS
-from kleene.cli.languages import languages
-from kleene.cli.plotting import plot
+from kleene.cli.commands.languages import languages
+from kleene.cli.commands.plot import plot
 from kleene.languages import by_name
 
 NAMES = [(command.__name__,) for command in COMMANDS] + [

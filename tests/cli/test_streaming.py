@@ -12,7 +12,7 @@ import pytest
 from shell import SMALL, Kleene, assert_one_clear_line
 
 import kleene as kl
-from kleene.cli.data import DataFile, plain_labels
+from kleene.cli.input import DataFile, plain_labels
 from kleene.data import store as store_module
 from kleene.data.encode import encode
 from kleene.data.files import read_data
@@ -117,7 +117,7 @@ def test_standard_input_cannot_be_read_twice(kleene: Kleene, tmp_path: Path) -> 
 
 
 def test_large_files_are_streamed_of_themselves(kleene: Kleene, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("kleene.cli.data.LARGE", 100)
+    monkeypatch.setattr("kleene.cli.input.LARGE", 100)
     outcome = kleene("train", sample(tmp_path / "d.tsv"), "--out", tmp_path / "m", *QUICK)
     assert outcome.status == 0
     assert "words.store" in outcome.err

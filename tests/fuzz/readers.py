@@ -19,7 +19,7 @@ from mutate import both, mutate_bytes, mutate_json, mutate_lines
 from kleene import DFA
 from kleene.automata import PFA
 from kleene.automata.counter.machine import CounterMachine
-from kleene.cli.data import typed_word
+from kleene.cli.input import typed_word
 from kleene.data.alphabet import Alphabet
 from kleene.data.files import read_data
 from kleene.data.store import open_store, write_store

@@ -6,18 +6,24 @@ from typing import Annotated
 
 import typer
 
-from kleene.cli.automata import compare, match
-from kleene.cli.demo import demo
-from kleene.cli.explaining import explain, phrases, prototypes
-from kleene.cli.exporting import export
-from kleene.cli.languages import languages
-from kleene.cli.plotting import plot
-from kleene.cli.proving import certify, verify
-from kleene.cli.reading import extract
-from kleene.cli.reproducing import reproduce
-from kleene.cli.seeing import report, serve
-from kleene.cli.training import train
-from kleene.cli.using import evaluate, predict
+from kleene.cli.commands.certify import certify
+from kleene.cli.commands.compare import compare
+from kleene.cli.commands.demo import demo
+from kleene.cli.commands.evaluate import evaluate
+from kleene.cli.commands.explain import explain
+from kleene.cli.commands.export import export
+from kleene.cli.commands.extract import extract
+from kleene.cli.commands.languages import languages
+from kleene.cli.commands.match import match
+from kleene.cli.commands.phrases import phrases
+from kleene.cli.commands.plot import plot
+from kleene.cli.commands.predict import predict
+from kleene.cli.commands.prototypes import prototypes
+from kleene.cli.commands.report import report
+from kleene.cli.commands.reproduce import reproduce
+from kleene.cli.commands.serve import serve
+from kleene.cli.commands.train import train
+from kleene.cli.commands.verify import verify
 
 app = typer.Typer(
     name="kleene",

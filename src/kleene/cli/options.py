@@ -42,3 +42,10 @@ MaxLength = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Answer as JSON, for programs.")]
 Seed = Annotated[int, typer.Option(metavar="S", help="The same seed gives the same result.", min=0)]
 Out = Annotated[Path | None, typer.Option(metavar="FILE", help="Write to this file instead.")]
+Method = Annotated[
+    str, typer.Option(metavar="level|change|evidence", help="How symbols are weighed.")
+]
+Top = Annotated[int, typer.Option(metavar="N", help="How many to list.", min=1)]
+MinCount = Annotated[
+    int, typer.Option(metavar="N", help="Leave out what occurs less often.", min=1)
+]

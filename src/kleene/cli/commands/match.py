@@ -1,4 +1,4 @@
-"""`kleene compare` and `kleene match`: automata without any network."""
+"""`kleene match`."""
 
 from __future__ import annotations
 
@@ -7,49 +7,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kleene.cli.console import answer, answer_json, answer_lines, columns, label_text, quoted
+from kleene.cli.automaton_files import load_dfa
+from kleene.cli.console import answer, answer_json, answer_lines, columns, label_text
 from kleene.cli.options import Json, TextColumn
-from kleene.cli.reading import load_dfa
 from kleene.errors import AlphabetError
 
 if TYPE_CHECKING:
     from kleene.automata import DFA
     from kleene.data.files import Example
 
+
 FIRST_CHUNK, CHUNK = 1_000, 100_000  # words matched at a time, at first and in the long run
+
 
 DfaFile = Annotated[
     Path, typer.Argument(metavar="DFA.json", help="An automaton that `kleene extract` wrote.")
 ]
-
-
-def compare(
-    one: Annotated[Path, typer.Argument(metavar="A.json", help="An automaton.")],
-    other: Annotated[Path, typer.Argument(metavar="B.json", help="Another.")],
-    json: Json = False,
-) -> None:
-    """Say "equal", or give a shortest word that tells two automata apart (status 1).
-
-    \b
-    Example:
-      kleene languages dfa tomita4 --out truth.json
-      kleene compare dfa.json truth.json
-    """
-    a, b = load_dfa(one), load_dfa(other)
-    word = a.difference(b)
-    if word is None:
-        answer_json({"equal": True}) if json else answer("equal")
-        return
-    labels = a.run(word), b.run(word)
-    if json:
-        listed = word if isinstance(word, str) else list(word)
-        answer_json({"equal": False, "word": listed, "labels": list(labels)})
-    else:
-        answer(
-            f"differ on {quoted(word)}: {one} says {label_text(labels[0])}, "
-            f"{other} says {label_text(labels[1])}"
-        )
-    raise typer.Exit(1)
 
 
 def match(

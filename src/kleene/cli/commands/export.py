@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from kleene.cli.automaton_files import check_ending, load_dfa, write_dfa
 from kleene.cli.console import say
-from kleene.cli.reading import check_ending, load_dfa, write_dfa
 from kleene.errors import SettingError
 
 

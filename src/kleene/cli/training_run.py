@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kleene.cli.console import say
-from kleene.cli.lessons import STORE, InMemory, Lessons
+from kleene.cli.training_source import STORE, InMemory, Lessons
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import KleeneError, ModelError, SettingError, TrainingError
 from kleene.files import sweep, write_atomically

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kleene.cli.console import say
-from kleene.cli.data import DataFile, plain_labels, say_guess
+from kleene.cli.input import DataFile, plain_labels, say_guess
 from kleene.data.encode import encode, file_digest, tokens_of
 from kleene.data.store import Store, open_store
 from kleene.distributed import ProcessGroup

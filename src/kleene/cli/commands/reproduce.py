@@ -63,7 +63,7 @@ def reproduce(
     """
     import torch
 
-    from kleene.cli.runs import Runs
+    from kleene.cli.run_progress import Runs
     from kleene.reproduce import Ledger, Request, find
 
     torch.set_num_threads(threads)

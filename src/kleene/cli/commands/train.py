@@ -131,9 +131,9 @@ def train(
       kleene train data.tsv --out model --seed 1
       kleene train reviews.csv.gz --text-column review --tokens text --out model
     """
-    from kleene.cli.data import DataFile as Source
-    from kleene.cli.lessons import read_lessons
-    from kleene.cli.run import Run
+    from kleene.cli.input import DataFile as Source
+    from kleene.cli.training_run import Run
+    from kleene.cli.training_source import read_lessons
     from kleene.distributed import init_process_group
 
     if resume and overwrite:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kleene.cli.console import answer, answer_json, label_text, say
+from kleene.cli.automaton_files import NAMED, check_ending, write_dfa
+from kleene.cli.console import answer, answer_json, say
 from kleene.cli.options import (
     MAX_LENGTH,
     Json,
@@ -18,31 +18,9 @@ from kleene.cli.options import (
     Seed,
     TextColumn,
 )
-from kleene.errors import AutomatonError, SettingError
 
 if TYPE_CHECKING:
-    from kleene.automata import DFA
-
-DRAWINGS = (".svg", ".png", ".pdf")
-NAMED = ".json, .dot, .svg, .png, .pdf, .mmd, .regex, .c or .onnx"
-
-
-def regexes(dfa: DFA) -> str:
-    """The regular expression of the language, or one for each label, after it and a tab."""
-    if dfa.is_boolean:
-        return dfa.to_regex()
-    labels = dict.fromkeys(dfa.outputs)
-    return "\n".join(f"{label_text(y)}\t{dfa.recognizer(y).to_regex()}" for y in labels)
-
-
-CONTENTS: dict[str, Callable[[DFA], str | bytes]] = {
-    ".json": lambda dfa: dfa.to_json() + "\n",
-    ".dot": lambda dfa: dfa.to_dot() + "\n",
-    ".mmd": lambda dfa: dfa.to_mermaid() + "\n",
-    ".regex": lambda dfa: regexes(dfa) + "\n",
-    ".c": lambda dfa: dfa.to_c(),
-    ".onnx": lambda dfa: dfa.to_onnx(),
-}
+    pass
 
 
 def extract(
@@ -80,7 +58,7 @@ def extract(
     """
     for path in out or []:
         check_ending(path)
-    from kleene.cli.data import DataFile
+    from kleene.cli.input import DataFile
     from kleene.distributed import init_process_group, rank_and_world_size
     from kleene.model import Model
     from kleene.reading import extract as read
@@ -113,35 +91,3 @@ def extract(
         answer_json(reading.to_dict())
     else:
         answer(str(reading))
-
-
-def check_ending(path: Path) -> None:
-    """Refuse a file name that says nothing about the format, before any work is done."""
-    known = (*CONTENTS, *DRAWINGS)
-    if path.suffix.lower() not in known:
-        raise SettingError(
-            f"{path} has no ending that names a format; use one of {', '.join(known)}"
-        )
-
-
-def write_dfa(dfa: DFA, path: Path) -> None:
-    """Write an automaton in the format that the ending of the file names."""
-    from kleene.files import write_atomically
-
-    check_ending(path)
-    ending = path.suffix.lower()
-    if ending in DRAWINGS:
-        dfa.draw(path)
-    else:
-        write_atomically(path, CONTENTS[ending](dfa))
-
-
-def load_dfa(path: Path) -> DFA:
-    """Read an automaton; an error names the file."""
-    from kleene.automata import DFA
-
-    try:
-        return DFA.load(path)
-    except AutomatonError as error:
-        known = str(path) in str(error)
-        raise error if known else AutomatonError(f"{path}: {error}") from None

@@ -54,7 +54,7 @@ def trajectories(
       kleene plot trajectories model "((a)(b))" --out memory.svg
       kleene plot trajectories sr-lstm-p "(()())" --beside lstm
     """
-    from kleene.cli.data import typed_word
+    from kleene.cli.input import typed_word
     from kleene.model import Model
     from kleene.report.plots import save
     from kleene.report.trajectories import trajectories as draw
@@ -147,7 +147,7 @@ def _encoded(
     model: Model, path: str, text_column: str | None, label_column: str | None, max_length: int
 ) -> tuple[list[Encoded], list[Label]]:
     """The words of a file as numbers, and their labels if there are any."""
-    from kleene.cli.data import DataFile as Source
+    from kleene.cli.input import DataFile as Source
     from kleene.explain.explain import encode
 
     if "-ubyte" in Path(path).name:

@@ -90,7 +90,7 @@ def dfa(name: Name, out: Out = None) -> None:
       kleene languages dfa tomita4 --out truth.json
       kleene compare dfa.json truth.json
     """
-    from kleene.cli.reading import write_dfa
+    from kleene.cli.automaton_files import write_dfa
     from kleene.languages import by_name
 
     machine = by_name(name).dfa

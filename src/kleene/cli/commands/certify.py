@@ -1,4 +1,4 @@
-"""`kleene certify` and `kleene verify`: proofs for all words, and their checking."""
+"""`kleene certify`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
+from kleene.cli.automaton_files import load_dfa
 from kleene.cli.console import answer, answer_json, say
 from kleene.cli.options import Json, ModelFolder
-from kleene.cli.reading import load_dfa
 
 
 def certify(
@@ -51,31 +51,4 @@ def certify(
     else:
         answer(str(outcome))
     if not outcome.holds:
-        raise typer.Exit(1)
-
-
-def verify(
-    model: ModelFolder,
-    dfa: Annotated[Path, typer.Argument(metavar="DFA.json", help="The automaton.")],
-    certificate: Annotated[
-        Path, typer.Argument(metavar="CERTIFICATE.json", help="What `kleene certify --out` wrote.")
-    ],
-    json: Json = False,
-) -> None:
-    """Check a certificate again, independently of what made it; status 1 when it does not hold.
-
-    \b
-    Example:
-      kleene verify model dfa.json certificate.json
-    """
-    from dataclasses import asdict
-
-    from kleene.proof.verify import verify as check
-
-    verdict = check(model, dfa, certificate)
-    if json:
-        answer_json(asdict(verdict))
-    else:
-        answer(str(verdict))
-    if not verdict.holds:
         raise typer.Exit(1)

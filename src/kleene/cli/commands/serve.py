@@ -1,4 +1,4 @@
-"""`kleene report` and `kleene serve`."""
+"""`kleene serve`."""
 
 from __future__ import annotations
 
@@ -7,54 +7,12 @@ from typing import Annotated
 
 import typer
 
-from kleene.cli.console import answer, say
+from kleene.cli.console import say
 from kleene.cli.options import (
     MAX_LENGTH,
-    DataFile,
-    LabelColumn,
     MaxLength,
-    ModelFolder,
-    Seed,
     TextColumn,
 )
-
-
-def report(
-    model: ModelFolder,
-    data: DataFile,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The page to write.")] = Path(
-        "report.html"
-    ),
-    name: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Its title. [default: the model's folder]")
-    ] = None,
-    seed: Seed = 0,
-    text_column: TextColumn = None,
-    label_column: LabelColumn = None,
-    max_length: MaxLength = MAX_LENGTH,
-) -> None:
-    """Write a page about a model: its machine to watch and question, and how far to trust it.
-
-    One file for any browser, which loads nothing from anywhere; labels need not be there.
-
-    \b
-    Example:
-      kleene report model data.tsv --out report.html
-    """
-    from kleene.cli.data import DataFile as Source
-    from kleene.model import Model
-    from kleene.report.html import write_report
-
-    trained = Model.load(model)
-    source = Source(
-        path=data, text_column=text_column, label_column=label_column, max_length=max_length
-    )
-    words, labels = source.words(trained)
-    written = write_report(
-        trained, words, labels, out, name=name or model.resolve().name, seed=seed
-    )
-    answer(str(written))
-    say(f"{written.stat().st_size / 1e6:.2f} MB; open it in a browser")
 
 
 def serve(

@@ -1,0 +1,1 @@
+"""The commands, a file each; `kleene.cli.app` lists them."""

@@ -1,0 +1,92 @@
+"""`kleene explain`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kleene.cli.console import answer, answer_json, say
+from kleene.cli.options import (
+    MAX_LENGTH,
+    Json,
+    MaxLength,
+    Method,
+    ModelFolder,
+    TextColumn,
+)
+from kleene.errors import SettingError
+
+if TYPE_CHECKING:
+    from kleene.cli.input import parts
+    from kleene.explain.explain import Explanation
+    from kleene.machine import Label, Word
+    from kleene.model import Model
+
+
+def explain(
+    model: ModelFolder,
+    word: Annotated[str | None, typer.Argument(metavar="[WORD]", help="The word.")] = None,
+    file: Annotated[
+        str | None, typer.Option(metavar="DATA", help="Explain all words of a file; - is stdin.")
+    ] = None,
+    method: Method = "evidence",
+    html: Annotated[
+        Path | None, typer.Option(metavar="OUT", help="Write a web page to this file.")
+    ] = None,
+    text_column: TextColumn = None,
+    max_length: MaxLength = MAX_LENGTH,
+    json: Json = False,
+) -> None:
+    """Explain predictions: how much each symbol of a word speaks for its label.
+
+    With --json every line is an object.
+
+    \b
+    Example:
+      kleene explain model 0110
+      kleene explain model "not bad at all" --html why.html
+      kleene explain model --file words.txt --json
+    """
+    if (word is None) == (file is None):
+        raise SettingError("give a word or --file, one of the two")
+    from kleene.cli.input import typed_word
+    from kleene.explain.explain import explain_many
+    from kleene.model import Model
+
+    trained = Model.load(model)
+    if file is not None:
+        words, _ = _read(trained, file, text_column, None, max_length)
+    else:
+        words = [typed_word(str(word), trained)]
+    explained = explain_many(*parts(trained), words, method=method)
+    if html is not None:
+        _write_page(html, explained)
+        say(f"wrote {html}")
+    for one in explained if html is None or json else []:
+        if json:
+            answer_json(one.to_dict(), indent=None)
+        else:
+            answer(one.to_ansi() if sys.stdout.isatty() else str(one))
+
+
+def _read(
+    model: Model, path: str, text_column: str | None, label_column: str | None, max_length: int
+) -> tuple[list[Word], list[Label]]:
+    from kleene.cli.input import DataFile as Source
+
+    source = Source(
+        path=path, text_column=text_column, label_column=label_column, max_length=max_length
+    )
+    return source.words(model)
+
+
+def _write_page(path: Path, explained: Sequence[Explanation]) -> None:
+    from kleene.files import write_atomically
+
+    head = '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Explanation</title>\n'
+    body = "\n<hr>\n".join(one.to_html() for one in explained)
+    write_atomically(path, f"{head}<body>\n{body}\n</body></html>\n")

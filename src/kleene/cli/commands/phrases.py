@@ -1,0 +1,62 @@
+"""`kleene phrases`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kleene.cli.console import answer, answer_json
+from kleene.cli.options import (
+    MAX_LENGTH,
+    DataFile,
+    Json,
+    MaxLength,
+    Method,
+    MinCount,
+    ModelFolder,
+    TextColumn,
+    Top,
+)
+
+if TYPE_CHECKING:
+    from kleene.cli.input import parts
+    from kleene.machine import Label, Word
+    from kleene.model import Model
+
+
+def phrases(
+    model: ModelFolder,
+    data: DataFile,
+    n: Annotated[int, typer.Option("-n", metavar="N", help="Symbols in a phrase.", min=1)] = 2,
+    top: Top = 10,
+    min_count: MinCount = 1,
+    method: Method = "level",
+    text_column: TextColumn = None,
+    max_length: MaxLength = MAX_LENGTH,
+    json: Json = False,
+) -> None:
+    """List the phrases that speak most for each class.
+
+    \b
+    Example:
+      kleene phrases model reviews.csv --text-column review -n 3
+    """
+    from kleene.explain.phrases import phrases as read
+    from kleene.model import Model
+
+    trained = Model.load(model)
+    words, _ = _read(trained, data, text_column, None, max_length)
+    found = read(*parts(trained), words, n=n, top=top, min_count=min_count, method=method)
+    answer_json(found.to_dict()) if json else answer(str(found))
+
+
+def _read(
+    model: Model, path: str, text_column: str | None, label_column: str | None, max_length: int
+) -> tuple[list[Word], list[Label]]:
+    from kleene.cli.input import DataFile as Source
+
+    source = Source(
+        path=path, text_column=text_column, label_column=label_column, max_length=max_length
+    )
+    return source.words(model)

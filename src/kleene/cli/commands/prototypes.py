@@ -1,0 +1,58 @@
+"""`kleene prototypes`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kleene.cli.console import answer, answer_json
+from kleene.cli.options import (
+    MAX_LENGTH,
+    DataFile,
+    Json,
+    LabelColumn,
+    MaxLength,
+    MinCount,
+    ModelFolder,
+    TextColumn,
+    Top,
+)
+
+if TYPE_CHECKING:
+    from kleene.cli.input import parts
+
+
+def prototypes(
+    model: ModelFolder,
+    data: DataFile,
+    top: Top = 10,
+    min_count: MinCount = 5,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    max_length: MaxLength = MAX_LENGTH,
+    json: Json = False,
+) -> None:
+    """Say what the states stand for: the symbols that lead to each, and to each class.
+
+    \b
+    Example:
+      kleene prototypes model reviews.csv --text-column review
+      torchrun --nproc-per-node 4 -m kleene prototypes model corpus.tsv.gz
+    """
+    from kleene.cli.input import DataFile as Source
+    from kleene.distributed import init_process_group
+    from kleene.explain.prototypes import read_prototypes
+    from kleene.model import Model
+
+    trained = Model.load(model)
+    source = Source(
+        path=data, text_column=text_column, label_column=label_column, max_length=max_length
+    )
+    with init_process_group() as process_group:
+        found = read_prototypes(
+            *parts(trained),
+            source.each_word(trained, process_group),
+            top=top,
+            min_count=min_count,
+            process_group=process_group,
+        )
+    answer_json(found.to_dict()) if json else answer(str(found))
