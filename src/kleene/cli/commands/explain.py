@@ -21,7 +21,6 @@ from kleene.cli.options import (
 from kleene.errors import SettingError
 
 if TYPE_CHECKING:
-    from kleene.cli.input import parts
     from kleene.explain.explain import Explanation
     from kleene.machine import Label, Word
     from kleene.model import Model
@@ -53,7 +52,7 @@ def explain(
     """
     if (word is None) == (file is None):
         raise SettingError("give a word or --file, one of the two")
-    from kleene.cli.input import typed_word
+    from kleene.cli.input import parts, typed_word
     from kleene.explain.explain import explain_many
     from kleene.model import Model
 

@@ -20,7 +20,6 @@ from kleene.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from kleene.cli.input import parts
     from kleene.machine import Label, Word
     from kleene.model import Model
 
@@ -42,6 +41,7 @@ def phrases(
     Example:
       kleene phrases model reviews.csv --text-column review -n 3
     """
+    from kleene.cli.input import parts
     from kleene.explain.phrases import phrases as read
     from kleene.model import Model
 
