@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kleene.cli.console import answer, answer_json
 from kleene.cli.options import (
     MAX_LENGTH,
@@ -16,9 +14,6 @@ from kleene.cli.options import (
     TextColumn,
     Top,
 )
-
-if TYPE_CHECKING:
-    from kleene.cli.input import parts
 
 
 def prototypes(
@@ -39,6 +34,7 @@ def prototypes(
       torchrun --nproc-per-node 4 -m kleene prototypes model corpus.tsv.gz
     """
     from kleene.cli.input import DataFile as Source
+    from kleene.cli.input import parts
     from kleene.distributed import init_process_group
     from kleene.explain.prototypes import read_prototypes
     from kleene.model import Model
