@@ -11,9 +11,9 @@ from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError, ReadingError, SettingError
 from kleene.extraction.auto import read_auto
 from kleene.extraction.check import check
-from kleene.extraction.context import STEPS, open_study, study_of
+from kleene.extraction.context import STEPS, make_context, open_context
 from kleene.extraction.corpus import count_corpus
-from kleene.extraction.methods import METHODS, from_tally, require_centroids
+from kleene.extraction.methods import METHODS, reading_from_counts, require_centroids
 from kleene.extraction.result import Extraction
 from kleene.machine import Label
 from kleene.model import Model
@@ -51,7 +51,7 @@ def extract(
     """
     if method != "auto" and method not in METHODS:
         choices = ", ".join(("auto", *METHODS))
-        raise SettingError(f"method={method!r} came, choose one of {choices}")
+        raise SettingError(f"method must be one of {choices}, got {method!r}")
     started = time.perf_counter()
     if method == "counts" and words is not None:
         result = _read_corpus(model, words, seed=seed, process_group=process_group)
@@ -59,16 +59,18 @@ def extract(
     words = words if words is None or isinstance(words, str) else list(words)
     labels = None if labels is None else list(labels)
     if labels is not None and (words is None or len(labels) != len(words)):
-        came = 0 if words is None else len(words)
-        raise DataError(f"{len(labels)} labels came for {came} words; give one for each word")
-    study = open_study(
+        given = 0 if words is None else len(words)
+        raise DataError(
+            f"expected one label for each word, got {len(labels)} labels for {given} words"
+        )
+    context = open_context(
         model, words, seed=seed, seconds=seconds, max_queries=max_queries, centres=centres
     )
     if method == "auto":
-        result = read_auto(study, words, labels)
+        result = read_auto(context, words, labels)
     else:
-        result = check(study, METHODS[method](study))
-        result = replace(result, steps=(study.note, *result.steps))
+        result = check(context, METHODS[method](context))
+        result = replace(result, steps=(context.note, *result.steps))
     return replace(_proved(result), seconds=time.perf_counter() - started)
 
 
@@ -78,10 +80,10 @@ def _read_corpus(
     """The counts of all words, checked on as many as other methods look at."""
     require_centroids(model.network)
     corpus = count_corpus(model, words, seed=seed, steps=STEPS, process_group=process_group)
-    study = study_of(model, corpus.sampled_words(), note=corpus.note, seed=seed)
-    reading = from_tally("counts", study, corpus.tally(study.record))
-    result = check(study, reading)
-    return replace(result, steps=(study.note, *result.steps))
+    context = make_context(model, corpus.sampled_words(), note=corpus.note, seed=seed)
+    reading = reading_from_counts("counts", context, corpus.counts(context.prefixes))
+    result = check(context, reading)
+    return replace(result, steps=(context.note, *result.steps))
 
 
 def _proved(reading: Extraction) -> Extraction:

@@ -131,7 +131,7 @@ def test_mistakes_are_named() -> None:
         extract(model, ["ab", "acd"])
     with pytest.raises(AlphabetError, match="a list of words"):
         extract(model, "ab")
-    with pytest.raises(SettingError, match="choose one of auto, table"):
+    with pytest.raises(SettingError, match="one of auto, table"):
         extract(model, method="magic")
     with pytest.raises(DataError, match="1 labels came for 2 words"):
         extract(model, ["a", "b"], labels=[True])

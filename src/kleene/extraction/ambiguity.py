@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from kleene.automata import DFA
-from kleene.extraction.counts import step_pairs, tally_counts, tally_means
-from kleene.extraction.partition import Walks
-from kleene.extraction.record import UNTOLD
+from kleene.extraction.counts import count_transitions, mean_transitions, step_pairs
+from kleene.extraction.partition import StatePaths
+from kleene.extraction.prefixes import UNLABELLED
 from kleene.extraction.words import Ints, spell_ids
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
@@ -65,9 +65,9 @@ class Ambiguity:
         )
 
 
-def find_ambiguities(model: Model, walks: Walks, raw: DFA) -> tuple[Ambiguity, ...]:
+def find_ambiguities(model: Model, paths: StatePaths, raw: DFA) -> tuple[Ambiguity, ...]:
     """All of them: first those that matter, and those with the most competing mass."""
-    found = [*_of_steps(model, walks, raw), *_of_outputs(model, walks)]
+    found = [*_of_steps(model, paths, raw), *_of_outputs(model, paths)]
     return tuple(sorted(found, key=lambda one: (not one.matters, -one.rival_mass)))
 
 
@@ -84,12 +84,12 @@ def equivalent_states(raw: DFA) -> dict[str, int]:
         count = int(classes.max()) + 1
 
 
-def _of_steps(model: Model, walks: Walks, raw: DFA) -> list[Ambiguity]:
-    kinds, names = equivalent_states(raw), walks.names
-    shares, pairs = tally_means(walks).shares, tally_counts(walks).pairs
+def _of_steps(model: Model, paths: StatePaths, raw: DFA) -> list[Ambiguity]:
+    kinds, names = equivalent_states(raw), paths.names
+    shares, pairs = mean_transitions(paths).shares, count_transitions(paths).pairs
     assert shares is not None
-    ahead = _kept(walks, raw)
-    ways = _first_steps(walks)
+    ahead = _kept(paths, raw)
+    ways = _first_steps(paths)
     others = shares.copy()
     for pair, after in ways:
         others[pair, after] += 1  # a way that was taken comes before mass alone
@@ -111,38 +111,40 @@ def _of_steps(model: Model, walks: Walks, raw: DFA) -> list[Ambiguity]:
                 mass=mass,
                 rival=names[two[1]],
                 rival_mass=rival_mass,
-                examples=tuple(spell_ids(model, walks.record.prefix(step - 1)) for step in taken),
+                examples=tuple(spell_ids(model, paths.prefixes.prefix(step - 1)) for step in taken),
                 matters=None in ends or ends[0] != ends[1],
             )
         )
     return found
 
 
-def _of_outputs(model: Model, walks: Walks) -> list[Ambiguity]:
-    record = walks.record
-    told = np.flatnonzero(record.labels != UNTOLD)
-    told = told[np.argsort(record.time[told], kind="stable")]
+def _of_outputs(model: Model, paths: StatePaths) -> list[Ambiguity]:
+    prefixes = paths.prefixes
+    labelled = np.flatnonzero(prefixes.labels != UNLABELLED)
+    labelled = labelled[np.argsort(prefixes.time[labelled], kind="stable")]
     width = len(model.classes)
     keys, first, counts = np.unique(
-        walks.states[told] * width + record.labels[told], return_index=True, return_counts=True
+        paths.states[labelled] * width + prefixes.labels[labelled],
+        return_index=True,
+        return_counts=True,
     )
-    votes = np.zeros((walks.num_states, width))
-    example = np.zeros((walks.num_states, width), dtype=np.int64)
-    votes.flat[keys], example.flat[keys] = counts, told[first]
+    votes = np.zeros((paths.num_states, width))
+    example = np.zeros((paths.num_states, width), dtype=np.int64)
+    votes.flat[keys], example.flat[keys] = counts, labelled[first]
     found = []
     for state in np.flatnonzero((votes > 0).sum(axis=1) > 1).tolist():
         ahead, rival = np.argsort(-votes[state], kind="stable")[:2].tolist()
         share = votes[state] / votes[state].sum()
         found.append(
             Ambiguity(
-                state=walks.names[state],
+                state=paths.names[state],
                 symbol=None,
                 next_state=model.classes[ahead],
                 mass=float(share[ahead]),
                 rival=model.classes[rival],
                 rival_mass=float(share[rival]),
                 examples=tuple(
-                    spell_ids(model, record.prefix(int(example[state, label])))
+                    spell_ids(model, prefixes.prefix(int(example[state, label])))
                     for label in (ahead, rival)
                 ),
                 matters=True,
@@ -151,23 +153,23 @@ def _of_outputs(model: Model, walks: Walks) -> list[Ambiguity]:
     return found
 
 
-def _kept(walks: Walks, raw: DFA) -> Ints:
+def _kept(paths: StatePaths, raw: DFA) -> Ints:
     """The successor that the automaton has for each pair, or else the one most steps took."""
-    tally, index = tally_counts(walks), {name: i for i, name in enumerate(walks.names)}
+    counts, index = count_transitions(paths), {name: i for i, name in enumerate(paths.names)}
     rows = {raw.name(state): row for state, row in enumerate(raw.rows)}
-    kept = tally.best.copy()
-    for i, (state, column) in enumerate(tally.pairs.tolist()):
-        row = rows.get(walks.names[state])
+    kept = counts.best.copy()
+    for i, (state, column) in enumerate(counts.pairs.tolist()):
+        row = rows.get(paths.names[state])
         if row is not None:
             kept[i] = index.get(raw.name(row[column]), kept[i])
     return kept
 
 
-def _first_steps(walks: Walks) -> dict[tuple[int, int], int]:
+def _first_steps(paths: StatePaths) -> dict[tuple[int, int], int]:
     """For each pair and each successor it had, the entry of a shortest prefix that took it."""
-    steps, (_, which) = walks.record.steps, step_pairs(walks)
-    shortest_first = np.argsort(walks.record.time[steps], kind="stable")
+    steps, (_, which) = paths.prefixes.steps, step_pairs(paths)
+    shortest_first = np.argsort(paths.prefixes.time[steps], kind="stable")
     steps, which = steps[shortest_first], which[shortest_first]
-    keys, first = np.unique(which * walks.num_states + walks.states[steps], return_index=True)
-    ways = np.stack(np.divmod(keys, walks.num_states), axis=1).tolist()
+    keys, first = np.unique(which * paths.num_states + paths.states[steps], return_index=True)
+    ways = np.stack(np.divmod(keys, paths.num_states), axis=1).tolist()
     return {(p, after): e for (p, after), e in zip(ways, steps[first].tolist(), strict=True)}

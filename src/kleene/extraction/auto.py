@@ -1,7 +1,7 @@
 """The cheapest reading that is faithful, mended where the first one is not.
 
 In order: split the ambiguous states by their mixtures, sharpen the network by a short fine-tune,
-fall back on L*. Every step is told.
+fall back on L*. Every step is reported.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from kleene.extraction.check import check
-from kleene.extraction.context import MOST_SYMBOLS, Reading, Study
-from kleene.extraction.counts import tally_counts
+from kleene.extraction.context import MOST_SYMBOLS, ExtractionContext, Reading
+from kleene.extraction.counts import count_transitions
 from kleene.extraction.fidelity import draw_checks, run_ids
-from kleene.extraction.methods import METHODS, from_tally
+from kleene.extraction.methods import METHODS, reading_from_counts
 from kleene.extraction.oracle import Oracle
 from kleene.extraction.result import Extraction
 from kleene.extraction.sharpen import sharpen
@@ -27,18 +27,18 @@ _WRONG = 20  # words that a reading got wrong, to look at when splitting its sta
 
 
 def read_auto(
-    study: Study, words: Sequence[Any] | None, labels: Sequence[Label] | None
+    context: ExtractionContext, words: Sequence[Any] | None, labels: Sequence[Label] | None
 ) -> Extraction:
     """Try one way after the other until one is faithful; otherwise the most faithful one."""
-    steps, tried = [study.note], []
-    for extraction in _attempts(study, words, labels, steps):
+    steps, tried = [context.note], []
+    for extraction in _attempts(context, words, labels, steps):
         tried.append(extraction)
         steps += extraction.steps
         if extraction.faithful:
             steps.append(f"{extraction.method} is faithful")
             break
         steps.append(f"{extraction.method} is not faithful: {extraction.doubt()}")
-    own = [one for one in tried if one.faithful or one.model is study.model]
+    own = [one for one in tried if one.faithful or one.model is context.model]
     best = max(own, key=lambda one: (one.faithful, one.fidelity.overall))
     if not best.faithful:
         steps.append(f"nothing was faithful; kept {best.method}, the most faithful")
@@ -46,46 +46,49 @@ def read_auto(
 
 
 def _attempts(
-    study: Study, words: Sequence[Any] | None, labels: Sequence[Label] | None, steps: list[str]
+    context: ExtractionContext,
+    words: Sequence[Any] | None,
+    labels: Sequence[Label] | None,
+    steps: list[str],
 ) -> Iterator[Extraction]:
-    first = METHODS[_cheapest(study)](study)
-    yield check(study, first)
-    if (split := _split(study, first)) is not None:
-        yield check(study, split)
-    if labels is not None and words is not None and study.has_centroids:
-        sharper = sharpen(study.model, words, labels, seed=study.seed)
+    first = METHODS[_cheapest(context)](context)
+    yield check(context, first)
+    if (split := _split(context, first)) is not None:
+        yield check(context, split)
+    if labels is not None and words is not None and context.has_centroids:
+        sharper = sharpen(context.model, words, labels, seed=context.seed)
         if sharper is None:
             steps.append("sharpened a copy of the network, which cost accuracy: put aside")
         else:
             steps.append("sharpened a copy of the network by a short fine-tune with noise")
-            again = replace(study, model=sharper, oracle=Oracle(sharper))
+            again = replace(context, model=sharper, oracle=Oracle(sharper))
             yield check(again, METHODS[_cheapest(again)](again))
-    symbols = len(study.model.alphabet.symbols)
+    symbols = len(context.model.alphabet.symbols)
     if symbols > MOST_SYMBOLS:
         steps.append(f"L* was not tried: {symbols:,} symbols are too many for it")
         return
     steps.append("fell back on L*")
-    yield check(study, METHODS["lstar"](study))
+    yield check(context, METHODS["lstar"](context))
 
 
-def _cheapest(study: Study) -> str:
+def _cheapest(context: ExtractionContext) -> str:
     """The method that costs least and fits the network."""
-    if not study.has_centroids:
+    if not context.has_centroids:
         return "kmeans"
-    network = study.model.network
+    network = context.model.network
     memoryless = not network.rnn.cell.has_memory and network.config.pooling == "last"
     return "table" if memoryless else "counts"
 
 
-def _split(study: Study, reading: Reading) -> Reading | None:
+def _split(context: ExtractionContext, reading: Reading) -> Reading | None:
     """The reading with its ambiguous states split, given the words that went wrong."""
-    if reading.walks is None:
+    if reading.paths is None:
         return None
-    model, dfa = study.model, reading.raw.minimize()
-    drawn = draw_checks(model, dfa, study.words, study.seed)
-    wrong = np.flatnonzero(study.oracle(drawn) != run_ids(model, dfa, drawn))
+    model, dfa = context.model, reading.raw.minimize()
+    drawn = draw_checks(model, dfa, context.words, context.seed)
+    wrong = np.flatnonzero(context.oracle(drawn) != run_ids(model, dfa, drawn))
     wrong_words = sorted((drawn[i] for i in wrong.tolist()), key=len)[:_WRONG]
-    walks, told = split_states(model, reading.walks, wrong_words)
-    if walks.num_states == reading.walks.num_states:
+    paths, message = split_states(model, reading.paths, wrong_words)
+    if paths.num_states == reading.paths.num_states:
         return None
-    return from_tally("split", study, tally_counts(walks), (told,))
+    return reading_from_counts("split", context, count_transitions(paths), (message,))

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from kleene.extraction.ambiguity import find_ambiguities
-from kleene.extraction.context import Reading, Study
+from kleene.extraction.context import ExtractionContext, Reading
 from kleene.extraction.disagreement import search
 from kleene.extraction.fidelity import compare, draw_checks, run_ids
 from kleene.extraction.result import Extraction
 from kleene.extraction.words import encode_words
 
 
-def check(study: Study, reading: Reading) -> Extraction:
+def check(context: ExtractionContext, reading: Reading) -> Extraction:
     """The reading with all that says how far to trust it; its time is not filled in yet."""
-    model, oracle, dfa = study.model, study.oracle, reading.raw.minimize()
-    record = study.record
-    drawn = draw_checks(model, dfa, study.words, study.seed)
-    agreement = compare(model, dfa, oracle, study.words, drawn)
-    walks = reading.walks
-    ambiguities = () if walks is None else find_ambiguities(model, walks, reading.raw)
+    model, oracle, dfa = context.model, context.oracle, reading.raw.minimize()
+    prefixes = context.prefixes
+    drawn = draw_checks(model, dfa, context.words, context.seed)
+    agreement = compare(model, dfa, oracle, context.words, drawn)
+    paths = reading.paths
+    ambiguities = () if paths is None else find_ambiguities(model, paths, reading.raw)
     found = search(
-        model, dfa, oracle, [*study.words, *drawn], record=record, ambiguities=ambiguities
+        model, dfa, oracle, [*context.words, *drawn], prefixes=prefixes, ambiguities=ambiguities
     )
     answers = None
     if found.word is not None:
@@ -30,7 +30,7 @@ def check(study: Study, reading: Reading) -> Extraction:
         dfa=dfa,
         raw=reading.raw,
         pfa=reading.pfa,
-        states_in_use=reading.raw.num_states if walks is None else walks.num_states,
+        states_in_use=reading.raw.num_states if paths is None else paths.num_states,
         fidelity=agreement,
         ambiguities=ambiguities,
         disagreement=found.word,
@@ -39,7 +39,7 @@ def check(study: Study, reading: Reading) -> Extraction:
         unseen=reading.unseen,
         method=reading.method,
         steps=reading.steps,
-        queries=oracle.queries + len(study.words),
+        queries=oracle.queries + len(context.words),
         seconds=0.0,
         model=model,
     )

@@ -5,65 +5,67 @@ from __future__ import annotations
 import numpy as np
 
 from kleene.errors import SettingError
-from kleene.extraction.context import Reading, Study
-from kleene.extraction.counts import tally_counts, to_dfa, to_pfa
+from kleene.extraction.context import ExtractionContext, Reading
+from kleene.extraction.counts import count_transitions, to_dfa, to_pfa
 from kleene.extraction.fidelity import prefix_agreement
-from kleene.extraction.partition import Nearest, walk
-from kleene.extraction.record import Record, make_record
+from kleene.extraction.partition import Nearest, follow
+from kleene.extraction.prefixes import Prefixes, read_prefixes
 from kleene.extraction.words import Floats
 
 _VECTORS = 6_000
 _MOST = 64
 
 
-def read_kmeans(study: Study) -> Reading:
+def read_kmeans(context: ExtractionContext) -> Reading:
     """Quantise the hidden vectors of any network; majorities decide successors and outputs.
 
     Without a number of centres it is doubled, from 2 on, until the automaton agrees with the
     network on every prefix of the words; otherwise the best number is kept.
     """
-    record = make_record(study.model, study.words, hidden=True)
-    vectors = _some(record.vectors, study.seed)
+    prefixes = read_prefixes(context.model, context.words, hidden=True)
+    vectors = _some(prefixes.vectors, context.seed)
     most = min(_MOST, len(np.unique(vectors.round(4), axis=0)))
-    if study.centres is not None and study.centres < 1:
-        raise SettingError(f"centres={study.centres} came, choose at least 1")
+    if context.centres is not None and context.centres < 1:
+        raise SettingError(f"centres must be >= 1, got {context.centres}")
     tried: dict[int, tuple[float, Reading]] = {}
-    k = min(study.centres or 2, most)
+    k = min(context.centres or 2, most)
     while k not in tried:
-        reading = _with_centres(study, record, vectors, k)
-        tried[k] = (prefix_agreement(study.model, reading.raw, record), reading)
-        if study.centres is None and tried[k][0] < 1:
+        reading = _with_centres(context, prefixes, vectors, k)
+        tried[k] = (prefix_agreement(context.model, reading.raw, prefixes), reading)
+        if context.centres is None and tried[k][0] < 1:
             k = min(2 * k, most)
     best, reading = max(tried.values(), key=lambda pair: pair[0])
     numbers = ", ".join(map(str, tried))
-    told = f"k-means with {numbers} centres; the best agrees on {best:.2%} of the prefixes"
+    message = f"k-means with {numbers} centres; the best agrees on {best:.2%} of the prefixes"
     return Reading(
         method="kmeans",
         raw=reading.raw,
         pfa=reading.pfa,
-        walks=reading.walks,
+        paths=reading.paths,
         unseen=reading.unseen,
-        steps=(told,),
+        steps=(message,),
     )
 
 
-def read_lstar(study: Study) -> Reading:
+def read_lstar(context: ExtractionContext) -> Reading:
     """Active learning with the network as teacher; see `kleene.extraction.lstar`."""
     from kleene.extraction.lstar import learn
 
-    dfa, told = learn(study)
-    return Reading(method="lstar", raw=dfa, steps=(told,))
+    dfa, message = learn(context)
+    return Reading(method="lstar", raw=dfa, steps=(message,))
 
 
-def _with_centres(study: Study, record: Record, vectors: Floats, k: int) -> Reading:
+def _with_centres(
+    context: ExtractionContext, prefixes: Prefixes, vectors: Floats, k: int
+) -> Reading:
     from sklearn.cluster import KMeans
 
-    clusters = KMeans(k, n_init=1, random_state=study.seed).fit(vectors)
-    walks = walk(record, Nearest(clusters.cluster_centers_.astype(np.float32)))
-    tally = tally_counts(walks)
-    raw, unseen = to_dfa(study.model, tally)
-    pfa = to_pfa(study.model, tally)
-    return Reading(method="kmeans", raw=raw, pfa=pfa, walks=walks, unseen=unseen)
+    clusters = KMeans(k, n_init=1, random_state=context.seed).fit(vectors)
+    paths = follow(prefixes, Nearest(clusters.cluster_centers_.astype(np.float32)))
+    counts = count_transitions(paths)
+    raw, unseen = to_dfa(context.model, counts)
+    pfa = to_pfa(context.model, counts)
+    return Reading(method="kmeans", raw=raw, pfa=pfa, paths=paths, unseen=unseen)
 
 
 def _some(vectors: Floats, seed: int) -> Floats:

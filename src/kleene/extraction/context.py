@@ -12,8 +12,8 @@ import numpy as np
 from kleene.automata import DFA, PFA
 from kleene.data.alphabet import Ids
 from kleene.extraction.oracle import Oracle
-from kleene.extraction.partition import Argmax, Walks, walk
-from kleene.extraction.record import Record, make_record
+from kleene.extraction.partition import Argmax, StatePaths, follow
+from kleene.extraction.prefixes import Prefixes, read_prefixes
 from kleene.extraction.words import all_words, encode_words, random_words, usual_length
 from kleene.machine import Symbol
 from kleene.model import Model
@@ -27,7 +27,7 @@ _SHORT, _RANDOM = 300, 500  # words of our own where none are given
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Study:
+class ExtractionContext:
     """What every method starts from."""
 
     model: Model
@@ -49,16 +49,16 @@ class Study:
         return bool(self.model.network.rnn.num_states) and self.model.network.rnn.regularized
 
     @cached_property
-    def record(self) -> Record:
+    def prefixes(self) -> Prefixes:
         """One pass of the network over the words; the oracle remembers its answers."""
-        record = make_record(self.model, self.words)
-        self.oracle.learn(self.words, record.labels[record.ends])
-        return record
+        prefixes = read_prefixes(self.model, self.words)
+        self.oracle.learn(self.words, prefixes.labels[prefixes.ends])
+        return prefixes
 
     @cached_property
-    def walks(self) -> Walks:
+    def paths(self) -> StatePaths:
         """The most probable states along the words."""
-        return walk(self.record, Argmax(self.record.sizes))
+        return follow(self.prefixes, Argmax(self.prefixes.sizes))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,13 +68,13 @@ class Reading:
     method: str
     raw: DFA
     pfa: PFA | None = None
-    walks: Walks | None = None
+    paths: StatePaths | None = None
     """The paths through the raw automaton's states, where the method has them."""
     unseen: tuple[tuple[str, Symbol], ...] = ()
     steps: tuple[str, ...] = field(default=())
 
 
-def open_study(
+def open_context(
     model: Model,
     words: Iterable[Any] | None,
     *,
@@ -82,7 +82,7 @@ def open_study(
     seconds: float,
     max_queries: int,
     centres: int | None,
-) -> Study:
+) -> ExtractionContext:
     """Encode the words, or draw some, and thin them out where they are too many."""
     random = np.random.default_rng(seed)
     given = encode_words(model, () if words is None else words)
@@ -94,14 +94,14 @@ def open_study(
         short, length = all_words(symbols, _SHORT)
         chosen = [*short, *random_words(random, symbols, _RANDOM, longest)]
         note = f"drew {len(chosen):,} words: all up to length {length}, random ones to {longest}"
-    study = study_of(model, chosen, note=note, seed=seed)
-    return replace(study, centres=centres, seconds=seconds, max_queries=max_queries)
+    context = make_context(model, chosen, note=note, seed=seed)
+    return replace(context, centres=centres, seconds=seconds, max_queries=max_queries)
 
 
-def study_of(model: Model, words: Iterable[Ids], *, note: str, seed: int) -> Study:
-    """A study of encoded words."""
+def make_context(model: Model, words: Iterable[Ids], *, note: str, seed: int) -> ExtractionContext:
+    """A context of encoded words."""
     empty = np.zeros(0, np.int64)
-    return Study(
+    return ExtractionContext(
         model=model,
         words=[empty, *(word for word in words if len(word))],
         note=note,

@@ -18,9 +18,9 @@ import numpy as np
 from kleene.data.alphabet import Ids
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import ReadingError
-from kleene.extraction.counts import Tally, normalised
-from kleene.extraction.partition import Argmax, Walks
-from kleene.extraction.record import UNTOLD, Record, make_record
+from kleene.extraction.counts import TransitionCounts, normalised
+from kleene.extraction.partition import Argmax, StatePaths
+from kleene.extraction.prefixes import UNLABELLED, Prefixes, read_prefixes
 from kleene.extraction.table import LARGEST
 from kleene.extraction.words import Ints, encode_words
 from kleene.model import Model
@@ -33,7 +33,7 @@ _NO_WORD = np.zeros(0, np.int64)
 
 @dataclass(kw_only=True)
 class Counts:
-    """How often each number came, for numbers that are many but come again and again."""
+    """Occurrences of each number, merged in batches so that memory follows the distinct ones."""
 
     numbers: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     counts: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -41,7 +41,7 @@ class Counts:
     _size: int = 0
 
     def add(self, numbers: Ints, counts: Ints | None = None) -> None:
-        """Count some numbers, once each or as often as told."""
+        """Count some numbers, once each or as often as given."""
         if counts is None:
             numbers, counts = np.unique(numbers, return_counts=True)
         self._new.append((numbers, counts))
@@ -50,7 +50,7 @@ class Counts:
             self.merge()
 
     def merge(self) -> Counts:
-        """Sort what came; the result is this."""
+        """Merge the pending batches into one sorted array and return self."""
         numbers = np.concatenate([self.numbers, *(new for new, _ in self._new)])
         counts = np.concatenate([self.counts, *(counts for _, counts in self._new)])
         self.numbers, which = np.unique(numbers, return_inverse=True)
@@ -75,7 +75,7 @@ class Corpus:
 
     def __init__(self, model: Model, *, seed: int, steps: int) -> None:
         self.model, self.seed, self.most_steps = model, seed, steps
-        self.partition = Argmax(make_record(model, [_NO_WORD]).sizes)
+        self.partition = Argmax(read_prefixes(model, [_NO_WORD]).sizes)
         self.states = int(np.prod(self.partition.sizes, dtype=object))
         self.width, self.classes = len(model.alphabet.symbols), len(model.classes)
         if self.states * self.states * max(self.width, self.classes) >= 2**62:
@@ -85,22 +85,22 @@ class Corpus:
             )
         self.steps, self.votes = Counts(), Counts()
         self.first: dict[int, int] = {}
-        """Where each state came first: (word, time) as one number."""
+        """First occurrence of each state: (word, time) as one number."""
         self.given = self.words = self.symbols = 0
         self.sample: list[tuple[float, int, Ids]] = []
         self.sampled = 0
 
     def add(self, words: Sequence[Ids], number: int, before: int) -> None:
         """Run and count a block: its number, and how many words came before it."""
-        record = make_record(self.model, words)
-        keys = self.partition.read(record.vectors)
-        steps = record.steps
-        where = keys[steps - 1] * self.width + record.column[steps]
+        prefixes = read_prefixes(self.model, words)
+        keys = self.partition.read(prefixes.vectors)
+        steps = prefixes.steps
+        where = keys[steps - 1] * self.width + prefixes.column[steps]
         self.steps.add(where * self.states + keys[steps])
-        told = record.labels != UNTOLD
-        self.votes.add(keys[told] * self.classes + record.labels[told])
+        labelled = prefixes.labels != UNLABELLED
+        self.votes.add(keys[labelled] * self.classes + prefixes.labels[labelled])
         found, at = np.unique(keys, return_index=True)
-        places = (before + record.word[at]) * 2**24 + record.time[at]
+        places = (before + prefixes.word[at]) * 2**24 + prefixes.time[at]
         for key, place in zip(found.tolist(), places.tolist(), strict=True):
             self.first[key] = min(place, self.first.get(key, place))
         self.words += len(words)
@@ -153,10 +153,10 @@ class Corpus:
         """The words kept, in the order in which they came."""
         return [word for _, _, word in sorted(self.sample, key=lambda kept: -kept[1])]
 
-    def tally(self, record: Record) -> Tally:
-        """The counts as a tally, with the walks of some of its words."""
-        own = self.partition.read(record.vectors)
-        late = dict.fromkeys(own.tolist())  # states that rounding puts into this record only
+    def counts(self, prefixes: Prefixes) -> TransitionCounts:
+        """The counts as transition counts, with the state paths of a sample of the words."""
+        own = self.partition.read(prefixes.vectors)
+        late = dict.fromkeys(own.tolist())  # states that rounding puts into this sample only
         keys = np.array([*sorted(self.first, key=self.first.__getitem__)], dtype=np.int64)
         keys = np.concatenate([keys, [key for key in late if key not in self.first]])
         keys = keys.astype(np.int64)
@@ -178,12 +178,14 @@ class Corpus:
         votes = np.zeros((len(keys), self.classes), dtype=np.int64)
         ended, label = np.divmod(self.votes.numbers, self.classes)
         votes[state(ended), label] = self.votes.counts
-        return Tally(
+        return TransitionCounts(
             pairs=np.stack(np.divmod(pairs, self.width), axis=1),
             best=after[best[np.searchsorted(which[best], np.arange(len(pairs)))]],
             shares=shares,
             votes=votes,
-            walks=Walks(record=record, partition=self.partition, keys=keys, states=state(own)),
+            paths=StatePaths(
+                prefixes=prefixes, partition=self.partition, keys=keys, states=state(own)
+            ),
             words=self.words,
         )
 

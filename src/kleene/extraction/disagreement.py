@@ -19,7 +19,7 @@ from kleene.data.alphabet import Alphabet, Ids
 from kleene.extraction.ambiguity import Ambiguity
 from kleene.extraction.fidelity import draw_checks, prefix_labels, run_ids
 from kleene.extraction.oracle import Oracle
-from kleene.extraction.record import UNTOLD, Record
+from kleene.extraction.prefixes import UNLABELLED, Prefixes
 from kleene.extraction.words import (
     Ints,
     all_words,
@@ -70,7 +70,7 @@ def search(
     oracle: Oracle,
     candidates: Sequence[Ids] = (),
     *,
-    record: Record | None = None,
+    prefixes: Prefixes | None = None,
     ambiguities: Sequence[Ambiguity] = (),
     spent: Callable[[], bool] = lambda: False,
 ) -> Search:
@@ -91,7 +91,7 @@ def search(
             _combined(access, [word for word in middles if len(word) < 2], ends),
             _combined(access, middles, ends),
             candidates,
-            () if record is None else _prefixes(model, small, record),
+            () if prefixes is None else _prefixes(model, small, prefixes),
         ]
         for words in kinds:
             if not spent():
@@ -118,12 +118,12 @@ def _combined(*parts: Sequence[Ids]) -> list[Ids]:
     return [np.concatenate([p[i] for p, i in zip(parts, pick, strict=True)]) for pick in picks]
 
 
-def _prefixes(model: Model, dfa: DFA, record: Record) -> list[Ids]:
+def _prefixes(model: Model, dfa: DFA, prefixes: Prefixes) -> list[Ids]:
     """The shortest prefixes of recorded words on which the two differ."""
-    labels = prefix_labels(model, dfa, record)
-    differ = np.flatnonzero((labels != record.labels) & (record.labels != UNTOLD))
-    shortest = differ[np.argsort(record.time[differ], kind="stable")][:100]
-    return [record.prefix(entry) for entry in shortest.tolist()]
+    labels = prefix_labels(model, dfa, prefixes)
+    differ = np.flatnonzero((labels != prefixes.labels) & (prefixes.labels != UNLABELLED))
+    shortest = differ[np.argsort(prefixes.time[differ], kind="stable")][:100]
+    return [prefixes.prefix(entry) for entry in shortest.tolist()]
 
 
 def _access(dfa: DFA, symbols: Sequence[object]) -> list[Ids]:

@@ -11,14 +11,14 @@ import numpy as np
 from kleene.automata import DFA
 from kleene.data.alphabet import Ids
 from kleene.extraction.oracle import Oracle
-from kleene.extraction.record import UNTOLD, Record
+from kleene.extraction.prefixes import UNLABELLED, Prefixes
 from kleene.extraction.words import (
     Ints,
     draw_from,
     encode_words,
+    run_table,
     table_of,
     usual_length,
-    walk_table,
 )
 from kleene.model import Model
 
@@ -116,20 +116,20 @@ def draw_checks(model: Model, dfa: DFA, given: Sequence[Ids], seed: int) -> list
 
 def run_ids(model: Model, dfa: DFA, words: Sequence[Ids]) -> Ints:
     """The class of every word by the automaton; -1 for a label that the model does not have."""
-    states = walk_table(table_of(dfa, model.alphabet.symbols), dfa.initial, words)
+    states = run_table(table_of(dfa, model.alphabet.symbols), dfa.initial, words)
     return class_ids(model, dfa)[states[:, -1]]
 
 
-def prefix_labels(model: Model, dfa: DFA, record: Record) -> Ints:
+def prefix_labels(model: Model, dfa: DFA, prefixes: Prefixes) -> Ints:
     """The class of every recorded prefix by the automaton."""
-    states = walk_table(table_of(dfa, model.alphabet.symbols), dfa.initial, record.words)
-    return class_ids(model, dfa)[states[record.word, record.time]]
+    states = run_table(table_of(dfa, model.alphabet.symbols), dfa.initial, prefixes.words)
+    return class_ids(model, dfa)[states[prefixes.word, prefixes.time]]
 
 
-def prefix_agreement(model: Model, dfa: DFA, record: Record) -> float:
+def prefix_agreement(model: Model, dfa: DFA, prefixes: Prefixes) -> float:
     """The share of recorded prefixes on which automaton and network agree."""
-    told = record.labels != UNTOLD
-    return float((prefix_labels(model, dfa, record) == record.labels)[told].mean())
+    labelled = prefixes.labels != UNLABELLED
+    return float((prefix_labels(model, dfa, prefixes) == prefixes.labels)[labelled].mean())
 
 
 def class_ids(model: Model, dfa: DFA) -> Ints:

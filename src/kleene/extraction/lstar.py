@@ -1,4 +1,4 @@
-"""Active learning: AALpy asks the network about words until its automaton cannot be told apart.
+"""Active learning: AALpy asks the network about words until its automaton agrees with it.
 
 Kearns and Vazirani's discrimination tree, the economical form of Angluin's L*, for two classes and
 for more (a Moore machine). Membership queries come in batches and are never put twice; an
@@ -19,7 +19,7 @@ from aalpy.learning_algs import run_KV
 from kleene.automata import DFA
 from kleene.data.alphabet import Ids
 from kleene.errors import ReadingError
-from kleene.extraction.context import MOST_SYMBOLS, Study
+from kleene.extraction.context import MOST_SYMBOLS, ExtractionContext
 from kleene.extraction.disagreement import search
 from kleene.extraction.fidelity import draw_checks
 from kleene.extraction.words import all_words, encode_words
@@ -33,18 +33,18 @@ class _Spent(Exception):  # noqa: N818 - a signal, not an error
     """A bound is reached in the middle of a round."""
 
 
-def learn(study: Study) -> tuple[DFA, str]:
+def learn(context: ExtractionContext) -> tuple[DFA, str]:
     """The automaton that the learner ends with, and what it did in words."""
-    symbols = study.model.alphabet.symbols
+    symbols = context.model.alphabet.symbols
     if len(symbols) > MOST_SYMBOLS:
         raise ReadingError(
             f"the alphabet has {len(symbols):,} symbols, and L* asks about each in every state; "
             f"it is for at most {MOST_SYMBOLS}: use the method counts or mean"
         )
-    network = _Network(study)
-    equivalence = _Equivalence(study, network)
+    network = _Network(context)
+    equivalence = _Equivalence(context, network)
     # Truth values make a Dfa; any other labels, a Moore machine.
-    kind = "dfa" if all(isinstance(label, bool) for label in study.model.classes) else "moore"
+    kind = "dfa" if all(isinstance(label, bool) for label in context.model.classes) else "moore"
     note = "no difference found"
     try:
         run_KV(
@@ -59,37 +59,39 @@ def learn(study: Study) -> tuple[DFA, str]:
         equivalence.stopped = True
     if equivalence.stopped:
         note = "stopped at the bound on words or time, so the automaton may be wrong"
-    told = f"L*: {equivalence.rounds} automata proposed, {study.oracle.queries:,} words run; {note}"
-    return equivalence.last, told
+    message = (
+        f"L*: {equivalence.rounds} automata proposed, {context.oracle.queries:,} words run; {note}"
+    )
+    return equivalence.last, message
 
 
 class _Network(SUL):  # type: ignore[misc]
     """The network as AALpy's system under learning."""
 
-    def __init__(self, study: Study) -> None:
+    def __init__(self, context: ExtractionContext) -> None:
         super().__init__()
-        self._study = study
-        self._most = study.oracle.queries + study.max_queries
-        self._deadline = time.monotonic() + study.seconds
-        self._ahead = all_words(len(study.model.alphabet.symbols), _AHEAD)[0]
+        self._context = context
+        self._most = context.oracle.queries + context.max_queries
+        self._deadline = time.monotonic() + context.seconds
+        self._ahead = all_words(len(context.model.alphabet.symbols), _AHEAD)[0]
         self._asked: set[tuple[Symbol, ...]] = set()
 
     def query(self, word: tuple[Symbol, ...]) -> list[Label]:
         """The labels of the prefixes of a word, the empty one only for the empty word."""
-        study = self._study
-        ids = encode_words(study.model, [word])[0]
+        context = self._context
+        ids = encode_words(context.model, [word])[0]
         prefixes = [ids[: t + 1] for t in range(len(ids))] or [ids]
         if word not in self._asked:
             if self.spent():
                 raise _Spent
-            study.oracle([*prefixes, *(np.concatenate([ids, more]) for more in self._ahead)])
+            context.oracle([*prefixes, *(np.concatenate([ids, more]) for more in self._ahead)])
             self._asked.add(word)
             self.num_queries += 1
-        return [study.model.classes[i] for i in study.oracle(prefixes)]
+        return [context.model.classes[i] for i in context.oracle(prefixes)]
 
     def spent(self) -> bool:
         """Whether a bound is reached."""
-        return self._study.oracle.queries >= self._most or time.monotonic() > self._deadline
+        return self._context.oracle.queries >= self._most or time.monotonic() > self._deadline
 
     def pre(self) -> None:
         """Nothing to prepare: `query` answers for whole words."""
@@ -105,33 +107,33 @@ class _Network(SUL):  # type: ignore[misc]
 class _Equivalence(AalpyOracle):  # type: ignore[misc]
     """Looks for a word on which the network and a proposed automaton differ."""
 
-    def __init__(self, study: Study, network: _Network) -> None:
-        super().__init__(list(study.model.alphabet.symbols), network)
-        self._study = study
+    def __init__(self, context: ExtractionContext, network: _Network) -> None:
+        super().__init__(list(context.model.alphabet.symbols), network)
+        self._context = context
         self.rounds = 0
         self.stopped = False
-        first = study.model.classes[int(study.oracle([np.zeros(0, np.int64)])[0])]
-        width = len(study.model.alphabet.symbols)
+        first = context.model.classes[int(context.oracle([np.zeros(0, np.int64)])[0])]
+        width = len(context.model.alphabet.symbols)
         self.last = DFA(
-            alphabet=study.model.alphabet.symbols,
+            alphabet=context.model.alphabet.symbols,
             transitions=np.zeros((1, width), dtype=np.int32),
             outputs=(first,),
         )
 
     def find_cex(self, hypothesis: Any) -> tuple[Symbol, ...] | None:
         """A word that tells them apart, as short as it was found, or None."""
-        study = self._study
+        context = self._context
         self.last = DFA.from_aalpy(hypothesis)
         self.rounds += 1
         if self.sul.spent():
             self.stopped = True
             return None
         found = search(
-            study.model,
+            context.model,
             self.last,
-            study.oracle,
+            context.oracle,
             self._candidates(),
-            record=study.record,
+            prefixes=context.prefixes,
             spent=self.sul.spent,
         )
         if found.word is None:
@@ -141,7 +143,7 @@ class _Equivalence(AalpyOracle):  # type: ignore[misc]
 
     def _candidates(self) -> list[Ids]:
         """The given words, and words drawn from the proposed automaton."""
-        study = self._study
-        seeds = [study.seed + self.rounds * _FRESH + i for i in range(_FRESH)]
-        drawn = (draw_checks(study.model, self.last, study.words, seed) for seed in seeds)
-        return [*study.words, *(word for words in drawn for word in words)]
+        context = self._context
+        seeds = [context.seed + self.rounds * _FRESH + i for i in range(_FRESH)]
+        drawn = (draw_checks(context.model, self.last, context.words, seed) for seed in seeds)
+        return [*context.words, *(word for words in drawn for word in words)]

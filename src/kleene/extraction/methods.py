@@ -9,35 +9,41 @@ import numpy as np
 from kleene.automata import PFA
 from kleene.errors import ReadingError
 from kleene.extraction.clustering import read_kmeans, read_lstar
-from kleene.extraction.context import Reading, Study
-from kleene.extraction.counts import Tally, tally_counts, tally_means, to_dfa, to_pfa
-from kleene.extraction.partition import Walks
+from kleene.extraction.context import ExtractionContext, Reading
+from kleene.extraction.counts import (
+    TransitionCounts,
+    count_transitions,
+    mean_transitions,
+    to_dfa,
+    to_pfa,
+)
+from kleene.extraction.partition import StatePaths
 from kleene.extraction.table import LARGEST, Table, read_table
 from kleene.nn.classifier import Classifier
 
 
-def read_by_table(study: Study) -> Reading:
+def read_by_table(context: ExtractionContext) -> Reading:
     """The network's own table: one hard step from every state on every symbol."""
-    table = read_table(study.model)
-    told = f"read the table of {len(table.states)} states"
+    table = read_table(context.model)
+    message = f"read the table of {len(table.states)} states"
     return Reading(
-        method="table", raw=table.dfa, pfa=_table_pfa(table), walks=study.walks, steps=(told,)
+        method="table", raw=table.dfa, pfa=_table_pfa(table), paths=context.paths, steps=(message,)
     )
 
 
-def read_by_counts(study: Study) -> Reading:
+def read_by_counts(context: ExtractionContext) -> Reading:
     """The paper's Algorithm 1: the most frequent successor in the traces of the words."""
-    require_centroids(study.model.network)
-    return from_tally("counts", study, tally_counts(study.walks))
+    require_centroids(context.model.network)
+    return reading_from_counts("counts", context, count_transitions(context.paths))
 
 
-def read_by_means(study: Study) -> Reading:
+def read_by_means(context: ExtractionContext) -> Reading:
     """The successor of highest mean probability in the traces of the words."""
-    require_centroids(study.model.network)
-    return from_tally("mean", study, tally_means(study.walks))
+    require_centroids(context.model.network)
+    return reading_from_counts("mean", context, mean_transitions(context.paths))
 
 
-METHODS: dict[str, Callable[[Study], Reading]] = {
+METHODS: dict[str, Callable[[ExtractionContext], Reading]] = {
     "table": read_by_table,
     "counts": read_by_counts,
     "mean": read_by_means,
@@ -46,20 +52,22 @@ METHODS: dict[str, Callable[[Study], Reading]] = {
 }
 
 
-def from_tally(method: str, study: Study, tally: Tally, steps: tuple[str, ...] = ()) -> Reading:
-    """The automaton of a tally."""
-    walks: Walks = tally.walks
-    raw, unseen = to_dfa(study.model, tally)
-    told = f"{method}: {walks.num_states} states along {tally.words:,} words"
+def reading_from_counts(
+    method: str, context: ExtractionContext, counts: TransitionCounts, steps: tuple[str, ...] = ()
+) -> Reading:
+    """The automaton of some transition counts."""
+    paths: StatePaths = counts.paths
+    raw, unseen = to_dfa(context.model, counts)
+    message = f"{method}: {paths.num_states} states along {counts.words:,} words"
     if unseen:
-        told += f"; {len(unseen)} pairs of state and symbol were never seen and lead to a sink"
+        message += f"; {len(unseen)} pairs of state and symbol were never seen and lead to a sink"
     return Reading(
         method=method,
         raw=raw,
-        pfa=to_pfa(study.model, tally),
-        walks=walks,
+        pfa=to_pfa(context.model, counts),
+        paths=paths,
         unseen=unseen,
-        steps=(*steps, told),
+        steps=(*steps, message),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from kleene.extraction.record import Record
+from kleene.extraction.prefixes import Prefixes
 from kleene.extraction.words import Floats, Ints
 
 
@@ -102,10 +102,10 @@ class Split:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Walks:
-    """A record seen through a partition: the path of every word from state to state."""
+class StatePaths:
+    """The state of every prefix under a partition: a path from state to state for each word."""
 
-    record: Record
+    prefixes: Prefixes
     partition: Partition
     keys: Ints  # (state,) the partition's keys, in order of first appearance; 0 is the start
     states: Ints  # (prefix,)
@@ -121,12 +121,14 @@ class Walks:
         return tuple(self.partition.name(int(key)) for key in self.keys)
 
 
-def walk(record: Record, partition: Partition) -> Walks:
+def follow(prefixes: Prefixes, partition: Partition) -> StatePaths:
     """The states along every word."""
     keys, first, inverse = np.unique(
-        partition.read(record.vectors), return_index=True, return_inverse=True
+        partition.read(prefixes.vectors), return_index=True, return_inverse=True
     )
     order = np.argsort(first)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
-    return Walks(record=record, partition=partition, keys=keys[order], states=rank[inverse])
+    return StatePaths(
+        prefixes=prefixes, partition=partition, keys=keys[order], states=rank[inverse]
+    )

@@ -67,8 +67,8 @@ def _table_accuracy(model: Model, words: Sequence[Ids], labels: Ints) -> dict[st
     """How many words the table gets right, for networks that have one."""
     if model.network.rnn.cell.has_memory or model.network.config.pooling != "last":
         return {}
-    told = run_ids(model, read_table(model).dfa, words)
-    return {"table": float((told == labels).mean())}
+    predicted = run_ids(model, read_table(model).dfa, words)
+    return {"table": float((predicted == labels).mean())}
 
 
 def class_labels(model: Model, labels: Iterable[Label]) -> Ints:

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from kleene.data.alphabet import Alphabet, Ids
-from kleene.extraction.counts import step_pairs, tally_counts, to_dfa
+from kleene.extraction.counts import count_transitions, step_pairs, to_dfa
 from kleene.extraction.fidelity import prefix_agreement
-from kleene.extraction.partition import Nearest, Partition, Split, Walks, walk
-from kleene.extraction.record import UNTOLD, make_record
+from kleene.extraction.partition import Nearest, Partition, Split, StatePaths, follow
+from kleene.extraction.prefixes import UNLABELLED, read_prefixes
 from kleene.extraction.words import Floats, Ints
 from kleene.model import Model
 
@@ -25,60 +25,66 @@ _LLOYD = 5
 _PAIRS = 2_000  # states x symbols up to which all pairs are looked at
 
 
-def split_states(model: Model, walks: Walks, words: Sequence[Ids] = ()) -> tuple[Walks, str]:
-    """Walks through split states, and what was split; `words` are those that went wrong.
+def split_states(
+    model: Model, paths: StatePaths, words: Sequence[Ids] = ()
+) -> tuple[StatePaths, str]:
+    """State paths through split states, and what was split; `words` are those that went wrong.
 
     It goes on until the automaton agrees with the network on every prefix that was looked at, and
     adds words for states and symbols that none has shown together.
     """
     names: list[str] = []
-    most = max(_STATES, 4 * walks.num_states)
-    walks = _again(model, walks, words, Split(walks.partition))
-    best, best_walks = -1.0, walks
+    most = max(_STATES, 4 * paths.num_states)
+    paths = _again(model, paths, words, Split(paths.partition))
+    best, best_paths = -1.0, paths
     for _ in range(_ROUNDS):
-        agreement = prefix_agreement(model, to_dfa(model, tally_counts(walks))[0], walks.record)
+        agreement = prefix_agreement(
+            model, to_dfa(model, count_transitions(paths))[0], paths.prefixes
+        )
         if agreement > best:
-            best, best_walks = agreement, walks
-        more = _uncovered(model, walks)
-        partition, split = _split(walks)
-        if (agreement == 1 and not more) or walks.num_states > most or not (more or split):
+            best, best_paths = agreement, paths
+        more = _uncovered(model, paths)
+        partition, split = _split(paths)
+        if (agreement == 1 and not more) or paths.num_states > most or not (more or split):
             break
         names += split if agreement < 1 else []
-        walks = _again(model, walks, more, partition if agreement < 1 else walks.partition)
+        paths = _again(model, paths, more, partition if agreement < 1 else paths.partition)
     shown = ", ".join(dict.fromkeys(names[:_SHOWN])) + (", ..." if len(names) > _SHOWN else "")
     times = "once" if len(names) == 1 else f"{len(names)} times"
-    return best_walks, f"split states by their mixtures, {times}: {shown}"
+    return best_paths, f"split states by their mixtures, {times}: {shown}"
 
 
-def _again(model: Model, walks: Walks, more: Sequence[Ids], partition: Partition) -> Walks:
+def _again(
+    model: Model, paths: StatePaths, more: Sequence[Ids], partition: Partition
+) -> StatePaths:
     """The same words and some more, seen through another partition."""
-    record = walks.record
+    prefixes = paths.prefixes
     if more:
-        record = make_record(model, [*record.words, *more], hidden=record.hidden)
-    return walk(record, partition)
+        prefixes = read_prefixes(model, [*prefixes.words, *more], hidden=prefixes.hidden)
+    return follow(prefixes, partition)
 
 
-def _split(walks: Walks) -> tuple[Split, list[str]]:
+def _split(paths: StatePaths) -> tuple[Split, list[str]]:
     """Every undecided state in two, where its vectors allow it, and the names of those."""
-    assert isinstance(walks.partition, Split)
-    centres, names = dict(walks.partition.centres), []
-    for state, side in _undecided(walks).items():
-        key, part = divmod(int(walks.keys[state]), Split.MOST)
-        two = _two_means(walks.record.vectors[walks.states == state], side)
+    assert isinstance(paths.partition, Split)
+    centres, names = dict(paths.partition.centres), []
+    for state, side in _undecided(paths).items():
+        key, part = divmod(int(paths.keys[state]), Split.MOST)
+        two = _two_means(paths.prefixes.vectors[paths.states == state], side)
         if two is None:
             continue
-        names.append(walks.names[state])
+        names.append(paths.names[state])
         old = centres.get(key, two[:0])
         centres[key] = np.concatenate([np.delete(old, [part] if len(old) else [], 0), two])
-    return Split(walks.partition.base, centres), names
+    return Split(paths.partition.base, centres), names
 
 
-def _undecided(walks: Walks) -> dict[int, Ints]:
+def _undecided(paths: StatePaths) -> dict[int, Ints]:
     """States whose prefixes differ in a successor or in their class, and the side of each prefix.
 
     A side is 0 or 1, or -1 where the prefix does not tell.
     """
-    record, steps = walks.record, walks.record.steps
+    prefixes, steps = paths.prefixes, paths.prefixes.steps
     sides: dict[int, tuple[float, Ints]] = {}
 
     def consider(entries: Ints, values: Ints) -> None:
@@ -88,24 +94,24 @@ def _undecided(walks: Walks) -> dict[int, Ints]:
             return
         two = np.argsort(-counts, kind="stable")[:2]
         evenness = counts[two[1]] / counts.sum()
-        state = int(walks.states[entries[0]])
+        state = int(paths.states[entries[0]])
         if evenness < _RARE or evenness <= sides.get(state, (0.0, None))[0]:
             return
-        side = np.full(len(record.time), -1, dtype=np.int64)
+        side = np.full(len(prefixes.time), -1, dtype=np.int64)
         side[entries] = np.select([values == kinds[two[0]], values == kinds[two[1]]], [0, 1], -1)
         sides[state] = (float(evenness), side)
 
-    _, which = step_pairs(walks)
+    _, which = step_pairs(paths)
     order = np.argsort(which, kind="stable")
     for group in np.split(steps[order], np.flatnonzero(np.diff(which[order])) + 1):
         if len(group):
-            consider(group - 1, walks.states[group])
-    told = np.flatnonzero(record.labels != UNTOLD)
-    for state in range(walks.num_states):
-        entries = told[walks.states[told] == state]
+            consider(group - 1, paths.states[group])
+    labelled = np.flatnonzero(prefixes.labels != UNLABELLED)
+    for state in range(paths.num_states):
+        entries = labelled[paths.states[labelled] == state]
         if len(entries):
-            consider(entries, record.labels[entries])
-    return {state: side[walks.states == state] for state, (_, side) in sides.items()}
+            consider(entries, prefixes.labels[entries])
+    return {state: side[paths.states == state] for state, (_, side) in sides.items()}
 
 
 def _two_means(vectors: Floats, side: Ints) -> Floats | None:
@@ -119,16 +125,16 @@ def _two_means(vectors: Floats, side: Ints) -> Floats | None:
     return centres
 
 
-def _uncovered(model: Model, walks: Walks) -> list[Ids]:
+def _uncovered(model: Model, paths: StatePaths) -> list[Ids]:
     """A shortest prefix of every state with each symbol that no word showed after it."""
     symbols = len(model.alphabet.symbols)
-    if walks.num_states * symbols > _PAIRS:
+    if paths.num_states * symbols > _PAIRS:
         return []
-    seen = {tuple(pair) for pair in tally_counts(walks).pairs.tolist()}
-    order = np.argsort(walks.record.time, kind="stable")
-    _, first = np.unique(walks.states[order], return_index=True)
+    seen = {tuple(pair) for pair in count_transitions(paths).pairs.tolist()}
+    order = np.argsort(paths.prefixes.time, kind="stable")
+    _, first = np.unique(paths.states[order], return_index=True)
     return [
-        np.append(walks.record.prefix(int(entry)), Alphabet.ids(column))
+        np.append(paths.prefixes.prefix(int(entry)), Alphabet.ids(column))
         for state, entry in enumerate(order[first].tolist())
         for column in range(symbols)
         if (state, column) not in seen

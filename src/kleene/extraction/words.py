@@ -1,4 +1,4 @@
-"""Words as ids: from a user and back, drawn at random, or walked through an automaton."""
+"""Words as ids: from a user and back, drawn at random, or run through an automaton."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LARGEST = 20_000_000  # entries of a table of path counts; beyond, symbols are 
 def encode_words(model: Model, words: Iterable[Any]) -> list[Ids]:
     """The ids of words, or an error that names the symbols which the model does not know."""
     if isinstance(words, str):
-        raise AlphabetError(f"one word {words!r:.60} came, but a list of words is needed; wrap it")
+        raise AlphabetError(f"expected a list of words, got one string {words!r:.60}; pass [word]")
     if not model.network.config.num_symbols:
         raise ReadingError(
             "this network reads vectors, not symbols, so its automaton has no alphabet; "
@@ -35,10 +35,12 @@ def encode_words(model: Model, words: Iterable[Any]) -> list[Ids]:
     encoded = model.alphabet.encode_many(texts)
     unknown = [i for i, ids in enumerate(encoded) if (ids == UNKNOWN).any()]
     if unknown:
-        strangers = dict.fromkeys(s for i in unknown for s in model.alphabet.unknown(texts[i]))
+        unknown_symbols = dict.fromkeys(
+            s for i in unknown for s in model.alphabet.unknown(texts[i])
+        )
         raise AlphabetError(
             f"{len(unknown)} of {len(encoded)} words have symbols that the model does not know: "
-            f"{show(strangers)}; it knows {show(model.alphabet.symbols)}; leave those words out"
+            f"{show(symbols)}; it knows {show(model.alphabet.symbols)}; leave those words out"
         )
     return encoded
 
@@ -103,7 +105,7 @@ def table_of(dfa: DFA, symbols: Sequence[Any]) -> Ints:
     return dfa.transitions[:, [dfa.columns[symbol] for symbol in symbols]].astype(np.int64)
 
 
-def walk_table(table: Ints, initial: int, words: Sequence[Ids]) -> Ints:
+def run_table(table: Ints, initial: int, words: Sequence[Ids]) -> Ints:
     """The states that each word passes through, (word, time); the last one repeats to the end."""
     states, symbols = table.shape
     stay = np.concatenate([table, np.arange(states)[:, None]], axis=1)
@@ -112,8 +114,8 @@ def walk_table(table: Ints, initial: int, words: Sequence[Ids]) -> Ints:
     if len(words):
         flat = Alphabet.columns(np.concatenate([np.zeros(0, np.int64), *words]))
         columns[np.arange(columns.shape[1]) < lengths[:, None]] = flat
-    walked = np.empty((len(words), columns.shape[1] + 1), dtype=np.int64)
-    walked[:, 0] = initial
+    states_after = np.empty((len(words), columns.shape[1] + 1), dtype=np.int64)
+    states_after[:, 0] = initial
     for t in range(columns.shape[1]):
-        walked[:, t + 1] = stay[walked[:, t], columns[:, t]]
-    return walked
+        states_after[:, t + 1] = stay[states_after[:, t], columns[:, t]]
+    return states_after

@@ -18,7 +18,7 @@ import numpy as np
 
 from kleene.data.alphabet import Alphabet
 from kleene.errors import KleeneError
-from kleene.extraction.context import open_study
+from kleene.extraction.context import open_context
 from kleene.extraction.methods import METHODS
 from kleene.machine import Label, Word
 from kleene.model import Model
@@ -134,10 +134,10 @@ class Watch:
         if table and network.config.pooling == "last":
             method = "table"
         try:
-            study = open_study(
+            context = open_context(
                 model, self.words, seed=0, seconds=1, max_queries=1_000, centres=CLUSTERS
             )
-            dfa = replace(METHODS[method](study).raw.minimize(), names=None)
+            dfa = replace(METHODS[method](context).raw.minimize(), names=None)
         except KleeneError as error:
             return {"note": str(error)}
         moves = len({(state, to) for state, row in enumerate(dfa.rows) for to in row})

@@ -88,8 +88,8 @@ def require_memory(model: Model) -> None:
     rnn, config = model.network.rnn, model.network.config
     if not rnn.cell.has_memory or not rnn.num_states or rnn.num_layers != 1:
         raise ReadingError(
-            f"a network with cell {rnn.cell.name}, {rnn.num_states} states and {rnn.num_layers} "
-            "layer(s) came; a counter is read from one layer of lstm or lstm-p with states"
+            "a counter is read from one layer of lstm or lstm-p with states, got cell "
+            f"{rnn.cell.name}, {rnn.num_states} states and {rnn.num_layers} layer(s)"
         )
     if config.pooling != "last" or not config.num_symbols:
         raise ReadingError(

@@ -15,12 +15,12 @@ from kleene.extraction.words import Floats, Ints
 from kleene.model import Model
 from kleene.nn.trace import Trace
 
-UNTOLD = -1
+UNLABELLED = -1
 """The class of a prefix that the network was not asked about."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Record:
+class Prefixes:
     """Every prefix of every word, word by word, from the empty prefix to the word itself.
 
     So the entry before a prefix of t > 0 symbols is the prefix it extends by one.
@@ -30,7 +30,7 @@ class Record:
     word: Ints  # (prefix,) the index of the word
     time: Ints  # (prefix,) how many symbols it has
     column: Ints  # (prefix,) its last symbol's column, -1 for the empty prefix
-    labels: Ints  # (prefix,) the network's class, `UNTOLD` inside words where it pools over time
+    labels: Ints  # (prefix,) the network's class; `UNLABELLED` inside words under pooling
     vectors: Floats  # (prefix, size) probabilities of all layers' centroids, or hidden vectors
     sizes: tuple[int, ...]  # how many of the vector's numbers belong to each layer
     hidden: bool  # whether the vectors are hidden ones
@@ -53,13 +53,13 @@ class Record:
         return prefix
 
 
-def make_record(model: Model, words: Sequence[Ids], *, hidden: bool = False) -> Record:
+def read_prefixes(model: Model, words: Sequence[Ids], *, hidden: bool = False) -> Prefixes:
     """Run the network once over the words; `hidden` keeps hidden vectors, not probabilities."""
     network = model.network
     pooled = network.config.pooling != "last"
     examples = Examples(words=words, labels=np.zeros(len(words), dtype=np.int64))
     starts = np.cumsum([0, *(len(word) + 1 for word in words)], dtype=np.int64)
-    labels = np.full(starts[-1], UNTOLD, dtype=np.int64)
+    labels = np.full(starts[-1], UNLABELLED, dtype=np.int64)
     parts: list[Floats] = []
     places: list[Ints] = []
     sizes: tuple[int, ...] = (0,)
@@ -92,7 +92,7 @@ def make_record(model: Model, words: Sequence[Ids], *, hidden: bool = False) -> 
     time = np.arange(starts[-1]) - starts[word]
     column = np.full(starts[-1], -1, dtype=np.int64)
     column[time > 0] = Alphabet.columns(np.concatenate([np.zeros(0, np.int64), *words]))
-    return Record(
+    return Prefixes(
         words=words,
         word=word,
         time=time,
