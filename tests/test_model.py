@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -253,3 +254,27 @@ def test_what_is_left_of_an_unfinished_save_must_fit_together(folder: Path) -> N
         place = folder / (name if name == "config.json" else f".{name}.x1.tmp")
         place.write_bytes(content[:-1] if name == "model.safetensors" else content)
     assert "is not the file that was saved" in refused(folder)
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_network_is_finite_state_without_memory(cell: str) -> None:
+    assert untrained(cell).is_finite_state == (not CELLS[cell].has_memory)
+
+
+@pytest.mark.parametrize("change", [{"num_states": 0}, {"pooling": "mean", "end_token": False}])
+def test_a_network_is_finite_state_by_its_last_state(change: dict[str, object]) -> None:
+    model = untrained()
+    network = Classifier(replace(model.network.config, **change))
+    assert not replace(model, network=network).is_finite_state
+
+
+def test_a_network_is_not_finite_state_while_its_centroids_are_off() -> None:
+    model = untrained()
+    model.network.rnn.regularized = False
+    assert not model.is_finite_state
+
+
+def test_numbers_of_classes_and_symbols() -> None:
+    model = untrained(classes=("no", "yes"))
+    assert model.class_ids == {"no": 0, "yes": 1}
+    assert model.columns == {"a": 0, "b": 1, "c": 2}

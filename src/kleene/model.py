@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from kleene.data.validate import TOKENS
 from kleene.errors import KleeneError, ModelError
 from kleene.files import unfinished, write_together
 from kleene.formats import mismatch
-from kleene.machine import Label, Word
+from kleene.machine import Label, Symbol, Word
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
 from kleene.training.history import History
@@ -48,6 +49,27 @@ class Model:
     """The length of the longest training word."""
     settings: dict[str, Any] = field(default_factory=dict)
     history: History = field(default_factory=History)
+
+    @cached_property
+    def class_ids(self) -> dict[Label, int]:
+        """The number of each class: its column in scores and probabilities."""
+        return {label: i for i, label in enumerate(self.classes)}
+
+    @cached_property
+    def columns(self) -> dict[Symbol, int]:
+        """The number of each symbol: its column in transition tables, as in `DFA.columns`."""
+        return {symbol: i for i, symbol in enumerate(self.alphabet.symbols)}
+
+    @property
+    def is_finite_state(self) -> bool:
+        """Whether the network in hard mode is a finite automaton over its symbols (Theorem 2).
+
+        It is if its layers have centroids, its cell carries no memory beside them, and the last
+        state alone decides the class. Other networks are read by words, or by queries (L*).
+        """
+        rnn, config = self.network.rnn, self.network.config
+        states_only = rnn.num_states > 0 and rnn.regularized and not rnn.cell.has_memory
+        return states_only and config.pooling == "last" and config.num_symbols > 0
 
     def words(self, texts: Sequence[Any]) -> list[Word]:
         """Texts or sequences as words of this model's symbols."""

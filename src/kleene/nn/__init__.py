@@ -2,6 +2,7 @@
 
 from kleene.nn.cells import GRU, LSTM, Cell, Elman
 from kleene.nn.fused import use_fused
+from kleene.nn.inference import inference
 from kleene.nn.layers import SRGRU, SRLSTM, SRRNN, StateRegularized
 from kleene.nn.similarity import cosine, dot, euclidean
 from kleene.nn.stream import Stream
@@ -25,6 +26,7 @@ __all__ = [
     "euclidean",
     "gumbel",
     "gumbel_hard",
+    "inference",
     "mixture",
     "sample",
     "soft_argmax",
