@@ -133,7 +133,7 @@ def test_mistakes_are_named() -> None:
         extract(model, "ab")
     with pytest.raises(SettingError, match="one of auto, table"):
         extract(model, method="magic")
-    with pytest.raises(DataError, match="1 labels came for 2 words"):
+    with pytest.raises(DataError, match="got 1 for 2 words"):
         extract(model, ["a", "b"], labels=[True])
 
 

@@ -35,9 +35,7 @@ def encode_words(model: Model, words: Iterable[Any]) -> list[Ids]:
     encoded = model.alphabet.encode_many(texts)
     unknown = [i for i, ids in enumerate(encoded) if (ids == UNKNOWN).any()]
     if unknown:
-        unknown_symbols = dict.fromkeys(
-            s for i in unknown for s in model.alphabet.unknown(texts[i])
-        )
+        symbols = dict.fromkeys(s for i in unknown for s in model.alphabet.unknown(texts[i]))
         raise AlphabetError(
             f"{len(unknown)} of {len(encoded)} words have symbols that the model does not know: "
             f"{show(symbols)}; it knows {show(model.alphabet.symbols)}; leave those words out"
