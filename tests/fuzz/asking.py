@@ -12,8 +12,9 @@ from readers import Reader, small_model
 from kleene.errors import DataError
 from kleene.languages import tomita
 from kleene.web.app import create_app
+from kleene.web.entries import Automaton, Network
 from kleene.web.guard import App, Limits
-from kleene.web.shelf import Automaton, Network, Shelf
+from kleene.web.registry import ModelRegistry
 
 REQUESTS: Sequence[tuple[str, str, Any]] = (
     ("POST", "/predict", {"words": ["ab", "", ["a", "b"]], "model": "network"}),
@@ -33,7 +34,7 @@ def server() -> Reader:
     """What `kleene serve` would answer to; status 500 and above are its faults."""
     entries = [Automaton("automaton", tomita(4).dfa), Network("network", small_model())]
     limits = Limits(body=50_000, words=100, length=1_000, symbols=5_000, seconds=20)
-    app = create_app(Shelf({entry.name: entry for entry in entries}), limits=limits)
+    app = create_app(ModelRegistry({entry.name: entry for entry in entries}), limits=limits)
     runner = asyncio.Runner()
 
     def read(content: bytes) -> object:

@@ -41,7 +41,7 @@ STEPS = """([table, tokens, texts]) => {
   const machine = Kleene.machine(table);
   return texts.map((text) => {
     const found = machine.trace(Kleene.symbolsOf(text, tokens));
-    return [found.states, found.stranger === null ? machine.output(found.states.at(-1)) : null];
+    return [found.states, found.unknown === null ? machine.output(found.states.at(-1)) : null];
   });
 }"""
 
@@ -84,7 +84,7 @@ def test_thousand_texts_by_white_space(seed: int) -> None:
     dice = random.Random(seed)
     dfa = random_dfa(VOCABULARY, states=7, seed=seed)
     spaces = [" ", "  ", "\t", "\n", "\u00a0", "\u2003", "\x1c", "\x85"]
-    parts = [*VOCABULARY] * 6 + ["stranger", "toString"]
+    parts = [*VOCABULARY] * 6 + ["unknown", "toString"]
     texts = [
         "".join(dice.choice(parts) + dice.choice(spaces) for _ in range(dice.randrange(25)))
         for _ in range(1000)

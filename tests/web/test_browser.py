@@ -18,8 +18,9 @@ from kleene.model import Model
 from kleene.reading import extract
 from kleene.report.html import write_report
 from kleene.web.app import create_app
+from kleene.web.entries import Automaton, Network
+from kleene.web.registry import ModelRegistry
 from kleene.web.server import LOCAL
-from kleene.web.shelf import Automaton, Network, Shelf
 
 pytestmark = pytest.mark.slow
 HOSTILE = ("<script>alert(1)</script>", "<img/src=x/onerror=alert(2)>", "plain", "&lt;b&gt;")
@@ -79,7 +80,7 @@ def test_a_typed_word_walks_forward_and_back(chromium: Any, reports: Any) -> Non
         names = [state["name"] for state in opened.evaluate(STATES)]
         path = [names[state] for state in dfa.trace("01101")]
         assert opened.locator(".ribbon .chip").all_inner_texts() == path
-        assert f"The answer is {dfa.run('01101')}" in opened.inner_text(".verdict")
+        assert f"The answer is {dfa.run('01101')}" in opened.inner_text(".answer")
         assert opened.inner_text(".count") == "5 / 5"
         opened.get_by_label("One step back").click()
         assert opened.inner_text(".count") == "4 / 5"
@@ -91,7 +92,7 @@ def test_a_typed_word_walks_forward_and_back(chromium: Any, reports: Any) -> Non
         opened.keyboard.press("ArrowRight")
         assert opened.inner_text(".count") == "1 / 5"
         opened.fill("#word", "01x")
-        assert "“x” is not a symbol" in opened.inner_text(".verdict")
+        assert "“x” is not a symbol" in opened.inner_text(".answer")
 
 
 STATES = "() => JSON.parse(document.getElementById('values').textContent).view.states"
@@ -161,8 +162,8 @@ def client() -> Iterator[Client]:
         Automaton("same", EVEN.minimize()),
         Automaton("always", LATER),
     ]
-    shelf = Shelf({entry.name: entry for entry in entries})
-    with running(create_app(shelf, hosts=LOCAL)) as found:
+    registry = ModelRegistry({entry.name: entry for entry in entries})
+    with running(create_app(registry, hosts=LOCAL)) as found:
         yield found
 
 
@@ -172,11 +173,11 @@ def test_the_page_answers_as_one_types(chromium: Any, client: Client) -> None:
         opened.locator("#word").press_sequentially("0110")
         opened.get_by_text("4 / 4").wait_for()
         assert opened.locator(".ribbon .chip").count() == 5
-        assert f"The answer is {wanted['prediction']}" in opened.inner_text(".verdict")
+        assert f"The answer is {wanted['prediction']}" in opened.inner_text(".answer")
         assert opened.locator(".reasons .text span").all_inner_texts() == list("0110")
         opened.select_option("#model", "even")
         opened.fill("#word", "012")
-        opened.locator(".verdict", has_text="'2' is not in the alphabet").wait_for()
+        opened.locator(".answer", has_text="'2' is not in the alphabet").wait_for()
         opened.complaints.clear()  # the browser logs the 422 that this was
 
 
@@ -226,8 +227,8 @@ def test_the_page_is_for_everybody(chromium: Any, client: Client, size: Any, sch
 
 
 def test_a_page_without_its_token_says_so(chromium: Any) -> None:
-    shelf = Shelf({"even": Automaton("even", EVEN)})
-    with running(create_app(shelf, token="s3cret", hosts=LOCAL)) as client:
+    registry = ModelRegistry({"even": Automaton("even", EVEN)})
+    with running(create_app(registry, token="s3cret", hosts=LOCAL)) as client:
         with page(chromium, client.page) as opened:
             opened.get_by_text("wants a token").wait_for()
             opened.complaints.clear()

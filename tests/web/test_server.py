@@ -18,9 +18,10 @@ from serving import Client, random_model, running
 
 from kleene import DFA, SequenceClassifier
 from kleene.web.app import create_app
+from kleene.web.entries import Automaton, Network
 from kleene.web.guard import Limits
+from kleene.web.registry import ModelRegistry
 from kleene.web.server import LOCAL
-from kleene.web.shelf import Automaton, Network, Shelf
 
 MODEL = random_model()
 EVEN = DFA.from_table(
@@ -31,7 +32,7 @@ EVEN = DFA.from_table(
 
 
 @pytest.fixture(scope="module")
-def shelf() -> Shelf:
+def registry() -> ModelRegistry:
     text = random_model(("the", "film", "<b>", "good"), seed=2, cell="lstm", similarity="dot")
     entries = [
         Network("one", MODEL),
@@ -40,13 +41,13 @@ def shelf() -> Shelf:
         Network("text", text),
         Network("vanilla", random_model(num_states=0)),
     ]
-    return Shelf({entry.name: entry for entry in entries})
+    return ModelRegistry({entry.name: entry for entry in entries})
 
 
 @pytest.fixture(scope="module")
-def client(shelf: Shelf) -> Iterator[Client]:
+def client(registry: ModelRegistry) -> Iterator[Client]:
     limits = Limits(body=20_000, words=50, length=300, symbols=3_000)
-    with running(create_app(shelf, limits=limits, hosts=LOCAL)) as found:
+    with running(create_app(registry, limits=limits, hosts=LOCAL)) as found:
         yield found
 
 
@@ -81,13 +82,13 @@ def test_requests_answered_together_keep_their_answers(client: Client) -> None:
         assert one["probabilities"] == pytest.approx(other["probabilities"], abs=1e-5)
 
 
-def test_an_explanation_follows_the_states(client: Client, shelf: Shelf) -> None:
+def test_an_explanation_follows_the_states(client: Client, registry: ModelRegistry) -> None:
     found = client.post("/explain", {"word": "01101", "model": "one"}).json
     assert found["word"] == list("01101")
     assert len(found["path"]) == 6
     assert len(found["weights"]["level"]) == 5
-    assert shelf["one"].view.dfa is not None
-    assert found["path"] == shelf["one"].view.dfa.trace("01101")
+    assert registry["one"].view.dfa is not None
+    assert found["path"] == registry["one"].view.dfa.trace("01101")
 
 
 def test_an_automaton_explains_by_its_path(client: Client) -> None:
@@ -111,7 +112,7 @@ def test_a_reading_says_how_far_to_trust_it(client: Client) -> None:
 def test_two_machines_part_where_they_should(client: Client) -> None:
     form = {"one": "even", "two": "odd", "word": "01"}
     found = client.post("/compare", form).json
-    assert found["parts_at"] == 0
+    assert found["differ_at"] == 0
     assert found["after"] == [["True", "True", "False"], ["False", "False", "True"]]
     assert client.get("/difference?one=even&two=odd").json["word"] == []
     assert client.get("/difference?one=even&two=even").json["word"] is None
@@ -200,8 +201,8 @@ def test_other_sites_are_not_answered(client: Client) -> None:
     assert "access-control-allow-origin" not in reply.headers
 
 
-def test_a_token_is_asked_for(shelf: Shelf) -> None:
-    with running(create_app(shelf, token="secret", hosts=LOCAL)) as client:
+def test_a_token_is_asked_for(registry: ModelRegistry) -> None:
+    with running(create_app(registry, token="secret", hosts=LOCAL)) as client:
         assert client.get("/").status == 200
         assert client.get("/models").status == 401
         assert client.get("/models", Authorization="Bearer wrong").status == 401
@@ -218,8 +219,8 @@ def test_a_body_without_end_is_cut_off(client: Client) -> None:
         assert b"413" in line.recv(100)
 
 
-def test_slow_clients_hold_nobody_up(shelf: Shelf) -> None:
-    with running(create_app(shelf, limits=Limits(seconds=0.5), hosts=LOCAL)) as client:
+def test_slow_clients_hold_nobody_up(registry: ModelRegistry) -> None:
+    with running(create_app(registry, limits=Limits(seconds=0.5), hosts=LOCAL)) as client:
         lines = [socket.create_connection(("127.0.0.1", client.port)) for _ in range(20)]
         for line in lines:
             line.sendall(
@@ -241,7 +242,9 @@ def test_models_and_automata_are_loaded_by_their_names(tmp_path: Path) -> None:
     EVEN.save(tmp_path / "even.json")
     (tmp_path / "other").mkdir()
     EVEN.save(tmp_path / "other" / "even.json")
-    found = Shelf.load([tmp_path / "mine", tmp_path / "even.json", tmp_path / "other/even.json"])
+    found = ModelRegistry.load(
+        [tmp_path / "mine", tmp_path / "even.json", tmp_path / "other/even.json"]
+    )
     assert [entry.name for entry in found] == ["mine", "even", "even-2"]
 
 

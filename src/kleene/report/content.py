@@ -30,7 +30,7 @@ from kleene.report.view import view
 
 READ, MAPPED, EXAMPLES, TRACED = 3_000, 800, 8, 24  # words looked at, mapped, explained, stepped
 LONGEST = 400  # symbols of a word that is shown
-UNITS = 16  # hidden units whose course is shown
+UNITS = 16  # hidden units whose trajectory is shown
 METHODS = ("level", "evidence")
 VOCABULARY = 100  # symbols, beyond which an alphabet is one of words
 
@@ -60,7 +60,7 @@ def content(
         "examples": explained,
         "samples": _samples(words, result),
         "phrases": _or_reason(lambda: phrases(*_of(model), read, n=2, min_count=2).to_dict()),
-        "courses": _courses(model, explained if isinstance(explained, list) else []),
+        "trajectories": _trajectories(model, explained if isinstance(explained, list) else []),
         "map": _or_reason(lambda: _tsne(model, words, labels, result, seed)),
     }
 
@@ -177,30 +177,31 @@ def explained_dict(explanation: Explanation, word: Word) -> dict[str, Any]:
     }
 
 
-def _courses(model: Model, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _trajectories(model: Model, examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Hidden vector and memory along some of the explained words."""
     short = [i for i, one in enumerate(examples) if 3 <= len(one["word"]) <= 60]
     return [
-        {"example": i, **_course(model, examples[i])} for i in (short or range(len(examples)))[:4]
+        {"example": i, **_trajectory(model, examples[i])}
+        for i in (short or range(len(examples)))[:4]
     ]
 
 
-def _course(model: Model, example: dict[str, Any]) -> dict[str, Any]:
+def _trajectory(model: Model, example: dict[str, Any]) -> dict[str, Any]:
     encoded = model.alphabet.encode_many([example["word"]])
     with torch.inference_mode():
         trace = model.network.trace(make_batch(encoded))
     parts = {"hidden": trace.hidden[0], "memory": None if trace.memory is None else trace.memory[0]}
-    course: dict[str, Any] = {}
+    trajectory: dict[str, Any] = {}
     for name, values in parts.items():
         if values is None:
             continue
         lines = values.float().cpu().numpy()
-        lively = np.argsort(-np.abs(np.diff(lines, axis=0)).sum(0), kind="stable")[:UNITS]
-        course[name] = [
+        most_active = np.argsort(-np.abs(np.diff(lines, axis=0)).sum(0), kind="stable")[:UNITS]
+        trajectory[name] = [
             {"unit": int(unit), "values": lines[:, unit].astype(float).round(3).tolist()}
-            for unit in sorted(lively.tolist())
+            for unit in sorted(most_active.tolist())
         ]
-    return course
+    return trajectory
 
 
 def _tsne(

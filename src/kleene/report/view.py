@@ -84,8 +84,8 @@ def automaton_view(
 
 def states_view(model: Model) -> View:
     """The states of a network without their moves, for want of words to see them on."""
-    verdicts = state_scores(model.network).argmax(-1).tolist()
-    labels = tuple(model.classes[i] for i in verdicts)
+    predicted = state_scores(model.network).argmax(-1).tolist()
+    labels = tuple(model.classes[i] for i in predicted)
     nodes = [Node(id=i, lines=(str(i), as_text(label))) for i, label in enumerate(labels)]
     return View(
         kind="states",

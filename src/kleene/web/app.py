@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import io
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
 from fastapi import FastAPI, Query, Request, Response
@@ -17,10 +15,9 @@ from starlette.exceptions import HTTPException
 
 from kleene import __version__
 from kleene.errors import AlphabetError, DataError, KleeneError
-from kleene.machine import Word
 from kleene.report.html import asset, script
-from kleene.web.batcher import Batcher, Passes
-from kleene.web.compare import difference, parting
+from kleene.web.compare import difference, first_difference
+from kleene.web.entries import Entry
 from kleene.web.forms import (
     CompareForm,
     Comparison,
@@ -33,9 +30,9 @@ from kleene.web.forms import (
     Problem,
 )
 from kleene.web.guard import App, Guard, Limits, RefusedError
-from kleene.web.shelf import Answer, Entry, Shelf
+from kleene.web.handler import RequestHandler
+from kleene.web.registry import ModelRegistry
 from kleene.web.uploads import read_upload
-from kleene.web.words import typed
 
 Result = TypeVar("Result")
 ModelName = Annotated[str | None, Query(max_length=200, description="The first when left out.")]
@@ -63,7 +60,7 @@ PAGE = (
 
 
 def create_app(
-    shelf: Shelf,
+    registry: ModelRegistry,
     *,
     limits: Limits | None = None,
     token: str | None = None,
@@ -80,59 +77,12 @@ def create_app(
         responses=PROBLEMS,
     )
     _answer_errors(app)
-    _add_page(app, shelf)
-    _add_questions(app, shelf, Desk(shelf, limits))
+    _add_page(app, registry)
+    _add_questions(app, registry, RequestHandler(registry, limits))
     return Guard(app, limits=limits, token=token, hosts=hosts)
 
 
-class Desk:
-    """Where requests are checked and worked on: networks one pass at a time, searches beside."""
-
-    def __init__(self, shelf: Shelf, limits: Limits) -> None:
-        self.limits = limits
-        self._passes = Passes()
-        self._searches = ThreadPoolExecutor(1, "searches")
-        self._batchers = {entry.name: Batcher(entry, self._passes) for entry in shelf}
-
-    def words(self, entry: Entry, given: Sequence[Any]) -> list[Word]:
-        """Words as the entry reads them, if they are not too many or too long."""
-        limits = self.limits
-        if len(given) > limits.words:
-            raise RefusedError(
-                413, f"{len(given):,} words came; send at most {limits.words:,} at a time"
-            )
-        words = [typed(entry, word) for word in given]
-        longest = max(map(len, words), default=0)
-        if longest > limits.length:
-            raise RefusedError(
-                413, f"a word of {longest:,} symbols came; {limits.length:,} are allowed"
-            )
-        if sum(map(len, words)) > limits.symbols:
-            raise RefusedError(
-                413, f"more than {limits.symbols:,} symbols came; send fewer at a time"
-            )
-        return words
-
-    async def predict(self, entry: Entry, words: list[Word]) -> list[Answer]:
-        """Answers, found together with those of other requests."""
-        return await self._in_time(self._batchers[entry.name](words))
-
-    async def work(self, job: Callable[[], Result], *, search: bool = False) -> Result:
-        """The result of something that takes a while."""
-        if not search:
-            return await self._in_time(self._passes.run(job))
-        loop = asyncio.get_running_loop()
-        return await self._in_time(loop.run_in_executor(self._searches, job))
-
-    async def _in_time(self, job: Awaitable[Result]) -> Result:
-        try:
-            return await asyncio.wait_for(job, self.limits.seconds)
-        except TimeoutError:
-            message = f"no answer within {self.limits.seconds:g} s; send less, or try later"
-            raise RefusedError(503, message) from None
-
-
-def _add_page(app: FastAPI, shelf: Shelf) -> None:
+def _add_page(app: FastAPI, registry: ModelRegistry) -> None:
     start = "\nKleene.live(document.getElementById('page'));\n"
     code, style = script("live.js") + start, asset("style.css")
 
@@ -151,49 +101,49 @@ def _add_page(app: FastAPI, shelf: Shelf) -> None:
     @app.get("/health", tags=["server"])
     async def health() -> Health:
         """Whether the server is there."""
-        return Health(status="ok", version=__version__, models=[entry.name for entry in shelf])
+        return Health(status="ok", version=__version__, models=[entry.name for entry in registry])
 
     @app.get("/models", tags=["server"])
     async def models() -> list[dict[str, Any]]:
         """What is served: names, classes, and how texts are split into symbols."""
-        return [entry.describe() for entry in shelf]
+        return [entry.describe() for entry in registry]
 
 
-def _add_questions(app: FastAPI, shelf: Shelf, desk: Desk) -> None:
+def _add_questions(app: FastAPI, registry: ModelRegistry, handler: RequestHandler) -> None:
     @app.post("/predict", tags=["words"], response_model=Predictions)
     async def predict(form: PredictForm) -> Response:
         """The label of every word."""
-        entry = _entry(shelf, form.model)
-        found = await desk.predict(entry, desk.words(entry, form.words))
+        entry = _entry(registry, form.model)
+        found = await handler.predict(entry, handler.words(entry, form.words))
         predictions = [answer.to_dict() for answer in found]
         return JSONResponse({"model": entry.name, "predictions": predictions})
 
     @app.post("/explain", tags=["words"])
     async def explain(form: ExplainForm) -> Explained:
         """Why a word got its label: its path through the states, and the weight of its symbols."""
-        entry = _entry(shelf, form.model)
-        word = desk.words(entry, [form.word])[0]
-        return Explained(**await desk.work(lambda: entry.explain(word)))
+        entry = _entry(registry, form.model)
+        word = handler.words(entry, [form.word])[0]
+        return Explained(**await handler.work(lambda: entry.explain(word)))
 
     @app.post("/compare", tags=["two models"])
     async def compare(form: CompareForm) -> Comparison:
         """What two models say to a word, and where along it they part."""
-        one, two = _entry(shelf, form.one), _entry(shelf, form.two)
-        word = desk.words(one, [form.word])[0]
-        return Comparison(**await desk.work(lambda: parting(one, two, word)))
+        one, two = _entry(registry, form.one), _entry(registry, form.two)
+        word = handler.words(one, [form.word])[0]
+        return Comparison(**await handler.work(lambda: first_difference(one, two, word)))
 
     @app.get("/difference", tags=["two models"])
     async def differ(
         one: Annotated[str, Query(max_length=200)], two: Annotated[str, Query(max_length=200)]
     ) -> Difference:
         """A shortest word on which two models differ, or null: they are equal."""
-        a, b = _entry(shelf, one), _entry(shelf, two)
-        return Difference(**await desk.work(lambda: difference(a, b), search=True))
+        a, b = _entry(registry, one), _entry(registry, two)
+        return Difference(**await handler.work(lambda: difference(a, b), search=True))
 
     @app.get("/automaton", tags=["reading"])
     async def automaton(model: ModelName = None) -> dict[str, Any]:
         """The states: their drawing, the table to step on, and the automaton as a document."""
-        entry = _entry(shelf, model)
+        entry = _entry(registry, model)
         dfa = entry.view.dfa
         document = None if dfa is None else json.loads(dfa.to_json())
         return {"model": entry.name, **entry.view.to_dict(), "dfa": document}
@@ -201,7 +151,7 @@ def _add_questions(app: FastAPI, shelf: Shelf, desk: Desk) -> None:
     @app.get("/extract", tags=["reading"])
     async def extract(model: ModelName = None) -> dict[str, Any]:
         """The automaton read off a model, and how far to trust it."""
-        found = _entry(shelf, model).extract()
+        found = _entry(registry, model).extract()
         plain: dict[str, Any] = json.loads(json.dumps(found, default=str))
         return plain
 
@@ -212,12 +162,14 @@ def _add_questions(app: FastAPI, shelf: Shelf, desk: Desk) -> None:
         text_column: Annotated[str | None, Query(max_length=200)] = None,
     ) -> Response:
         """Predictions for a file (TSV, CSV, JSONL, or a word a line), as CSV."""
-        entry = _entry(shelf, model)
-        texts, words = read_upload(await request.body(), entry, text_column, desk.limits)
+        entry = _entry(registry, model)
+        texts, words = read_upload(await request.body(), entry, text_column, handler.limits)
         rows = [["word", "prediction", "probability"]]
-        for start in range(0, len(words), desk.limits.words):
-            chunk = words[start : start + desk.limits.words]
-            for text, answer in zip(texts[start:], await desk.predict(entry, chunk), strict=False):
+        for start in range(0, len(words), handler.limits.words):
+            chunk = words[start : start + handler.limits.words]
+            for text, answer in zip(
+                texts[start:], await handler.predict(entry, chunk), strict=False
+            ):
                 sure = max(answer.probabilities.values()) if answer.probabilities else ""
                 rows.append([text, str(answer.label), str(sure)])
         out = io.StringIO()
@@ -237,9 +189,9 @@ UPLOAD = {
 }
 
 
-def _entry(shelf: Shelf, name: str | None) -> Entry:
+def _entry(registry: ModelRegistry, name: str | None) -> Entry:
     try:
-        return shelf[name]
+        return registry[name]
     except KeyError as error:
         raise RefusedError(404, str(error.args[0])) from None
 

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TypeAlias, TypeVar
 
 from kleene.machine import Word
-from kleene.web.shelf import Answer, Entry
+from kleene.web.entries import Answer, Entry
 
 Result = TypeVar("Result")
 Request: TypeAlias = "tuple[list[Word], asyncio.Future[list[Answer]]]"

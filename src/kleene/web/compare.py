@@ -10,12 +10,12 @@ from kleene.automata import DFA
 from kleene.errors import DataError, ReadingError
 from kleene.explain.markup import as_json, as_text
 from kleene.machine import Word
-from kleene.web.shelf import Automaton, Entry, Network
+from kleene.web.entries import Automaton, Entry, Network
 
 LONGEST = 2_000  # symbols of a word whose every beginning is put to both
 
 
-def parting(one: Entry, two: Entry, word: Word) -> dict[str, Any]:
+def first_difference(one: Entry, two: Entry, word: Word) -> dict[str, Any]:
     """Both answers to a word, and the shortest beginning of it on which they differ."""
     if len(word) > LONGEST:
         raise DataError(f"{len(word):,} symbols came; words of up to {LONGEST:,} are compared")
@@ -29,7 +29,7 @@ def parting(one: Entry, two: Entry, word: Word) -> dict[str, Any]:
     return {
         "labels": [answers[0][-1], answers[1][-1]],
         "after": answers,
-        "parts_at": parts,
+        "differ_at": parts,
         "word": [as_json(symbol) for symbol in word],
     }
 

@@ -75,7 +75,7 @@ class Comparison(BaseModel):
     word: list[Any]
     labels: list[str]
     after: list[list[str]] = Field(description="The answers of both after every beginning.")
-    parts_at: int | None = Field(description="Length of the shortest beginning that parts them.")
+    differ_at: int | None = Field(description="Length of the shortest beginning that parts them.")
 
 
 class Difference(BaseModel):

@@ -10,9 +10,9 @@ from kleene.data.files import read_examples
 from kleene.data.lines import GZIP_MAGIC
 from kleene.errors import DataError
 from kleene.machine import Word
+from kleene.web.entries import Entry
 from kleene.web.guard import Limits, RefusedError
-from kleene.web.shelf import Entry
-from kleene.web.words import typed
+from kleene.web.parse import parse_word
 
 MOST = 50_000  # words of a file
 
@@ -30,7 +30,7 @@ def read_upload(
         words: list[Word] = []
         try:
             for example in read_examples(path, text_column=text_column, labelled=False):
-                word = typed(entry, _given(example.word))
+                word = parse_word(entry, _given(example.word))
                 if len(word) > limits.length:
                     came = f"line {example.line}: {len(word):,} symbols"
                     raise RefusedError(413, f"{came}, {limits.length:,} are allowed; cut the word")

@@ -50,16 +50,16 @@ def serve(
     import torch
 
     from kleene.web.app import create_app
+    from kleene.web.registry import ModelRegistry
     from kleene.web.server import address, bind, make_server, own_names
-    from kleene.web.shelf import Shelf
 
     torch.set_num_threads(1)  # requests are small and many: more threads would only wait
     with bind(host, port) as listening:
         words = [] if data is None else _texts(data, text_column, max_length)
-        shelf = Shelf.load(models, words)
-        app = create_app(shelf, token=token, hosts=own_names(host))
+        registry = ModelRegistry.load(models, words)
+        app = create_app(registry, token=token, hosts=own_names(host))
         page = address(listening) + (f"#token={token}" if token else "")
-        say(f"serving {', '.join(entry.name for entry in shelf)} on {page} (Ctrl-C ends it)")
+        say(f"serving {', '.join(entry.name for entry in registry)} on {page} (Ctrl-C ends it)")
         if own_names(host) is None and token is None:
             say("others can reach this server, and no token is asked for; see --token")
         if browser:

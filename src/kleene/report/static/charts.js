@@ -1,4 +1,4 @@
-// Curves, courses and maps, each a picture of its own.
+// Curves, trajectories and maps, each a picture of its own.
 "use strict";
 (() => {
   const { s } = Kleene;

@@ -88,19 +88,19 @@ Kleene.live = function (place) {
           const one = found.predictions[0];
           const symbols = why ? why.word : Kleene.symbolsOf(box.value, model.tokens);
           const states = why && why.path ? why.path : step ? step.trace(symbols).states : [];
-          const strange = one.unknown
+          const unknown = one.unknown
             ? ` ${one.unknown} of its symbols the model has never seen.`
             : "";
           walk.show({
             symbols,
             between: model.tokens === "chars" ? "" : " ",
             states,
-            verdict: states.length
+            answer: states.length
               ? [
-                  ...Kleene.verdict(view, states, String(one.label), why?.probability ?? undefined),
-                  strange,
+                  ...Kleene.answer(view, states, String(one.label), why?.probability ?? undefined),
+                  unknown,
                 ]
-              : [`The answer is ${one.label}.${strange}`],
+              : [`The answer is ${one.label}.${unknown}`],
           });
           bars.replaceChildren(
             ...Object.entries(one.probabilities || {}).map(([name, share], i) => {
@@ -127,7 +127,7 @@ Kleene.live = function (place) {
               between: "",
               states: [],
               trouble: true,
-              verdict: [error.message],
+              answer: [error.message],
             });
         }
       });
@@ -200,12 +200,12 @@ Kleene.live = function (place) {
           h(
             "p",
             {},
-            found.parts_at === null
+            found.differ_at === null
               ? "They say the same all along this word."
               : [
                   "They first part after ",
-                  h("code", {}, spoken(found.word.slice(0, found.parts_at), tokens())),
-                  `: ${one.value} says ${found.after[0][found.parts_at]}, ${two.value} says ${found.after[1][found.parts_at]}.`,
+                  h("code", {}, spoken(found.word.slice(0, found.differ_at), tokens())),
+                  `: ${one.value} says ${found.after[0][found.differ_at]}, ${two.value} says ${found.after[1][found.differ_at]}.`,
                 ],
           ),
           h(

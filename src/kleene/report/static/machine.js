@@ -40,15 +40,15 @@ Kleene.machine = function (table) {
     table.alphabet.map((symbol, i) => [JSON.stringify(symbol), table.column[i]]),
   );
   return {
-    /** The states a word passes through, the first before any symbol; it stops at a stranger. */
+    /** The states a word passes through, the first before any symbol; it stops at a unknown. */
     trace(symbols) {
       const states = [table.start];
       for (const symbol of symbols) {
         const column = columns.get(JSON.stringify(symbol));
-        if (column === undefined) return { states, stranger: symbol };
+        if (column === undefined) return { states, unknown: symbol };
         states.push(table.moves[states[states.length - 1]][column]);
       }
-      return { states, stranger: null };
+      return { states, unknown: null };
     },
     output: (state) => table.outputs[state],
     alphabet: table.alphabet,

@@ -1,4 +1,4 @@
-// What the states and words mean: prototypes, explained words, phrases, courses, the map.
+// What the states and words mean: prototypes, explained words, phrases, trajectories, the map.
 "use strict";
 (() => {
   const { h, isMissing } = Kleene;
@@ -168,8 +168,8 @@
   };
 
   /** Hidden vector and memory along a word, with the states below. */
-  Kleene.courses = function (courses, examples, view) {
-    if (!courses.length)
+  Kleene.trajectories = function (trajectories, examples, view) {
+    if (!trajectories.length)
       return h("p", { class: "note" }, "No word is of a length that can be shown.");
     const stage = h("div", {});
     const text = (one) => {
@@ -211,14 +211,14 @@
       );
     const choice = h(
       "select",
-      { id: "course", onchange: () => fill(courses[+choice.value]) },
-      courses.map((one, i) => h("option", { value: i }, text(one))),
+      { id: "trajectory", onchange: () => fill(trajectories[+choice.value]) },
+      trajectories.map((one, i) => h("option", { value: i }, text(one))),
     );
-    fill(courses[0]);
+    fill(trajectories[0]);
     return h(
       "div",
       {},
-      h("div", { class: "field inline" }, h("label", { for: "course" }, "Along the word"), choice),
+      h("div", { class: "field inline" }, h("label", { for: "trajectory" }, "Along the word"), choice),
       stage,
     );
   };

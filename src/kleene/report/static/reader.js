@@ -5,12 +5,12 @@
   const PACE = 650; // milliseconds a step, when it plays
   const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
-  /** The walk over one word: {element, show(path)}; a path is {symbols, between, states, verdict, trouble}. */
+  /** The walk over one word: {element, show(path)}; a path is {symbols, between, states, answer, trouble}. */
   Kleene.walk = function (view, graph) {
     let path = null,
       at = 0,
       timer = null;
-    const verdict = h("p", { class: "verdict", "aria-live": "polite" });
+    const answer = h("p", { class: "answer", "aria-live": "polite" });
     const ribbon = h("div", {
       class: "ribbon",
       tabindex: "0",
@@ -87,8 +87,8 @@
     function show(next, jump = true) {
       stop();
       path = next;
-      verdict.replaceChildren(...[path.verdict].flat());
-      verdict.classList.toggle("trouble", Boolean(path.trouble));
+      answer.replaceChildren(...[path.answer].flat());
+      answer.classList.toggle("trouble", Boolean(path.trouble));
       const item = (symbol, state) =>
         h(
           "span",
@@ -112,11 +112,11 @@
       stop();
       go(move);
     });
-    return { element: h("div", { class: "walk" }, controls, ribbon, verdict), show };
+    return { element: h("div", { class: "walk" }, controls, ribbon, answer), show };
   };
 
   /** How a finished path is told: the label, and the state it ends in. */
-  Kleene.verdict = function (view, states, label, probability) {
+  Kleene.answer = function (view, states, label, probability) {
     const end = states[states.length - 1];
     return [
       "The answer is ",
@@ -144,7 +144,7 @@
     });
     function read() {
       const symbols = Kleene.symbolsOf(box.value, model.tokens);
-      const { states, stranger } = machine.trace(symbols);
+      const { states, unknown } = machine.trace(symbols);
       const known =
         machine.alphabet.slice(0, 12).map(Kleene.show).join(" ") +
         (machine.alphabet.length > 12 ? " …" : "");
@@ -152,12 +152,12 @@
         symbols,
         between: long ? " " : "",
         states,
-        trouble: stranger !== null,
-        verdict:
-          stranger === null
-            ? Kleene.verdict(view, states, machine.output(states[states.length - 1]))
+        trouble: unknown !== null,
+        answer:
+          unknown === null
+            ? Kleene.answer(view, states, machine.output(states[states.length - 1]))
             : [
-                `“${Kleene.show(stranger)}” is not a symbol of this machine, so the word stops there. It reads: ${known}`,
+                `“${Kleene.show(unknown)}” is not a symbol of this machine, so the word stops there. It reads: ${known}`,
               ],
       });
     }
@@ -207,7 +207,7 @@
         symbols: one.word,
         between: one.between,
         states,
-        verdict: Kleene.verdict(view, states, one.prediction, one.probability),
+        answer: Kleene.answer(view, states, one.prediction, one.probability),
       });
     }
     if (examples.length) read();

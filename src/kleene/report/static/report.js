@@ -87,7 +87,7 @@ Kleene.report = function (report, place) {
       "inside",
       "Inside the network",
       "How its numbers move along a word; the ribbon below the lines is the state.",
-      Kleene.courses(report.courses, examples, view),
+      Kleene.trajectories(report.trajectories, examples, view),
     ),
     section(
       "map",

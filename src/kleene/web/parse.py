@@ -9,16 +9,16 @@ from typing import Any
 from kleene.data.tokenize import split
 from kleene.errors import DataError
 from kleene.machine import Word
-from kleene.web.shelf import Entry
+from kleene.web.entries import Entry
 
 
-def typed(entry: Entry, word: Any) -> Word:
+def parse_word(entry: Entry, word: Any) -> Word:
     """A word as it came: a text, split as the entry reads texts, or a list of symbols."""
     if isinstance(word, str):
         text = _whole(word)
         if entry.tokens == "symbols" and text.lstrip().startswith("["):
             try:
-                return typed(entry, json.loads(text))
+                return parse_word(entry, json.loads(text))
             except (ValueError, RecursionError):
                 raise DataError(f"{text[:40]!r} is no JSON list of symbols; close it") from None
         return split(text, "words" if entry.tokens == "symbols" else entry.tokens)

@@ -1,13 +1,12 @@
-"""What a server has on its shelf: models and automata by name, and what can be asked of them.
+"""What can be asked of a served model or automaton; nothing here knows of HTTP.
 
-Nothing here knows of HTTP; the answers are plain values.
+Answers are plain values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -49,7 +48,7 @@ class Answer:
 
 
 class Automaton:
-    """A DFA on the shelf."""
+    """A served DFA."""
 
     kind = "automaton"
 
@@ -99,7 +98,7 @@ class Automaton:
 
 
 class Network:
-    """A model on the shelf, read when it is put there."""
+    """A served model; its automaton is extracted when it is loaded."""
 
     kind = "model"
 
@@ -175,37 +174,6 @@ class Network:
 Entry = Automaton | Network
 
 
-@dataclass(frozen=True)
-class Shelf:
-    """All entries by name, the first being the one meant when none is named."""
-
-    entries: Mapping[str, Entry] = field(default_factory=dict)
-
-    @classmethod
-    def load(cls, paths: Sequence[Path], words: Sequence[Any] = ()) -> Shelf:
-        """Put models (folders) and automata (JSON files) on the shelf."""
-        entries: dict[str, Entry] = {}
-        for path in paths:
-            name = _free(path.resolve().name.removesuffix(".json") or "model", entries)
-            if path.is_file():
-                entries[name] = Automaton(name, DFA.load(path))
-            else:
-                model = Model.load(path)
-                entries[name] = Network(name, model, _known(model, words))
-        return cls(entries)
-
-    def __getitem__(self, name: str | None) -> Entry:
-        if name is None:
-            return next(iter(self.entries.values()))
-        if name not in self.entries:
-            listed = ", ".join(self.entries)
-            raise KeyError(f"no model {name[:80]!r} here; there is {listed}")
-        return self.entries[name]
-
-    def __iter__(self) -> Iterator[Entry]:
-        return iter(self.entries.values())
-
-
 def _drawn(model: Model) -> list[Word]:
     """Random words over the alphabet, of the lengths that were trained on."""
     random = np.random.default_rng(0)
@@ -214,18 +182,3 @@ def _drawn(model: Model) -> list[Word]:
     picks = [random.integers(0, len(symbols), length) for length in lengths]
     words = [tuple(symbols[i] for i in pick) for pick in picks]
     return ["".join(map(str, w)) for w in words] if model.tokens == "chars" else list(words)
-
-
-def _known(model: Model, words: Sequence[Any]) -> list[Word]:
-    split = model.words(list(words))
-    kept = [tuple(s for s in word if s in model.alphabet) for word in split]
-    return ["".join(map(str, w)) for w in kept] if model.tokens == "chars" else list(kept)
-
-
-def _free(name: str, taken: Mapping[str, Any]) -> str:
-    """A name that no other entry has."""
-    number, free = 1, name
-    while free in taken:
-        number += 1
-        free = f"{name}-{number}"
-    return free
