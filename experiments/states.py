@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from ledger import Ledger
 
-from kleene.datasets.corpora import Corpus, imdb, newsgroups
+from kleene.datasets.corpora import LabelledTexts, imdb, newsgroups
 from kleene.datasets.mnist import mnist
 from kleene.explain.batched_traces import scores_of
 from kleene.explain.explain import explain, explain_many
@@ -111,11 +111,11 @@ def digits(model: Model, data: str | None) -> dict[str, Any]:
     return {"states_drawn": chosen.tolist(), "states_explained": best}
 
 
-def _words(corpus: Corpus) -> list[tuple[str, ...]]:
+def _words(corpus: LabelledTexts) -> list[tuple[str, ...]]:
     return [cut(word, TOKENS) for word in corpus.words]
 
 
-def _explained(name: str, model: Model, corpus: Corpus) -> None:
+def _explained(name: str, model: Model, corpus: LabelledTexts) -> None:
     """Pictures of two short texts, predicted right, for whose class there is a state."""
     short = [i for i, word in enumerate(corpus.words) if 40 <= len(word) <= SHOWN][:400]
     parts = (model.network, model.alphabet, model.classes)

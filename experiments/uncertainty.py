@@ -27,7 +27,7 @@ from sklearn.metrics import roc_auc_score
 
 from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
-from kleene.datasets.corpora import Corpus, Splits, imdb, newsgroups
+from kleene.datasets.corpora import LabelledTexts, Splits, imdb, newsgroups
 from kleene.evaluation.calibration import reliability
 from kleene.evaluation.metrics import evaluate
 from kleene.evaluation.uncertainty import (
@@ -96,13 +96,13 @@ def main() -> None:
     draw(ledger)
 
 
-def chosen(corpus: Corpus, count: int) -> Corpus:
+def chosen(corpus: LabelledTexts, count: int) -> LabelledTexts:
     """Some texts, always the same."""
     order = np.random.default_rng(0).permutation(len(corpus))[:count]
     return corpus.select(np.sort(order))
 
 
-def spoken(corpus: Corpus) -> Corpus:
+def spoken(corpus: LabelledTexts) -> LabelledTexts:
     """The texts that are not empty."""
     return corpus.select(i for i, text in enumerate(corpus.texts) if text.split())
 
@@ -127,7 +127,12 @@ def train(reviews: Splits, settings: dict[str, Any], seed: int, folder: Path) ->
 
 
 def measure(
-    model: Model, known: Corpus, foreign: Corpus, noise: str, seed: int, scale: dict[str, int]
+    model: Model,
+    known: LabelledTexts,
+    foreign: LabelledTexts,
+    noise: str,
+    seed: int,
+    scale: dict[str, int],
 ) -> dict[str, Any]:
     """Accuracy and calibration on known texts, and how well doubt tells the foreign ones."""
     numbers = {label: i for i, label in enumerate(model.classes)}
@@ -156,7 +161,7 @@ def measure(
 
 def answers(
     model: Model,
-    corpus: Corpus,
+    corpus: LabelledTexts,
     labels: NDArray[np.int64],
     noise: str,
     seed: int,
@@ -172,7 +177,9 @@ def answers(
     )
 
 
-def encoded(corpus: Corpus, alphabet: Alphabet, labels: NDArray[np.int64], tokens: int) -> Examples:
+def encoded(
+    corpus: LabelledTexts, alphabet: Alphabet, labels: NDArray[np.int64], tokens: int
+) -> Examples:
     words = alphabet.encode_many([cut(word, tokens) for word in corpus.words])
     return Examples(words=words, labels=labels)
 

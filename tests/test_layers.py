@@ -10,7 +10,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src"
 ORDER = (  # "" is the package's own list of names
-    *("errors", "formats", "files", "machine", "onnx_graph", "distributed"),
+    *("errors", "arrays", "formats", "files", "machine", "onnx_graph", "distributed"),
     *("automata", "languages", "data", "datasets", "nn", "export", "evaluation", "training"),
     *("parameters", "model", "extraction", "explain", "proof", "induction", "reading"),
     *("estimator", "report", "web", "reproduce", "", "cli"),

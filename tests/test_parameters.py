@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kleene.datasets.corpora import Corpus, newsgroups
+from kleene.datasets.corpora import LabelledTexts, newsgroups
 from kleene.estimator import SequenceClassifier
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
@@ -56,7 +56,7 @@ def test_texts_are_learned_with_nothing_but_defaults() -> None:
     """Plain text classification: a network that classifies the last step gets 68 % here."""
     groups = ("sci.med", "sci.space")
 
-    def pairs(part: Corpus) -> tuple[list[tuple[str, ...]], list[str]]:
+    def pairs(part: LabelledTexts) -> tuple[list[tuple[str, ...]], list[str]]:
         kept = [i for i in range(len(part)) if part.labels[i] in groups and len(part.words[i]) > 5]
         return [part.words[i][:100] for i in kept], [str(part.labels[i]) for i in kept]
 

@@ -25,7 +25,7 @@ from kleene.automata.matcher import label_array
 from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
 from kleene.data.store import Store
-from kleene.data.streaming import Lessons, Streamed, bounded_share
+from kleene.data.streaming import Streamed, TrainingData, bounded_share
 from kleene.data.validate import UnknownSymbols, as_classes, as_labels, as_words
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError, NotFittedError, SettingError
@@ -215,7 +215,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
     def _train(
         self,
         model: Model,
-        training: Lessons,
+        training: TrainingData,
         held: Examples | None,
         seed: int,
         checkpoint: str | Path | None,
@@ -242,7 +242,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         examples: Examples,
         words: Sequence[Word],
         labels: Sequence[Label],
-        training: Lessons,
+        training: TrainingData,
         held: Examples | None,
         seed: int,
         reporter: Reporter | None,

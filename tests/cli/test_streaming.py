@@ -12,7 +12,7 @@ import pytest
 from shell import SMALL, Kleene, assert_one_clear_line
 
 import kleene as kl
-from kleene.cli.input import DataFile, plain_labels
+from kleene.cli.input import DataSource, plain_labels
 from kleene.data import store as store_module
 from kleene.data.encode import encode
 from kleene.data.files import read_data
@@ -29,8 +29,8 @@ def sample(path: Path, n: int = 120, seed: int = 0) -> Path:
     return path
 
 
-def source(path: Path) -> DataFile:
-    return DataFile(path=str(path), text_column=None, label_column=None, max_length=1000)
+def source(path: Path) -> DataSource:
+    return DataSource(path=str(path), text_column=None, label_column=None, max_length=1000)
 
 
 @pytest.mark.parametrize("recipe", ["direct", "curriculum", "warm"])

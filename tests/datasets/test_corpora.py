@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 from test_archives import make_tar
 
-from kleene.datasets.corpora import Corpus, Splits, imdb, newsgroups, read_imdb, read_newsgroups
+from kleene.datasets.corpora import (
+    LabelledTexts,
+    Splits,
+    imdb,
+    newsgroups,
+    read_imdb,
+    read_newsgroups,
+)
 from kleene.datasets.newsgroups_cleaning import (
     clean,
     without_footer,
@@ -94,8 +101,8 @@ def test_cleaning_takes_off_one_thing_at_a_time() -> None:
 
 
 def test_a_random_split_keeps_every_text_once() -> None:
-    train = Corpus(texts=tuple(f"t{i}" for i in range(11)), labels=tuple("ab" * 5 + "a"))
-    test = Corpus(texts=("u0", "u1"), labels=("b", "b"))
+    train = LabelledTexts(texts=tuple(f"t{i}" for i in range(11)), labels=tuple("ab" * 5 + "a"))
+    test = LabelledTexts(texts=("u0", "u1"), labels=("b", "b"))
     mixed = Splits(train, test).shuffled(seed=1)
     assert (len(mixed.train), len(mixed.test)) == (10, 3)
     pairs = sorted(zip(train.texts + test.texts, train.labels + test.labels, strict=True))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kleene.datasets.corpora import Corpus, Splits
+from kleene.datasets.corpora import LabelledTexts, Splits
 from kleene.datasets.mnist import Images, ImageSplits
 from kleene.errors import SettingError
 from kleene.model import Model
@@ -91,7 +91,7 @@ def reviews() -> Splits:
         words[random.integers(6)] = {"positive": "great", "negative": "awful"}[label]
         texts.append(" ".join(words))
         labels.append(label)
-    corpus = Corpus(texts=tuple(texts), labels=tuple(labels))
+    corpus = LabelledTexts(texts=tuple(texts), labels=tuple(labels))
     return Splits(corpus.select(range(60)), corpus.select(range(60, 80)))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from kleene.data.alphabet import FIRST_SYMBOL, UNKNOWN
-from kleene.datasets.corpora import Corpus, Splits
+from kleene.datasets.corpora import LabelledTexts, Splits
 from kleene.evaluation.metrics import evaluate
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
@@ -24,8 +24,8 @@ def test_long_texts_keep_both_ends() -> None:
 
 
 def test_the_alphabet_is_the_most_frequent_words_of_the_training_texts() -> None:
-    corpus = Corpus(texts=("a a a b b c", "d"), labels=("x", "y"))
-    other = Corpus(texts=("e a",), labels=("y",))
+    corpus = LabelledTexts(texts=("a a a b b c", "d"), labels=("x", "y"))
+    other = LabelledTexts(texts=("e a",), labels=("y",))
     task = text_task(Splits(corpus, other), vocabulary=2, tokens=100)
     assert task.alphabet.symbols == ("a", "b")
     assert task.classes == ("x", "y")
@@ -35,14 +35,14 @@ def test_the_alphabet_is_the_most_frequent_words_of_the_training_texts() -> None
 
 
 def test_test_texts_may_be_left_longer() -> None:
-    corpus = Corpus(texts=("a b c d e f", "a"), labels=("x", "y"))
+    corpus = LabelledTexts(texts=("a b c d e f", "a"), labels=("x", "y"))
     task = text_task(Splits(corpus, corpus), vocabulary=9, tokens=2, test_tokens=5)
     assert task.train.lengths.tolist() == [2, 1]
     assert task.test.lengths.tolist() == [4, 1]  # halves of whole tokens
 
 
 def test_empty_long_and_foreign_texts_are_classified() -> None:
-    corpus = Corpus(texts=TEXTS, labels=LABELS)
+    corpus = LabelledTexts(texts=TEXTS, labels=LABELS)
     task = text_task(Splits(corpus, corpus), vocabulary=100, tokens=60_000)
     assert task.train.lengths.tolist() == [3, 2, 0, 2, 2, 50_000]
     assert "хороший" in task.alphabet.symbols

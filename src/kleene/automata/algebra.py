@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kleene.automata.dfa import DFA
-from kleene.automata.words import check_same_alphabet
+from kleene.automata.symbols import check_same_alphabet
 from kleene.machine import Label, Symbol
 
 

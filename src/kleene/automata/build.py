@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kleene.automata.dfa import DFA
-from kleene.automata.words import show
+from kleene.automata.symbols import show
 from kleene.errors import AutomatonError
 from kleene.machine import Label, Machine, Symbol
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kleene.automata.dfa import DFA
-from kleene.automata.words import check_same_alphabet, spell
+from kleene.automata.symbols import check_same_alphabet, spell
 from kleene.errors import AutomatonError
 from kleene.machine import Label, Machine, Symbol, Word
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kleene.automata.words import check_alphabet, encode, show, unknown_symbol
+from kleene.automata.symbols import check_alphabet, encode, show, unknown_symbol
 from kleene.errors import AutomatonError
 from kleene.machine import Label, Machine, Symbol, Word
 

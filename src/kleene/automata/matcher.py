@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kleene.automata.dfa import DFA
-from kleene.automata.words import encode, spelled_by_characters, unknown_symbol
+from kleene.automata.symbols import encode, spelled_by_characters, unknown_symbol
 from kleene.errors import AlphabetError
 from kleene.machine import Label, Word
 

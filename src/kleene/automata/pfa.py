@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kleene.automata.dfa import DFA
-from kleene.automata.words import check_alphabet, encode, show
+from kleene.automata.symbols import check_alphabet, encode, show
 from kleene.errors import AutomatonError
 from kleene.machine import Label, Symbol, Word
 

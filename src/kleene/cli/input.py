@@ -28,7 +28,7 @@ _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,15}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataFile:
+class DataSource:
     """Where words come from, and how they are to be read."""
 
     path: str

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kleene.cli.console import say
-from kleene.cli.input import DataFile, plain_labels, say_guess
+from kleene.cli.input import DataSource, plain_labels, say_guess
 from kleene.data.encode import encode, file_digest, tokens_of
 from kleene.data.store import Store, open_store
 from kleene.distributed import ProcessGroup
@@ -81,7 +81,7 @@ class InMemory:
 class OnDisk:
     """Words that are read from the file twice, and from their store as often as need be."""
 
-    source: DataFile
+    source: DataSource
     tokens: str
     max_symbols: int | None
     min_count: int
@@ -141,7 +141,7 @@ class OnDisk:
 
 
 def read_lessons(
-    source: DataFile, settings: dict[str, Any], stream: bool | None, process_group: ProcessGroup
+    source: DataSource, settings: dict[str, Any], stream: bool | None, process_group: ProcessGroup
 ) -> tuple[Lessons, str]:
     """The words of a file, wherever they fit, and how its texts are split."""
     tokens = settings["tokens"]

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from kleene.arrays import Floats, Ints
 from kleene.errors import DataError, SettingError
 
-Ints: TypeAlias = NDArray[np.int64]
-Floats: TypeAlias = NDArray[np.float32]
 Encoded: TypeAlias = Ints | Floats
 """A word as numbers: ids, (time,), or vectors, (time, size)."""
 

@@ -8,7 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from kleene.data.batch import Batch, Encoded, Ints, batches, make_batch
+from kleene.arrays import Ints
+from kleene.data.batch import Batch, Encoded, batches, make_batch
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError
 

@@ -20,8 +20,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from kleene.arrays import Ints
 from kleene.data.alphabet import Alphabet, Ids, from_json_symbol, to_json_symbol
-from kleene.data.batch import Ints
 from kleene.errors import DataError
 from kleene.machine import Label
 

@@ -15,7 +15,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kleene.data.batch import Batch, Ints, batches, make_batch
+from kleene.arrays import Ints
+from kleene.data.batch import Batch, batches, make_batch
 from kleene.data.examples import Examples
 from kleene.data.store import Block, Store
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
@@ -198,7 +199,7 @@ class Plan:
         return [words[part] for part in batches(lengths, self.size, seed=seed)]
 
 
-Lessons: TypeAlias = Examples | Streamed
+TrainingData: TypeAlias = Examples | Streamed
 """Words to learn from, in memory or on disk."""
 
 

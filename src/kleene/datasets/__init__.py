@@ -1,6 +1,17 @@
 """Public data sets: IMDB reviews, 20 Newsgroups and MNIST."""
 
-from kleene.datasets.corpora import Corpus, imdb, newsgroups
+from typing import Any
+
+from kleene.datasets.corpora import LabelledTexts, imdb, newsgroups
 from kleene.datasets.mnist import Images, mnist
 
-__all__ = ["Corpus", "Images", "imdb", "mnist", "newsgroups"]
+__all__ = ["Images", "LabelledTexts", "imdb", "mnist", "newsgroups"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Corpus":
+        import warnings
+
+        warnings.warn("Corpus is now LabelledTexts", DeprecationWarning, stacklevel=2)
+        return LabelledTexts
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

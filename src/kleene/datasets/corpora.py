@@ -46,7 +46,7 @@ _SENTIMENT = {"pos": "positive", "neg": "negative"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Corpus:
+class LabelledTexts:
     """Texts and their labels."""
 
     texts: tuple[str, ...]
@@ -60,10 +60,10 @@ class Corpus:
         """The tokens of every text; none for an empty one."""
         return tuple(map(tokenize, self.texts))
 
-    def select(self, indices: Iterable[int]) -> Corpus:
+    def select(self, indices: Iterable[int]) -> LabelledTexts:
         """The texts of the given indices."""
         chosen = [int(i) for i in indices]
-        return Corpus(
+        return LabelledTexts(
             texts=tuple(self.texts[i] for i in chosen), labels=tuple(self.labels[i] for i in chosen)
         )
 
@@ -71,15 +71,15 @@ class Corpus:
 class Splits(NamedTuple):
     """A corpus in its two parts."""
 
-    train: Corpus
-    test: Corpus
+    train: LabelledTexts
+    test: LabelledTexts
 
     def shuffled(self, seed: int, share: float = 0.2) -> Splits:
         """Both parts mixed and split anew at random, the test part with `share` of all texts."""
         if not 0 < share < 1:
             raise SettingError(f"share={share!r} came, needed is a number between 0 and 1")
         train, test = self
-        both = Corpus(texts=train.texts + test.texts, labels=train.labels + test.labels)
+        both = LabelledTexts(texts=train.texts + test.texts, labels=train.labels + test.labels)
         order = np.random.default_rng(seed).permutation(len(both))
         held = math.ceil(share * len(both))
         return Splits(both.select(order[held:]), both.select(order[:held]))
@@ -114,7 +114,7 @@ def read_newsgroups(path: str | Path, *, cleaned: bool = False) -> Splits:
     if not cleaned:
         return splits
     return Splits(
-        *(Corpus(texts=tuple(map(clean, part.texts)), labels=part.labels) for part in splits)
+        *(LabelledTexts(texts=tuple(map(clean, part.texts)), labels=part.labels) for part in splits)
     )
 
 
@@ -132,11 +132,13 @@ def _read(path: str | Path, layout: re.Pattern[str], encoding: str, example: str
     return Splits(*(_corpus(sorted(parts[part])) for part in ("train", "test")))
 
 
-def _corpus(rows: list[tuple[str, int, str]]) -> Corpus:
-    return Corpus(
+def _corpus(rows: list[tuple[str, int, str]]) -> LabelledTexts:
+    return LabelledTexts(
         texts=tuple(text for _, _, text in rows), labels=tuple(label for label, _, _ in rows)
     )
 
 
-def _relabelled(corpus: Corpus) -> Corpus:
-    return Corpus(texts=corpus.texts, labels=tuple(_SENTIMENT[label] for label in corpus.labels))
+def _relabelled(corpus: LabelledTexts) -> LabelledTexts:
+    return LabelledTexts(
+        texts=corpus.texts, labels=tuple(_SENTIMENT[label] for label in corpus.labels)
+    )

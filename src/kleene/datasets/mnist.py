@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kleene.data.batch import Floats, Ints
+from kleene.arrays import Floats, Ints
 from kleene.data.gzip_guard import unpacked
 from kleene.datasets.download import Source, locate
 from kleene.errors import DataError, SettingError

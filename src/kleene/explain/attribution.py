@@ -13,9 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from kleene.arrays import Floats, Ints
 from kleene.data.alphabet import FIRST_SYMBOL, Alphabet
-from kleene.data.batch import Ints, make_batch
-from kleene.explain.batched_traces import Floats, passes, plan, scores_of
+from kleene.data.batch import make_batch
+from kleene.explain.batched_traces import passes, plan, scores_of
 from kleene.explain.scoring import margins, state_scores
 from kleene.explain.weights import choose_method, predicting_states
 from kleene.nn.classifier import Classifier

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias, cast
+from typing import cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from kleene.data.batch import Batch, Encoded, Ints, make_batch
+from kleene.arrays import Floats, Ints
+from kleene.data.batch import Batch, Encoded, make_batch
 from kleene.errors import DataError, ReadingError
 from kleene.explain.scoring import final_scores
 from kleene.nn.classifier import Classifier
 from kleene.nn.trace import Trace
-
-Floats: TypeAlias = NDArray[np.float32]
 
 BATCH_SIZE = 128
 MAX_STEPS = 100_000  # of one batch, padding included, which bounds the memory of its trace

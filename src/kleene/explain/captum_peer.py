@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from kleene.arrays import Floats, Ints
 from kleene.data.alphabet import FIRST_SYMBOL, Alphabet
-from kleene.data.batch import Batch, Ints
-from kleene.explain.batched_traces import Floats
+from kleene.data.batch import Batch
 from kleene.explain.scoring import margins
 from kleene.nn.classifier import Classifier
 

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from kleene.arrays import Floats, Ints
 from kleene.data.alphabet import Alphabet
-from kleene.data.batch import Encoded, Ints
+from kleene.data.batch import Encoded
 from kleene.errors import DataError
-from kleene.explain.batched_traces import Floats, Pass, passes, require_states
+from kleene.explain.batched_traces import Pass, passes, require_states
 from kleene.explain.markup import (
     as_json,
     as_text,

@@ -15,10 +15,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kleene.data.batch import Ints
+from kleene.arrays import Floats, Ints
 from kleene.errors import DataError
 from kleene.explain.attribution import Attribution, Random
-from kleene.explain.batched_traces import Floats, scores_of
+from kleene.explain.batched_traces import scores_of
 from kleene.explain.markup import columns, table
 from kleene.nn.classifier import Classifier
 

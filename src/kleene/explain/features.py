@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kleene.data.batch import Encoded, Ints
+from kleene.arrays import Floats, Ints
+from kleene.data.batch import Encoded
 from kleene.errors import DataError, SettingError
-from kleene.explain.batched_traces import Floats, Pass, passes
+from kleene.explain.batched_traces import Pass, passes
 from kleene.nn.classifier import Classifier
 
 STATISTICS = ("mean", "max", "final")

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kleene.arrays import Ints
 from kleene.data.alphabet import UNKNOWN, Alphabet
-from kleene.data.batch import Ints
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError, ReadingError
 from kleene.explain.batched_traces import Pass, passes, require_states

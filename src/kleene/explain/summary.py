@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kleene.arrays import Ints
 from kleene.data.alphabet import UNKNOWN, Alphabet
-from kleene.data.batch import Ints
 from kleene.errors import ReadingError, SettingError
 from kleene.explain.batched_traces import Pass, passes
 from kleene.explain.markup import as_json, as_text, columns, table

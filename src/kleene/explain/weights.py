@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from kleene.data.batch import Ints
+from kleene.arrays import Floats, Ints
 from kleene.errors import SettingError
-from kleene.explain.batched_traces import Floats, Pass
+from kleene.explain.batched_traces import Pass
 from kleene.explain.scoring import margins, prefix_scores
 from kleene.nn.classifier import Classifier
 

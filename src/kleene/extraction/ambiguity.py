@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from kleene.arrays import Ints
 from kleene.automata import DFA
 from kleene.extraction.counts import count_transitions, mean_transitions, step_pairs
 from kleene.extraction.partition import StatePaths
 from kleene.extraction.prefixes import UNLABELLED
-from kleene.extraction.words import Ints, spell_ids
+from kleene.extraction.words import spell_ids
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
 

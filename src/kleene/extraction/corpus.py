@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from kleene.arrays import Ints
 from kleene.data.alphabet import Ids
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import ReadingError
@@ -22,7 +23,7 @@ from kleene.extraction.counts import TransitionCounts, normalised
 from kleene.extraction.partition import Argmax, StatePaths
 from kleene.extraction.prefixes import UNLABELLED, Prefixes, read_prefixes
 from kleene.extraction.table import LARGEST
-from kleene.extraction.words import Ints, encode_words
+from kleene.extraction.words import encode_words
 from kleene.model import Model
 
 T = TypeVar("T")

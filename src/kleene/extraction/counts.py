@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kleene.arrays import Ints
 from kleene.automata import DFA, PFA
 from kleene.extraction.partition import Argmax, StatePaths
 from kleene.extraction.prefixes import UNLABELLED
 from kleene.extraction.table import LARGEST
-from kleene.extraction.words import Ints
 from kleene.machine import Label, Symbol
 from kleene.model import Model
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kleene.arrays import Ints
 from kleene.automata import DFA
 from kleene.data.alphabet import Alphabet, Ids
 from kleene.extraction.ambiguity import Ambiguity
@@ -21,7 +22,6 @@ from kleene.extraction.fidelity import draw_checks, prefix_labels, run_ids
 from kleene.extraction.oracle import Oracle
 from kleene.extraction.prefixes import UNLABELLED, Prefixes
 from kleene.extraction.words import (
-    Ints,
     all_words,
     encode_words,
     spell_ids,

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from kleene.arrays import Ints
 from kleene.automata import DFA
 from kleene.data.alphabet import Ids
 from kleene.extraction.oracle import Oracle
 from kleene.extraction.prefixes import UNLABELLED, Prefixes
 from kleene.extraction.words import (
-    Ints,
     draw_from,
     encode_words,
     run_table,

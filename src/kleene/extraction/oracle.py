@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kleene.arrays import Ints
 from kleene.data.alphabet import Ids
 from kleene.data.examples import Examples
 from kleene.evaluation.metrics import evaluate
-from kleene.extraction.words import Ints
 from kleene.model import Model
 
 

@@ -9,8 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
+from kleene.arrays import Floats, Ints
 from kleene.extraction.prefixes import Prefixes
-from kleene.extraction.words import Floats, Ints
 
 
 class Partition(Protocol):

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from kleene.arrays import Floats, Ints
 from kleene.data.alphabet import Alphabet, Ids
 from kleene.data.examples import Examples
-from kleene.extraction.words import Floats, Ints
 from kleene.model import Model
 from kleene.nn.trace import Trace
 

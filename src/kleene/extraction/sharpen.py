@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from kleene.arrays import Ints
 from kleene.data.alphabet import Ids
 from kleene.data.examples import Examples
 from kleene.errors import DataError
 from kleene.evaluation.metrics import evaluate
 from kleene.extraction.fidelity import run_ids
 from kleene.extraction.table import read_table
-from kleene.extraction.words import Ints, encode_words
+from kleene.extraction.words import encode_words
 from kleene.machine import Label
 from kleene.model import Model
 from kleene.training.history import History

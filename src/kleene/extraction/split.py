@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kleene.arrays import Floats, Ints
 from kleene.data.alphabet import Alphabet, Ids
 from kleene.extraction.counts import count_transitions, step_pairs, to_dfa
 from kleene.extraction.fidelity import prefix_agreement
 from kleene.extraction.partition import Nearest, Partition, Split, StatePaths, follow
 from kleene.extraction.prefixes import UNLABELLED, read_prefixes
-from kleene.extraction.words import Floats, Ints
 from kleene.model import Model
 
 _ROUNDS, _STATES, _SHOWN = 20, 40, 8

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kleene.arrays import Ints
 from kleene.automata import DFA
-from kleene.automata.words import show, spell
+from kleene.automata.symbols import show, spell
 from kleene.data.alphabet import UNKNOWN, Alphabet, Ids
 from kleene.errors import AlphabetError, ReadingError
 from kleene.languages.paths import Paths
 from kleene.machine import Word
 from kleene.model import Model
-
-Ints: TypeAlias = NDArray[np.int64]
-Floats: TypeAlias = NDArray[np.float32]
 
 _LARGEST = 20_000_000  # entries of a table of path counts; beyond, symbols are drawn uniformly
 

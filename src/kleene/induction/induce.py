@@ -20,7 +20,7 @@ import numpy as np
 
 from kleene.automata import DFA
 from kleene.data.examples import Examples
-from kleene.data.streaming import Lessons
+from kleene.data.streaming import TrainingData
 from kleene.evaluation.metrics import evaluate
 from kleene.induction.candidates import CLUSTERS, Candidate, candidates, small_machines
 from kleene.induction.distil import consolidate
@@ -51,7 +51,7 @@ def settle(
     words: Sequence[Word],
     labels: Sequence[Label],
     *,
-    training: Lessons,
+    training: TrainingData,
     held: Examples | None,
     clusters: Sequence[int] | None,
     settings: Settings,

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 from numpy.typing import NDArray
 
-Ints: TypeAlias = NDArray[np.int64]
-Floats: TypeAlias = NDArray[np.float64]
+from kleene.arrays import Ints
 
 
 class Paths:
@@ -67,7 +64,7 @@ class Paths:
             states = following[row, symbol]
         return words
 
-    def _log_counts(self, length: int) -> Floats:
+    def _log_counts(self, length: int) -> NDArray[np.float64]:
         """log N by length and state, at least up to `length`."""
         if len(self._logs) <= length:
             rows = list(self._logs)
@@ -78,7 +75,7 @@ class Paths:
             self._logs = np.stack(rows)
         return self._logs
 
-    def _cumulative(self, longest: int) -> Floats:
+    def _cumulative(self, longest: int) -> NDArray[np.float64]:
         """Cumulative odds of each symbol by length left and state; impossible symbols add none."""
         if len(self._odds) > longest:
             return self._odds

@@ -8,8 +8,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from kleene.arrays import Ints
 from kleene.automata.dfa import DFA
-from kleene.languages.paths import Ints, Paths
+from kleene.languages.paths import Paths
 from kleene.machine import Word
 
 Drawn = TypeVar("Drawn", bound=Hashable)

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from kleene.automata import DFA
-from kleene.automata.words import check_same_alphabet
+from kleene.automata.symbols import check_same_alphabet
 from kleene.errors import SettingError
 from kleene.extraction.table import Table, read_table
 from kleene.machine import Word

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kleene.arrays import Floats
 from kleene.errors import DataError, SettingError
 from kleene.explain.markup import as_text
 from kleene.extraction.counter.units import MemoryRecord, counting_units, record_memory
-from kleene.extraction.words import Floats, encode_words
+from kleene.extraction.words import encode_words
 from kleene.machine import Symbol, Word
 from kleene.model import Model
 from kleene.report.plots import COLORS, MOST_TICKS

@@ -7,7 +7,7 @@ import torch
 
 from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
-from kleene.datasets.corpora import Corpus, Splits
+from kleene.datasets.corpora import LabelledTexts, Splits
 from kleene.nn.classifier import Classifier
 from kleene.reproduce.training import Task
 
@@ -17,7 +17,9 @@ def cut(word: tuple[str, ...], tokens: int) -> tuple[str, ...]:
     return word if len(word) <= tokens else word[: tokens // 2] + word[-(tokens // 2) :]
 
 
-def encode(corpus: Corpus, alphabet: Alphabet, classes: tuple[str, ...], tokens: int) -> Examples:
+def encode(
+    corpus: LabelledTexts, alphabet: Alphabet, classes: tuple[str, ...], tokens: int
+) -> Examples:
     """The words of a corpus as numbers."""
     words = alphabet.encode_many([cut(word, tokens) for word in corpus.words])
     numbers = {label: i for i, label in enumerate(classes)}

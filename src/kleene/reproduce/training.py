@@ -13,7 +13,7 @@ import torch
 
 from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
-from kleene.data.streaming import Lessons
+from kleene.data.streaming import TrainingData
 from kleene.evaluation.metrics import evaluate
 from kleene.machine import Label
 from kleene.model import Model
@@ -100,7 +100,7 @@ def falling_rate(
     batch_size: int,
     average: float | None = None,
     patience: int | None = None,
-    prepare: Callable[[Classifier, Lessons, int], None] | None = None,
+    prepare: Callable[[Classifier, TrainingData, int], None] | None = None,
 ) -> list[Stage]:
     """Stages of some epochs at some learning rate; each goes on from the best of the one before.
 

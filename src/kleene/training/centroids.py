@@ -6,13 +6,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from kleene.data.streaming import Lessons
+from kleene.data.streaming import TrainingData
 from kleene.nn.classifier import Classifier
 
 MOST_VECTORS = 20_000
 
 
-def seed_centroids(network: Classifier, examples: Lessons, seed: int) -> None:
+def seed_centroids(network: Classifier, examples: TrainingData, seed: int) -> None:
     """Put the centroids of every layer where the hidden vectors cluster."""
     rnn = network.rnn
     for layer in range(rnn.num_layers):
@@ -33,7 +33,7 @@ def cluster(vectors: NDArray[np.float32], count: int, seed: int) -> NDArray[np.f
 
 
 def hidden_vectors(
-    network: Classifier, examples: Lessons, layer: int = -1, seed: int = 0
+    network: Classifier, examples: TrainingData, layer: int = -1, seed: int = 0
 ) -> NDArray[np.float32]:
     """Hidden vectors of a layer along the words, component off, at most `MOST_VECTORS`."""
     rnn = network.rnn

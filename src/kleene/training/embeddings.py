@@ -13,8 +13,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from kleene.data.batch import Batch, Ints
-from kleene.data.streaming import Lessons
+from kleene.arrays import Ints
+from kleene.data.batch import Batch
+from kleene.data.streaming import TrainingData
 from kleene.errors import SettingError
 from kleene.nn.classifier import Classifier
 
@@ -28,7 +29,7 @@ HELD = 4_000_000
 """Pairs of neighbours that are held before they are counted."""
 
 
-def seed_vectors(network: Classifier, examples: Lessons, seed: int) -> None:
+def seed_vectors(network: Classifier, examples: TrainingData, seed: int) -> None:
     """Let every symbol begin with the vector of its company, and those without any with zeros."""
     if not network.config.num_symbols:
         raise SettingError(
@@ -42,7 +43,7 @@ def seed_vectors(network: Classifier, examples: Lessons, seed: int) -> None:
         weight[:, : vectors.shape[1]] = vectors.to(weight)
 
 
-def company(examples: Lessons, symbols: int, size: int, seed: int) -> NDArray[np.float32]:
+def company(examples: TrainingData, symbols: int, size: int, seed: int) -> NDArray[np.float32]:
     """Vectors of the symbols, (symbol, at most `size`): the main directions of their positive
     mutual information with their neighbours; zeros for symbols that have none.
     """
@@ -70,7 +71,7 @@ def company(examples: Lessons, symbols: int, size: int, seed: int) -> NDArray[np
     return found
 
 
-def neighbours(examples: Lessons, symbols: int, seed: int) -> Any:
+def neighbours(examples: TrainingData, symbols: int, seed: int) -> Any:
     """How often one symbol (row) stands before another (column), as a sparse array."""
     from scipy.sparse import csr_array
 

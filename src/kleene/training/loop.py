@@ -24,7 +24,7 @@ from torch.nn.functional import cross_entropy
 
 from kleene.data.batch import Batch
 from kleene.data.examples import Examples
-from kleene.data.streaming import Lessons
+from kleene.data.streaming import TrainingData
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError, SettingError, TrainingError, WorkerError
 from kleene.evaluation.metrics import evaluate
@@ -47,7 +47,7 @@ MOST_FAILURES = 6
 
 def fit(
     network: Classifier,
-    examples: Lessons,
+    examples: TrainingData,
     *,
     stages: Sequence[Stage],
     validation: Examples | None = None,
@@ -80,7 +80,7 @@ class _Loop:
     def __init__(
         self,
         network: Classifier,
-        examples: Lessons,
+        examples: TrainingData,
         stages: Sequence[Stage],
         validation: Examples | None,
         seed: int,

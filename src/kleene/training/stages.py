@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from kleene.data.batch import Ints
-from kleene.data.streaming import Lessons
+from kleene.arrays import Ints
+from kleene.data.streaming import TrainingData
 from kleene.errors import SettingError
 from kleene.nn.classifier import Classifier
 from kleene.training.ema import keep_average
@@ -82,7 +82,7 @@ class Stage:
     """Whether the stage ends, given its epochs so far."""
     teacher: Teacher | None = None
     """A machine that tells the state in which every prefix should be."""
-    prepare: Callable[[Classifier, Lessons, int], None] | None = None
+    prepare: Callable[[Classifier, TrainingData, int], None] | None = None
     """What happens before the first epoch, given the network, the words and a seed."""
 
 

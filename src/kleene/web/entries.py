@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kleene.automata import DFA
-from kleene.automata.words import spelled_by_characters
+from kleene.automata.symbols import spelled_by_characters
 from kleene.data.alphabet import UNKNOWN
 from kleene.errors import ReadingError
 from kleene.explain.batched_traces import scores_of

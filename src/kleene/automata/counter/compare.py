@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from kleene.automata.counter.configuration_graph import settled
 from kleene.automata.counter.machine import CounterMachine
-from kleene.automata.words import check_same_alphabet, spell
+from kleene.automata.symbols import check_same_alphabet, spell
 from kleene.errors import AutomatonError
 from kleene.machine import Label, Word
 

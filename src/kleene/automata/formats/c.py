@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kleene.automata.dfa import DFA
-from kleene.automata.words import spelled_by_characters
+from kleene.automata.symbols import spelled_by_characters
 from kleene.errors import SettingError
 
 TEMPLATE = r"""/* A deterministic automaton of @STATES states over @WIDTH symbols, by Kleene.

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kleene.automata.dfa import DFA
-from kleene.automata.words import show, spelled_by_characters
+from kleene.automata.symbols import show, spelled_by_characters
 from kleene.errors import AutomatonError
 
 

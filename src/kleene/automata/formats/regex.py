@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kleene.automata.dfa import DFA
 from kleene.automata.formats.symbol_sets import ranges
-from kleene.automata.words import show, spelled_by_characters
+from kleene.automata.symbols import show, spelled_by_characters
 from kleene.errors import AutomatonError
 from kleene.machine import Symbol, Word
 

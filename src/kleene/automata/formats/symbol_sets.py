@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from kleene.automata.words import spelled_by_characters
+from kleene.automata.symbols import spelled_by_characters
 from kleene.machine import Symbol
 
 ANY = "Σ"

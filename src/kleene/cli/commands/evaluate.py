@@ -37,14 +37,14 @@ def evaluate(
       kleene evaluate model test.tsv
       kleene evaluate model test.jsonl.gz --json
     """
-    from kleene.cli.input import DataFile as Source
+    from kleene.cli.input import DataSource
     from kleene.data.validate import UnknownSymbols
     from kleene.evaluation.metrics import evaluate as evaluated
     from kleene.evaluation.metrics import merged
     from kleene.model import Model
 
     trained = Model.load(model)
-    source = Source(
+    source = DataSource(
         path=data, text_column=text_column, label_column=label_column, max_length=max_length
     )
     parts, unknown = [], UnknownSymbols()

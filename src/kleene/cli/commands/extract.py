@@ -58,7 +58,7 @@ def extract(
     """
     for path in out or []:
         check_ending(path)
-    from kleene.cli.input import DataFile
+    from kleene.cli.input import DataSource
     from kleene.distributed import init_process_group, rank_and_world_size
     from kleene.model import Model
     from kleene.reading import extract as read
@@ -70,7 +70,7 @@ def extract(
     if data is None:
         reading = read(trained, method=method, seed=seed)
     else:
-        source = DataFile(
+        source = DataSource(
             path=data, text_column=text_column, label_column=label_column, max_length=max_length
         )
         if counted:

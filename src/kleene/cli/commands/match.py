@@ -58,7 +58,7 @@ def match(
     from collections import Counter
     from itertools import islice
 
-    from kleene.automata.words import spelled_by_characters
+    from kleene.automata.symbols import spelled_by_characters
     from kleene.data.files import read_examples
 
     machine = load_dfa(dfa)

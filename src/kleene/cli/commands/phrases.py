@@ -54,9 +54,9 @@ def phrases(
 def _read(
     model: Model, path: str, text_column: str | None, label_column: str | None, max_length: int
 ) -> tuple[list[Word], list[Label]]:
-    from kleene.cli.input import DataFile as Source
+    from kleene.cli.input import DataSource
 
-    source = Source(
+    source = DataSource(
         path=path, text_column=text_column, label_column=label_column, max_length=max_length
     )
     return source.words(model)

@@ -147,12 +147,12 @@ def _encoded(
     model: Model, path: str, text_column: str | None, label_column: str | None, max_length: int
 ) -> tuple[list[Encoded], list[Label]]:
     """The words of a file as numbers, and their labels if there are any."""
-    from kleene.cli.input import DataFile as Source
+    from kleene.cli.input import DataSource
     from kleene.explain.explain import encode
 
     if "-ubyte" in Path(path).name:
         return _images(model, path), []
-    source = Source(
+    source = DataSource(
         path=path, text_column=text_column, label_column=label_column, max_length=max_length
     )
     words, labels = source.words(model)

@@ -48,7 +48,7 @@ def predict(
     """
     import numpy as np
 
-    from kleene.cli.input import DataFile as Source
+    from kleene.cli.input import DataSource
     from kleene.data.examples import Examples
     from kleene.data.validate import UnknownSymbols
     from kleene.evaluation.metrics import evaluate as evaluated
@@ -57,7 +57,9 @@ def predict(
 
     trained = Model.load(model)
     classes = trained.classes
-    source = Source(path=data, text_column=text_column, label_column=None, max_length=max_length)
+    source = DataSource(
+        path=data, text_column=text_column, label_column=None, max_length=max_length
+    )
     unknown = UnknownSymbols()
     for chunk in source.examples(trained, labelled=False):
         words = [example.word for example in chunk]

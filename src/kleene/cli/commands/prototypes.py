@@ -33,14 +33,13 @@ def prototypes(
       kleene prototypes model reviews.csv --text-column review
       torchrun --nproc-per-node 4 -m kleene prototypes model corpus.tsv.gz
     """
-    from kleene.cli.input import DataFile as Source
-    from kleene.cli.input import parts
+    from kleene.cli.input import DataSource, parts
     from kleene.distributed import init_process_group
     from kleene.explain.prototypes import read_prototypes
     from kleene.model import Model
 
     trained = Model.load(model)
-    source = Source(
+    source = DataSource(
         path=data, text_column=text_column, label_column=label_column, max_length=max_length
     )
     with init_process_group() as process_group:

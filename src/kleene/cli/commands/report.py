@@ -41,12 +41,12 @@ def report(
     Example:
       kleene report model data.tsv --out report.html
     """
-    from kleene.cli.input import DataFile as Source
+    from kleene.cli.input import DataSource
     from kleene.model import Model
     from kleene.report.html import write_report
 
     trained = Model.load(model)
-    source = Source(
+    source = DataSource(
         path=data, text_column=text_column, label_column=label_column, max_length=max_length
     )
     words, labels = source.words(trained)

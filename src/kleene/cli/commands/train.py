@@ -131,14 +131,14 @@ def train(
       kleene train data.tsv --out model --seed 1
       kleene train reviews.csv.gz --text-column review --tokens text --out model
     """
-    from kleene.cli.input import DataFile as Source
+    from kleene.cli.input import DataSource
     from kleene.cli.training_run import Run
     from kleene.cli.training_source import read_lessons
     from kleene.distributed import init_process_group
 
     if resume and overwrite:
         raise SettingError("--resume goes on and --overwrite starts anew; give one of them")
-    source = Source(
+    source = DataSource(
         path=data, text_column=text_column, label_column=label_column, max_length=max_length
     )
     settings: dict[str, Any] = {

@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kleene.arrays import Ints
 from kleene.automata.counter.machine import CounterMachine
 from kleene.data.alphabet import Ids
 from kleene.errors import ReadingError
@@ -32,7 +33,7 @@ from kleene.extraction.counter.units import (
     require_memory,
 )
 from kleene.extraction.counter.votes import Latch, Votes, best_latch, count_votes, questions
-from kleene.extraction.words import Ints, all_words, encode_words, spell_ids
+from kleene.extraction.words import all_words, encode_words, spell_ids
 from kleene.machine import Word
 from kleene.model import Model
 

@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from kleene.arrays import Floats, Ints
 from kleene.data.alphabet import Alphabet, Ids
 from kleene.data.examples import Examples
 from kleene.errors import ReadingError
-from kleene.extraction.words import Floats, Ints
 from kleene.model import Model
 
 MOVING = 0.95  # at this quantile, changes of a unit that counts are pushes or pops

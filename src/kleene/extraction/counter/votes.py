@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kleene.arrays import Floats, Ints
 from kleene.automata.counter.machine import CounterMachine
 from kleene.data.alphabet import Alphabet, Ids
 from kleene.extraction.counter.units import CountingUnit, MemoryRecord, counters
-from kleene.extraction.words import Floats, Ints
 from kleene.model import Model
 
 MOVES = 3  # pop, rest, push
