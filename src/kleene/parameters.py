@@ -77,7 +77,8 @@ def settings_of(given: Parameters) -> Settings:
 
 def stages_of(given: Parameters, network: Classifier) -> list[Stage]:
     """The stages of the recipe; where a machine can be read, the states come once it is known."""
-    warm = readable(network) or (network.rnn.num_states and network.config.num_symbols >= TEXT)
+    text = network.config.num_symbols >= TEXT and network.config.pooling != "states"
+    warm = readable(network) or (network.rnn.num_states and text)
     name = given.recipe or ("warm" if warm else "direct")
     recipe = choose("recipe", name, RECIPES)
     if name == "warm" and readable(network) and given.consolidate:

@@ -52,5 +52,6 @@ NETWORKS = [
         ("last", False, 2),
         ("mean", True, 1),
         ("max", False, 2),
+        ("states", True, 1),
     )
 ]

@@ -49,6 +49,8 @@ def expected_scores(network: Classifier, word: list[int]) -> Tensor:
             else:
                 x, c = one.hidden[-1], None if one.memory is None else one.memory[-1]
         features = x if c is None else torch.cat([x, c])
+    elif pooling == "states":
+        features = torch.cat([10 * top.alpha.mean(0), 3 * top.alpha.max(0).values])
     else:
         steps = top.hidden if top.memory is None else torch.cat([top.hidden, top.memory], -1)
         features = steps.mean(0) if pooling == "mean" else steps.max(0).values
@@ -62,6 +64,7 @@ def expected_scores(network: Classifier, word: list[int]) -> Tensor:
         {"end_token": False},
         {"pooling": "mean"},
         {"pooling": "max"},
+        {"pooling": "states"},
         {"num_states": 0},
         {"num_layers": 1, "similarity": "euclidean", "temperature": 0.3},
         {"num_symbols": 40, "similarity": "cosine"},  # more symbols than steps
@@ -171,6 +174,7 @@ def test_a_config_survives_a_dictionary() -> None:
         ({"transition": "x"}, "soft-argmax"),
         ({"similarity": "x"}, "euclidean"),
         ({"pooling": "x"}, "mean"),
+        ({"pooling": "states", "num_states": 0}, "num_states=0"),
         ({"num_states": -1}, "from 0"),
         ({"hidden_size": 0}, "from 1"),
         ({"hidden_size": 2.5}, "whole number"),

@@ -84,9 +84,14 @@ def test_similarities(similarity: str) -> None:
 
 @pytest.mark.parametrize("cell", ["gru", "lstm-p"])
 @pytest.mark.parametrize("layers", [1, 3])
-@pytest.mark.parametrize("pooling", ["last", "mean", "max"])
+@pytest.mark.parametrize("pooling", ["last", "mean", "max", "states"])
 def test_layers_and_pooling(cell: str, layers: int, pooling: str) -> None:
     assert_equal(network(cell=cell, num_layers=layers, pooling=pooling), ragged(300))
+
+
+@pytest.mark.parametrize("transition", TRANSITIONS)
+def test_states_are_pooled_as_they_are_carried(transition: str) -> None:
+    assert_equal(network(pooling="states", transition=transition), ragged(300))
 
 
 @pytest.mark.parametrize("cell", CELLS)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
+from kleene.data.alphabet import START
+from kleene.data.batch import make_batch
 from kleene.errors import SettingError
 from kleene.nn import SRGRU, SRLSTM, SRRNN, gumbel, sample
+from kleene.nn.classifier import Classifier
+from kleene.nn.config import NetworkConfig
 from kleene.nn.fused import use_fused
 from kleene.nn.stream import Stream
 
@@ -71,3 +76,21 @@ def test_other_transitions_and_precisions_are_served_too() -> None:
 def test_needs_a_step_before_there_are_states() -> None:
     with pytest.raises(SettingError, match="step"):
         Stream(SRGRU(3, 9, num_states=4)).states
+
+
+@pytest.mark.parametrize("cell", ["gru", "lstm-p"])
+def test_a_stream_keeps_the_statistics_that_are_classified(cell: str) -> None:
+    torch.manual_seed(0)
+    config = NetworkConfig(
+        num_symbols=9, num_classes=3, cell=cell, num_states=5, pooling="states", temperature=0.3
+    )
+    network, word = Classifier(config).eval(), np.array([4, 8, 5, 5, 7])
+    stream = Stream(network.rnn, embedding=network.embedding.weight)
+    weights = []
+    for token in (START, *word):
+        stream.step(torch.tensor([token]))
+        weights.append(stream.weights)
+    alpha = torch.stack(weights)
+    with torch.no_grad():
+        found = network.classify_statistics(alpha.mean(0), alpha.amax(0))
+        torch.testing.assert_close(found, network(make_batch([word])), rtol=1e-5, atol=1e-6)

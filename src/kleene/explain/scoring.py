@@ -1,4 +1,4 @@
-"""What a network says: at the end of a word, after each of its symbols, and of a state alone."""
+"""Scores of the classes: of whole words, of all their prefixes, and of a state alone."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
+from kleene.explain.contributions import adds_up, state_weights
 from kleene.nn.classifier import Classifier
 from kleene.nn.trace import Trace
 
@@ -23,12 +24,12 @@ def final_scores(network: Classifier, trace: Trace) -> Tensor:
             [layer.hidden[rows, last] for layer in trace.layers],
             [None if layer.memory is None else layer.memory[rows, last] for layer in trace.layers],
         )
-    mask = trace.mask[:, :, None]
-    if network.config.pooling == "mean":
-        pooled = [(part * mask).sum(1) / trace.lengths[:, None] for part in _features(trace)]
-    else:
-        pooled = [part.masked_fill(~mask, -torch.inf).amax(1) for part in _features(trace)]
-    return _classified(network, pooled)
+    mask, parts = trace.mask[:, :, None], _features(network, trace)
+    means = ((part * mask).sum(1) / trace.lengths[:, None] for part in parts)
+    maxima = (part.masked_fill(~mask, -torch.inf).amax(1) for part in parts)
+    if network.config.pooling == "states":
+        return network.classify_statistics(next(means), next(maxima))
+    return _classified(network, list(means if network.config.pooling == "mean" else maxima))
 
 
 def prefix_scores(network: Classifier, trace: Trace) -> Tensor:
@@ -47,12 +48,14 @@ def prefix_scores(network: Classifier, trace: Trace) -> Tensor:
             for i in range(0, len(hidden[0]), CHUNK)
         ]
         return torch.cat(parts).view(*trace.hidden.shape[:2], -1)
+    parts = _features(network, trace)
+    steps = torch.arange(1, trace.hidden.shape[1] + 1, device=trace.hidden.device)[:, None]
     if network.config.pooling == "mean":
-        steps = torch.arange(1, trace.hidden.shape[1] + 1, device=trace.hidden.device)
-        pooled = [part.cumsum(1) / steps[:, None] for part in _features(trace)]
-    else:
-        pooled = [_running_maximum(part) for part in _features(trace)]
-    return _classified(network, pooled)
+        return _classified(network, [part.cumsum(1) / steps for part in parts])
+    if network.config.pooling == "states":
+        (alpha,) = parts
+        return network.classify_statistics(alpha.cumsum(1) / steps, _running_maximum(alpha))
+    return _classified(network, [_running_maximum(part) for part in parts])
 
 
 def state_scores(network: Classifier) -> Tensor:
@@ -60,8 +63,12 @@ def state_scores(network: Classifier) -> Tensor:
 
     The centroid is classified as if it were the hidden vector after a word. What else the network
     would look at is set to nothing: the memory of an LSTM to zero, and lower layers, which matter
-    only where an end token is read, to the mean of their centroids.
+    only where an end token is read, to the mean of their centroids. With `pooling="states"` it is
+    the state's own weight: the logits, but for the bias, of a word that is in it throughout.
     """
+    if adds_up(network):
+        on_mean, on_max = state_weights(network)
+        return on_mean + on_max
     rnn = network.rnn
     top = rnn.centroids(rnn.num_layers - 1).detach()
     below = [
@@ -86,8 +93,10 @@ def margins(scores: Tensor, classes: Tensor) -> Tensor:
     return scores.gather(-1, index).squeeze(-1) - others.logsumexp(-1)
 
 
-def _features(trace: Trace) -> list[Tensor]:
-    """What is pooled over time: the hidden vectors and, where there is one, the memory."""
+def _features(network: Classifier, trace: Trace) -> list[Tensor]:
+    """What is pooled over time: hidden vectors and memory, where there is one, or the states."""
+    if network.config.pooling == "states" and trace.weights is not None:
+        return [trace.weights]
     return [trace.hidden] if trace.memory is None else [trace.hidden, trace.memory]
 
 

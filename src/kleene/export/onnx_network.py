@@ -18,6 +18,7 @@ from kleene.data.alphabet import END, START
 from kleene.errors import SettingError
 from kleene.export.onnx_cells import step
 from kleene.nn.classifier import Classifier
+from kleene.nn.pooling import MAX_SCALE, MEAN_SCALE
 from kleene.nn.scan import Component, Recurrence
 from kleene.nn.similarity import Cosine
 from kleene.nn.transition import Gumbel, Sample, SoftArgmax
@@ -96,8 +97,14 @@ class _Export:
             memories.append(last_memory)
         if config.pooling == "last":
             features = self._last(carried, memories)
+        elif config.pooling == "states":
+            features = [
+                graph("Mul", self._pool(weights, mask, how), graph.constant(scale))
+                for how, scale in (("mean", MEAN_SCALE), ("max", MAX_SCALE))
+            ]
         else:
-            features = [self._pool(part, mask) for part in (over_time, memory) if part]
+            parts = [part for part in (over_time, memory) if part]
+            features = [self._pool(part, mask, config.pooling) for part in parts]
         head = self.network.head
         joined = graph("Concat", *features, axis=-1)
         product = graph("MatMul", joined, graph.constant(_array(head.weight).T))
@@ -207,10 +214,10 @@ class _Export:
             return carried
         return (graph or self.graph)("MatMul", carried, layer.centroids)
 
-    def _pool(self, values: str, mask: str) -> str:
+    def _pool(self, values: str, mask: str, how: str) -> str:
         """Mean or maximum over the real steps, (steps, batch, size) -> (batch, size)."""
         graph, axis = self.graph, self.graph.constant([0], np.int64)
-        if self.network.config.pooling == "max":
+        if how == "max":
             real = graph("Where", mask, values, graph.constant(-np.inf))
             return graph("ReduceMax", real, axis, keepdims=0)
         total = graph(

@@ -1,14 +1,15 @@
 """A sequence classifier: symbols or vectors in, one score per class out.
 
 start token, word -> recurrent layers -> end token, one cell application without the stochastic
-component -> linear layer on the hidden vector and, where there is one, the memory.
+component -> linear layer on the hidden vector and, where there is one, the memory. With
+`pooling="states"` the linear layer reads statistics of the state probabilities alone:
+logits = [10 mean_t alpha_t, 3 max_t alpha_t] W + b, so that every state has a weight per class.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import groupby
 from typing import cast
 
 import torch
@@ -17,9 +18,11 @@ from torch.nn.functional import dropout, embedding
 
 from kleene.data.alphabet import END, START
 from kleene.data.batch import Batch
+from kleene.errors import SettingError
 from kleene.nn.config import CELLS, SIMILARITIES, TRANSITIONS, NetworkConfig
 from kleene.nn.inputs import Gates, LookedUp
 from kleene.nn.layers import StateRegularized
+from kleene.nn.pooling import pool, state_statistics
 from kleene.nn.scan import Scan
 from kleene.nn.trace import Trace, make_trace
 from kleene.nn.transition import soft_argmax
@@ -45,7 +48,10 @@ class Classifier(nn.Module):
             temperature=config.temperature,
             learn_temperature=config.learn_temperature,
         )
-        self.head = nn.Linear(config.hidden_size * (1 + cell.has_memory), config.num_classes)
+        size = config.hidden_size * (1 + cell.has_memory)
+        if config.pooling == "states":
+            size = 2 * config.num_states
+        self.head = nn.Linear(size, config.num_classes)
 
     @property
     def device(self) -> torch.device:
@@ -64,9 +70,24 @@ class Classifier(nn.Module):
     def _decide(self, scans: list[Scan], sizes: list[int]) -> Tensor:
         if self.config.pooling == "last":
             return self.classify([s.last_hidden for s in scans], [s.last_memory for s in scans])
+        if self.config.pooling == "states":
+            if (weights := scans[-1].weights) is None:
+                raise SettingError(
+                    "pooling='states' needs the states, which are off; train with recipe='direct'"
+                )
+            mean, largest = (pool(weights, sizes, mean=mean) for mean in (True, False))
+            return self.classify_statistics(mean, largest)
         features = [scans[-1].hidden, scans[-1].memory]
         joined = torch.cat([part for part in features if part is not None], -1)
-        return self._head(self._pool(joined, sizes))
+        return self._head(pool(joined, sizes, mean=self.config.pooling == "mean"))
+
+    def classify_statistics(self, mean: Tensor, largest: Tensor) -> Tensor:
+        """Scores of the classes from mean and maximum over time of the state probabilities.
+
+        Only for `pooling="states"`; dropout is for what comes before the states.
+        """
+        scores: Tensor = self.head(state_statistics(mean, largest))
+        return scores
 
     def classify(self, hidden: Sequence[Tensor], memory: Sequence[Tensor | None]) -> Tensor:
         """Scores of the classes after the last symbol, from the state of every layer."""
@@ -122,7 +143,7 @@ class Classifier(nn.Module):
         zeros = self.rnn.zeros(len(batch))
         layers = range(self.rnn.num_layers)
         memory = [zeros if self.rnn.cell.has_memory else None for _ in layers]
-        hidden, mixed = [zeros for _ in layers], self.config.pooling != "last"
+        hidden, mixed = [zeros for _ in layers], self.config.pooling in ("mean", "max")
         return self.rnn.scan_layers(x_gates, sizes, hidden, memory, mixed=mixed), sizes
 
     def _gates(self, data: Tensor, batch: int) -> Gates:
@@ -137,25 +158,6 @@ class Classifier(nn.Module):
         else:
             x = torch.cat([vectors[START].expand(batch, -1), data.to(vectors.dtype)])
         return self.rnn.inputs(dropout(x, self.config.dropout, self.training))
-
-    def _pool(self, values: Tensor, sizes: list[int]) -> Tensor:
-        """Mean or maximum over the steps of each word, (steps, size) -> (batch, size).
-
-        Stretches of time that hold the same words are pooled as one block, the last one first.
-        """
-        blocks = [(n, len(list(steps))) for n, steps in groupby(sizes)]
-        parts = torch.split(values, [n * steps for n, steps in blocks])
-        mean = self.config.pooling == "mean"
-        pooled = values.new_empty(0, values.shape[1])
-        for (n, steps), part in zip(reversed(blocks), reversed(parts), strict=True):
-            block = part.view(steps, n, -1)
-            here, longer = block.sum(0) if mean else block.max(0).values, len(pooled)
-            both = here[:longer] + pooled if mean else torch.maximum(here[:longer], pooled)
-            pooled = torch.cat([both, here[longer:]])
-        if not mean:
-            return pooled
-        lengths = torch.tensor(sizes)[:, None] > torch.arange(len(pooled))
-        return pooled / lengths.sum(0, keepdim=True).T.to(pooled)
 
     def _head(self, features: Tensor) -> Tensor:
         scores: Tensor = self.head(dropout(features, self.config.dropout, self.training))

@@ -24,7 +24,7 @@ TRANSITIONS: dict[str, Transition] = {
 SIMILARITIES: dict[str, Similarity] = {
     similarity.name: similarity for similarity in (dot, euclidean, cosine)
 }
-POOLINGS = ("last", "mean", "max")
+POOLINGS = ("last", "mean", "max", "states")
 
 Choice = TypeVar("Choice")
 
@@ -54,7 +54,8 @@ class NetworkConfig:
     temperature: float = 1.0
     learn_temperature: bool = False
     pooling: str = "last"
-    """What is classified: the last step (the paper's), or the mean or maximum over all steps."""
+    """What is classified: the last step (the paper's), the mean or maximum over all steps, or
+    `states`: mean and maximum of the state probabilities, so that each state has its weights."""
     end_token: bool = True
     """Whether one more cell application, without the component, precedes the classification."""
     dropout: float = 0.0
@@ -76,6 +77,11 @@ class NetworkConfig:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < bound:
                 raise SettingError(f"{name}={value!r} came, needed is a whole number from {bound}")
+        if self.pooling == "states" and not self.num_states:
+            raise SettingError(
+                "pooling='states' classifies states, got num_states=0; "
+                "give states, or choose another pooling"
+            )
         if not 0 <= self.dropout < 1:
             raise SettingError(f"dropout={self.dropout!r} came, needed is a number from 0 up to 1")
         if not self.temperature > 0:

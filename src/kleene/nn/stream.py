@@ -63,9 +63,14 @@ class Stream:
     @property
     def states(self) -> Tensor:
         """The state of the top layer after the last step, (batch,)."""
+        return self.weights.argmax(-1)
+
+    @property
+    def weights(self) -> Tensor:
+        """The weights of the top layer's states after the last step, (batch, state)."""
         if self._carried[-1] is None:
             raise SettingError("this stream has no states yet: it needs states and one `step`")
-        return self._carried[-1].argmax(-1)
+        return self._carried[-1].clone()  # the next step writes over it
 
     @torch.no_grad()
     def step(self, x: Tensor) -> Tensor:

@@ -25,6 +25,7 @@ class Trace:
     memory: Tensor | None  # batch time hidden; None for cells without memory
     probs: Tensor | None  # batch time state; None for networks without centroids
     states: Tensor | None  # batch time; the state of highest weight, -1 in the padding
+    weights: Tensor | None = None  # batch time state; of the centroids: probs, or one state's 1
     below: tuple[Trace, ...] = ()
 
     @property
@@ -64,10 +65,11 @@ def make_trace(
 
     traces: list[Trace] = []
     for one, component in zip(scans, components, strict=True):
-        probs = states = None
+        probs = states = weights = None
         if component is not None and one.scores is not None and one.weights is not None:
             probs = pad(probabilities(one.scores, component.temperature))
             states = pad(one.weights.argmax(-1), -1)
+            weights = pad(one.weights)
         traces.append(
             Trace(
                 lengths=mask.sum(1)[rows],
@@ -75,6 +77,7 @@ def make_trace(
                 memory=None if one.memory is None else pad(one.memory),
                 probs=probs,
                 states=states,
+                weights=weights,
                 below=tuple(traces),
             )
         )

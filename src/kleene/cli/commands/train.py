@@ -59,7 +59,8 @@ def train(
     pooling: Annotated[
         str | None,
         typer.Option(
-            metavar="last|mean|max", help="What is classified. [default: last; for texts max]"
+            metavar="last|mean|max|states",
+            help="What is classified. [default: last; for texts max]",
         ),
     ] = None,
     dropout: Annotated[
