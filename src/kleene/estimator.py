@@ -29,7 +29,7 @@ from kleene.data.streaming import Streamed, TrainingData, bounded_share
 from kleene.data.validate import UnknownSymbols, as_classes, as_labels, as_words
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError, NotFittedError, SettingError
-from kleene.evaluation.metrics import evaluate
+from kleene.evaluation.metrics import Evaluation, evaluate
 from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
@@ -348,7 +348,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         """
         if samples is not None:
             return self.predict_distribution(X, samples, seed=seed).mean
-        return self._probabilities(X)
+        return self._evaluate(X).probabilities
 
     def predict_distribution(
         self, X: Sequence[Any], samples: int = 20, *, noise: Noise | None = None, seed: int = 0
@@ -365,9 +365,8 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         return draw_predictions(network, examples, samples=samples, noise=noise, seed=seed)
 
     def predict(self, X: Sequence[Any]) -> NDArray[Any]:
-        """The most probable label of each word."""
-        best = self._probabilities(X).argmax(-1)
-        found: NDArray[Any] = self.classes_[best]
+        """The label of the highest score, for each word."""
+        found: NDArray[Any] = self.classes_[self._evaluate(X).predicted]
         return found
 
     @property
@@ -382,7 +381,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
     ) -> float:
         """The share of words whose predicted label is the given one."""
         classes = self.model.classes
-        predicted = [classes[i] for i in self._probabilities(X).argmax(-1).tolist()]
+        predicted = [classes[i] for i in self._evaluate(X).predicted.tolist()]
         labels = as_labels(y)
         if len(labels) != len(predicted):
             came = f"{len(predicted)} words and {len(labels)} labels"
@@ -390,8 +389,8 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         right = [one == other for one, other in zip(predicted, labels, strict=True)]
         return float(np.average(right, weights=sample_weight))
 
-    def _probabilities(self, X: Sequence[Any]) -> NDArray[np.float32]:
-        return evaluate(self.model.network, self._encode(X, stacklevel=4)).probabilities
+    def _evaluate(self, X: Sequence[Any]) -> Evaluation:
+        return evaluate(self.model.network, self._encode(X, stacklevel=4))
 
     def _encode(self, X: Sequence[Any], stacklevel: int = 3) -> Examples:
         words = as_words(X, self.model.tokens)[0]

@@ -66,3 +66,15 @@ def test_no_words(network) -> None:
     assert found.loss == 0
     assert found.probabilities.shape == (0, 3)
     assert found.confusion.sum() == 0
+
+
+def test_a_near_tie_is_decided_by_the_scores_not_by_rounded_probabilities(network) -> None:
+    examples = Examples(words=WORDS, labels=np.zeros(len(WORDS), np.int64))
+    before = evaluate(network, examples)
+    assert len(set(before.predicted.tolist())) > 1
+    with torch.no_grad():
+        network.head.weight.mul_(1e-9)
+        network.head.bias.mul_(1e-9)
+    after = evaluate(network, examples)
+    assert (after.probabilities.argmax(-1) == 0).all()
+    assert after.predicted.tolist() == before.predicted.tolist()

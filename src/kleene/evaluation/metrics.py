@@ -23,11 +23,8 @@ class Evaluation:
     loss: float
     labels: NDArray[np.int64]
     probabilities: NDArray[np.float32]
-
-    @property
-    def predicted(self) -> NDArray[np.int64]:
-        """The most probable class of each word."""
-        return np.asarray(self.probabilities.argmax(-1), dtype=np.int64)
+    predicted: NDArray[np.int64]
+    """The class of the highest score; near ties of scores are equal as probabilities."""
 
     @property
     def accuracy(self) -> float:
@@ -55,6 +52,7 @@ def merged(parts: Sequence[Evaluation]) -> Evaluation:
         loss=sum(part.loss * n for part, n in zip(parts, words, strict=True)) / max(sum(words), 1),
         labels=np.concatenate([part.labels for part in parts]),
         probabilities=np.concatenate([part.probabilities for part in parts]),
+        predicted=np.concatenate([part.predicted for part in parts]),
     )
 
 
@@ -69,6 +67,7 @@ def evaluate(
     training = network.training
     network.eval()
     probabilities = np.zeros((len(examples), network.config.num_classes), dtype=np.float32)
+    predicted = np.zeros(len(examples), dtype=np.int64)
     loss = 0.0
     with torch.inference_mode():
         for batch in examples.in_order(batch_size, process_group):
@@ -76,10 +75,12 @@ def evaluate(
             labels = torch.from_numpy(batch.labels).to(scores.device)
             loss += float(cross_entropy(scores, labels, reduction="sum"))
             probabilities[batch.order] = scores.softmax(-1).cpu().numpy()
+            predicted[batch.order] = scores.argmax(-1).cpu().numpy()
     network.train(training)
     loss = process_group.all_reduce_array(np.array([loss])).item()
     return Evaluation(
         loss=loss / max(len(examples), 1),
         labels=examples.labels,
         probabilities=process_group.all_reduce_array(probabilities),
+        predicted=process_group.all_reduce_array(predicted),
     )

@@ -45,8 +45,7 @@ class Pass:
     @cached_property
     def predicted(self) -> Ints:
         """The most probable class of each word."""
-        found: Ints = self.probabilities.argmax(-1)
-        return found
+        return self.scores.argmax(-1).cpu().numpy()
 
     @cached_property
     def states(self) -> Ints:

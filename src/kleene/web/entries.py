@@ -137,15 +137,16 @@ class Network:
         """The label and the probabilities of every word."""
         model = self.model
         encoded = model.alphabet.encode_many(words)
-        rows = scores_of(model.network, encoded).softmax(-1).double().numpy().round(6)
+        scores = scores_of(model.network, encoded)
+        rows = scores.softmax(-1).double().numpy().round(6)
         names = [as_text(label) for label in model.classes]
         return [
             Answer(
-                label=model.classes[int(row.argmax())],
+                label=model.classes[best],
                 probabilities=dict(zip(names, row.tolist(), strict=True)),
                 unknown=int((ids == UNKNOWN).sum()),
             )
-            for row, ids in zip(rows, encoded, strict=True)
+            for row, best, ids in zip(rows, scores.argmax(-1).tolist(), encoded, strict=True)
         ]
 
     def explain(self, word: Word) -> dict[str, Any]:

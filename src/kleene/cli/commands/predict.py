@@ -68,11 +68,12 @@ def predict(
         examples = Examples(words=encoded, labels=np.zeros(len(words), dtype=np.int64))
         drawn = None
         if samples is None:
-            probabilities = evaluated(trained.network, examples).probabilities
+            done = evaluated(trained.network, examples)
+            probabilities, best = done.probabilities, done.predicted.tolist()
         else:
             drawn = draw_predictions(trained.network, examples, samples=samples, seed=seed)
             probabilities = drawn.mean
-        best = probabilities.argmax(-1).tolist()
+            best = probabilities.argmax(-1).tolist()
         if not json:
             answer_lines(label_text(classes[i]) for i in best)
             continue
