@@ -71,6 +71,11 @@ class Model:
         states_only = rnn.num_states > 0 and rnn.regularized and not rnn.cell.has_memory
         return states_only and config.pooling == "last" and config.num_symbols > 0
 
+    @property
+    def reads_symbols(self) -> bool:
+        """Whether its input are symbols, not vectors."""
+        return self.network.config.num_symbols > 0
+
     def words(self, texts: Sequence[Any]) -> list[Word]:
         """Texts or sequences as words of this model's symbols."""
         return [split(text, self.tokens) for text in texts]

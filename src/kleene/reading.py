@@ -60,9 +60,7 @@ def extract(
     labels = None if labels is None else list(labels)
     if labels is not None and (words is None or len(labels) != len(words)):
         given = 0 if words is None else len(words)
-        raise DataError(
-            f"expected one label for each word, got {len(labels)} labels for {given} words"
-        )
+        raise DataError(f"expected one label per word, got {len(labels)} for {given} words")
     context = open_context(
         model, words, seed=seed, seconds=seconds, max_queries=max_queries, centres=centres
     )
@@ -78,7 +76,7 @@ def _read_corpus(
     model: Model, words: Iterable[Any], *, seed: int, process_group: ProcessGroup
 ) -> Extraction:
     """The counts of all words, checked on as many as other methods look at."""
-    require_centroids(model.network)
+    require_centroids(model)
     corpus = count_corpus(model, words, seed=seed, steps=STEPS, process_group=process_group)
     context = make_context(model, corpus.sampled_words(), note=corpus.note, seed=seed)
     reading = reading_from_counts("counts", context, corpus.counts(context.prefixes))

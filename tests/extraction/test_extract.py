@@ -137,6 +137,12 @@ def test_mistakes_are_named() -> None:
         extract(model, ["a", "b"], labels=[True])
 
 
+def test_the_hard_machine_names_a_symbol_it_does_not_have() -> None:
+    machine = HardMachine(built_model(random_dfa(0)))
+    with pytest.raises(AlphabetError, match="symbol 'z' is not in the alphabet"):
+        machine.step(machine.start(), "z")
+
+
 def test_lstar_keeps_to_its_bounds_and_says_so() -> None:
     reading = extract(built_model(random_dfa(5, states=30)), method="lstar", max_queries=50)
     assert any("bound" in step for step in reading.steps)

@@ -1,4 +1,4 @@
-"""The cheapest reading that is faithful, mended where the first one is not.
+"""The cheapest reading that is faithful, refined where the first one is not.
 
 In order: split the ambiguous states by their mixtures, sharpen the network by a short fine-tune,
 fall back on L*. Every step is reported.
@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 
 from kleene.extraction.check import check
-from kleene.extraction.context import MOST_SYMBOLS, ExtractionContext, Reading
+from kleene.extraction.context import ExtractionContext, Reading
 from kleene.extraction.counts import count_transitions
 from kleene.extraction.fidelity import draw_checks, run_ids
-from kleene.extraction.methods import METHODS, reading_from_counts
+from kleene.extraction.methods import METHODS, default_method, has_states, reading_from_counts
 from kleene.extraction.oracle import Oracle
 from kleene.extraction.result import Extraction
 from kleene.extraction.sharpen import sharpen
 from kleene.extraction.split import split_states
+from kleene.extraction.target import MOST_SYMBOLS
 from kleene.machine import Label
 
 _WRONG = 20  # words that a reading got wrong, to look at when splitting its states
@@ -51,33 +52,24 @@ def _attempts(
     labels: Sequence[Label] | None,
     steps: list[str],
 ) -> Iterator[Extraction]:
-    first = METHODS[_cheapest(context)](context)
+    first = METHODS[default_method(context.model)](context)
     yield check(context, first)
     if (split := _split(context, first)) is not None:
         yield check(context, split)
-    if labels is not None and words is not None and context.has_centroids:
+    if labels is not None and words is not None and has_states(context.model):
         sharper = sharpen(context.model, words, labels, seed=context.seed)
         if sharper is None:
             steps.append("sharpened a copy of the network, which cost accuracy: put aside")
         else:
             steps.append("sharpened a copy of the network by a short fine-tune with noise")
-            again = replace(context, model=sharper, oracle=Oracle(sharper))
-            yield check(again, METHODS[_cheapest(again)](again))
+            again = replace(context, model=sharper, oracle=Oracle.of(sharper))
+            yield check(again, METHODS[default_method(sharper)](again))
     symbols = len(context.model.alphabet.symbols)
     if symbols > MOST_SYMBOLS:
         steps.append(f"L* was not tried: {symbols:,} symbols are too many for it")
         return
     steps.append("fell back on L*")
     yield check(context, METHODS["lstar"](context))
-
-
-def _cheapest(context: ExtractionContext) -> str:
-    """The method that costs least and fits the network."""
-    if not context.has_centroids:
-        return "kmeans"
-    network = context.model.network
-    memoryless = not network.rnn.cell.has_memory and network.config.pooling == "last"
-    return "table" if memoryless else "counts"
 
 
 def _split(context: ExtractionContext, reading: Reading) -> Reading | None:

@@ -49,9 +49,12 @@ def read_kmeans(context: ExtractionContext) -> Reading:
 
 def read_lstar(context: ExtractionContext) -> Reading:
     """Active learning with the network as teacher; see `kleene.extraction.lstar`."""
-    from kleene.extraction.lstar import learn
+    from kleene.extraction.lstar import Budget, guided_search, learn
 
-    dfa, message = learn(context)
+    model, oracle = context.model, context.oracle
+    budget = Budget(oracle=oracle, seconds=context.seconds, max_queries=context.max_queries)
+    find = guided_search(model, budget, context.words, seed=context.seed, prefixes=context.prefixes)
+    dfa, message = learn(model, budget, find)
     return Reading(method="lstar", raw=dfa, steps=(message,))
 
 

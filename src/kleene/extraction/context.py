@@ -18,9 +18,6 @@ from kleene.extraction.words import all_words, encode_words, random_words, usual
 from kleene.machine import Symbol
 from kleene.model import Model
 
-MOST_SYMBOLS = 256
-"""The largest alphabet for active learning, which asks about each symbol in every state."""
-
 STEPS = 100_000
 """Symbols of given words to look at."""
 _SHORT, _RANDOM = 300, 500  # words of our own where none are given
@@ -42,11 +39,6 @@ class ExtractionContext:
     """How long active learning may take."""
     max_queries: int = 200_000
     """How many words active learning may ask about."""
-
-    @property
-    def has_centroids(self) -> bool:
-        """Whether the network has centroids and uses them."""
-        return bool(self.model.network.rnn.num_states) and self.model.network.rnn.regularized
 
     @cached_property
     def prefixes(self) -> Prefixes:
@@ -106,7 +98,7 @@ def make_context(model: Model, words: Iterable[Ids], *, note: str, seed: int) ->
         words=[empty, *(word for word in words if len(word))],
         note=note,
         seed=seed,
-        oracle=Oracle(model),
+        oracle=Oracle.of(model),
     )
 
 

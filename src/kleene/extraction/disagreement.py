@@ -21,6 +21,7 @@ from kleene.extraction.ambiguity import Ambiguity
 from kleene.extraction.fidelity import draw_checks, prefix_labels, run_ids
 from kleene.extraction.oracle import Oracle
 from kleene.extraction.prefixes import UNLABELLED, Prefixes
+from kleene.extraction.target import Target
 from kleene.extraction.words import (
     all_words,
     encode_words,
@@ -61,11 +62,11 @@ def find_disagreement(
     """A shortest word found on which the model and any automaton differ."""
     given = encode_words(model, words)
     candidates = [*given, *draw_checks(model, dfa, given, seed)]
-    return search(model, dfa, Oracle(model), candidates, ambiguities=ambiguities)
+    return search(model, dfa, Oracle.of(model), candidates, ambiguities=ambiguities)
 
 
 def search(
-    model: Model,
+    model: Target,
     dfa: DFA,
     oracle: Oracle,
     candidates: Sequence[Ids] = (),
@@ -102,7 +103,7 @@ def search(
     return Search(word=spell_ids(model, shortest), exhaustive=exhaustive)
 
 
-def _differing(model: Model, dfa: DFA, oracle: Oracle, words: Sequence[Ids]) -> list[Ids]:
+def _differing(model: Target, dfa: DFA, oracle: Oracle, words: Sequence[Ids]) -> list[Ids]:
     differ = np.flatnonzero(oracle(words) != run_ids(model, dfa, words))
     return [words[i] for i in differ.tolist()]
 
@@ -118,7 +119,7 @@ def _combined(*parts: Sequence[Ids]) -> list[Ids]:
     return [np.concatenate([p[i] for p, i in zip(parts, pick, strict=True)]) for pick in picks]
 
 
-def _prefixes(model: Model, dfa: DFA, prefixes: Prefixes) -> list[Ids]:
+def _prefixes(model: Target, dfa: DFA, prefixes: Prefixes) -> list[Ids]:
     """The shortest prefixes of recorded words on which the two differ."""
     labels = prefix_labels(model, dfa, prefixes)
     differ = np.flatnonzero((labels != prefixes.labels) & (prefixes.labels != UNLABELLED))
@@ -173,7 +174,7 @@ def _splitting(table: Ints, rows: list[Ints], classes: Ints) -> tuple[int, int]:
     raise AssertionError("a minimal automaton has no two states that nothing tells apart")
 
 
-def _shortened(model: Model, dfa: DFA, oracle: Oracle, word: Ids) -> Ids:
+def _shortened(model: Target, dfa: DFA, oracle: Oracle, word: Ids) -> Ids:
     """Leave out parts of the word as long as the two still differ."""
     for _ in range(_ROUNDS):
         sizes = np.unique(np.geomspace(1, max(len(word), 1), 8).astype(int))

@@ -13,6 +13,7 @@ from kleene.automata import DFA
 from kleene.data.alphabet import Ids
 from kleene.extraction.oracle import Oracle
 from kleene.extraction.prefixes import UNLABELLED, Prefixes
+from kleene.extraction.target import Target
 from kleene.extraction.words import (
     draw_from,
     encode_words,
@@ -83,13 +84,13 @@ def fidelity(
 ) -> Fidelity:
     """How far any automaton agrees with a model, on given words and on words drawn from it."""
     given = [] if words is None else encode_words(model, words)
-    oracle = Oracle(model)
+    oracle = Oracle.of(model)
     drawn = draw_checks(model, dfa, given, seed)
     return compare(model, dfa, oracle, given, drawn)
 
 
 def compare(
-    model: Model, dfa: DFA, oracle: Oracle, given: Sequence[Ids], drawn: Sequence[Ids]
+    model: Target, dfa: DFA, oracle: Oracle, given: Sequence[Ids], drawn: Sequence[Ids]
 ) -> Fidelity:
     """The same, for words that are encoded and drawn already."""
     same = [oracle(words) == run_ids(model, dfa, words) for words in (given, drawn)]
@@ -102,7 +103,7 @@ def compare(
     )
 
 
-def draw_checks(model: Model, dfa: DFA, given: Sequence[Ids], seed: int) -> list[Ids]:
+def draw_checks(model: Target, dfa: DFA, given: Sequence[Ids], seed: int) -> list[Ids]:
     """Words drawn from the automaton: half of usual lengths, half up to ten times as long."""
     usual, symbols = usual_length(model, given), model.alphabet.symbols
     random = np.random.default_rng(seed)
@@ -114,25 +115,25 @@ def draw_checks(model: Model, dfa: DFA, given: Sequence[Ids], seed: int) -> list
     ]
 
 
-def run_ids(model: Model, dfa: DFA, words: Sequence[Ids]) -> Ints:
+def run_ids(model: Target, dfa: DFA, words: Sequence[Ids]) -> Ints:
     """The class of every word by the automaton; -1 for a label that the model does not have."""
     states = run_table(table_of(dfa, model.alphabet.symbols), dfa.initial, words)
     return class_ids(model, dfa)[states[:, -1]]
 
 
-def prefix_labels(model: Model, dfa: DFA, prefixes: Prefixes) -> Ints:
+def prefix_labels(model: Target, dfa: DFA, prefixes: Prefixes) -> Ints:
     """The class of every recorded prefix by the automaton."""
     states = run_table(table_of(dfa, model.alphabet.symbols), dfa.initial, prefixes.words)
     return class_ids(model, dfa)[states[prefixes.word, prefixes.time]]
 
 
-def prefix_agreement(model: Model, dfa: DFA, prefixes: Prefixes) -> float:
+def prefix_agreement(model: Target, dfa: DFA, prefixes: Prefixes) -> float:
     """The share of recorded prefixes on which automaton and network agree."""
     labelled = prefixes.labels != UNLABELLED
     return float((prefix_labels(model, dfa, prefixes) == prefixes.labels)[labelled].mean())
 
 
-def class_ids(model: Model, dfa: DFA) -> Ints:
+def class_ids(model: Target, dfa: DFA) -> Ints:
     """The class of every state of an automaton."""
     ids = {label: i for i, label in enumerate(model.classes)}
     return np.array([ids.get(label, -1) for label in dfa.outputs], dtype=np.int64)

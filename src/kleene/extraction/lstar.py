@@ -9,6 +9,8 @@ a bound is reached, the last automaton that was complete is the answer, and the 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,32 +21,65 @@ from aalpy.learning_algs import run_KV
 from kleene.automata import DFA
 from kleene.data.alphabet import Ids
 from kleene.errors import ReadingError
-from kleene.extraction.context import MOST_SYMBOLS, ExtractionContext
 from kleene.extraction.disagreement import search
 from kleene.extraction.fidelity import draw_checks
+from kleene.extraction.oracle import Oracle
+from kleene.extraction.prefixes import Prefixes
+from kleene.extraction.target import MOST_SYMBOLS, Target
 from kleene.extraction.words import all_words, encode_words
-from kleene.machine import Label, Symbol
+from kleene.machine import Label, Symbol, Word
+
+FindDifference = Callable[[DFA], Word | None]
+"""An equivalence query: a word that the network and a proposed automaton label differently."""
 
 _AHEAD = 7  # words by which an unknown word is extended, since those are asked for next
 _FRESH = 4  # sets of words drawn for each equivalence query
 
 
-class _Spent(Exception):  # noqa: N818 - a signal, not an error
+class _SpentError(Exception):
     """A bound is reached in the middle of a round."""
 
 
-def learn(context: ExtractionContext) -> tuple[DFA, str]:
-    """The automaton that the learner ends with, and what it did in words."""
-    symbols = context.model.alphabet.symbols
+@dataclass(kw_only=True)
+class Budget:
+    """Bounds on the words an oracle is asked about and on the time that takes."""
+
+    oracle: Oracle
+    seconds: float = 10.0
+    max_queries: int = 200_000
+    _deadline: float = field(init=False)
+    _most: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._deadline = time.monotonic() + self.seconds
+        self._most = self.oracle.queries + self.max_queries
+
+    def spent(self) -> bool:
+        """Whether a bound is reached."""
+        return self.oracle.queries >= self._most or time.monotonic() > self._deadline
+
+
+def learn(
+    target: Target,
+    budget: Budget,
+    find_difference: FindDifference,
+    *,
+    proposed: Callable[[DFA], None] = lambda _: None,
+) -> tuple[DFA, str]:
+    """The automaton that the learner ends with, and a message that says what it did.
+
+    `proposed` is called with every automaton that the learner puts up for an equivalence query.
+    """
+    symbols = target.alphabet.symbols
     if len(symbols) > MOST_SYMBOLS:
         raise ReadingError(
             f"the alphabet has {len(symbols):,} symbols, and L* asks about each in every state; "
             f"it is for at most {MOST_SYMBOLS}: use the method counts or mean"
         )
-    network = _Network(context)
-    equivalence = _Equivalence(context, network)
+    network = _Network(target, budget)
+    equivalence = _Equivalence(target, network, find_difference, proposed)
     # Truth values make a Dfa; any other labels, a Moore machine.
-    kind = "dfa" if all(isinstance(label, bool) for label in context.model.classes) else "moore"
+    kind = "dfa" if all(isinstance(label, bool) for label in target.classes) else "moore"
     note = "no difference found"
     try:
         run_KV(
@@ -55,43 +90,59 @@ def learn(context: ExtractionContext) -> tuple[DFA, str]:
             cache_and_non_det_check=False,
             print_level=0,
         )
-    except _Spent:
+    except _SpentError:
         equivalence.stopped = True
     if equivalence.stopped:
         note = "stopped at the bound on words or time, so the automaton may be wrong"
-    message = (
-        f"L*: {equivalence.rounds} automata proposed, {context.oracle.queries:,} words run; {note}"
-    )
-    return equivalence.last, message
+    done = f"{equivalence.rounds} automata proposed, {budget.oracle.queries:,} words run"
+    return equivalence.last, f"L*: {done}; {note}"
+
+
+def guided_search(
+    target: Target,
+    budget: Budget,
+    words: Sequence[Ids],
+    *,
+    seed: int,
+    prefixes: Prefixes | None = None,
+) -> FindDifference:
+    """Equivalence queries by `disagreement.search`, over given words and words drawn afresh."""
+    rounds = 0
+
+    def find(dfa: DFA) -> Word | None:
+        nonlocal rounds
+        rounds += 1
+        seeds = [seed + rounds * _FRESH + i for i in range(_FRESH)]
+        drawn = (draw_checks(target, dfa, words, one) for one in seeds)
+        candidates = [*words, *(word for drawn_words in drawn for word in drawn_words)]
+        return search(
+            target, dfa, budget.oracle, candidates, prefixes=prefixes, spent=budget.spent
+        ).word
+
+    return find
 
 
 class _Network(SUL):  # type: ignore[misc]
     """The network as AALpy's system under learning."""
 
-    def __init__(self, context: ExtractionContext) -> None:
+    def __init__(self, target: Target, budget: Budget) -> None:
         super().__init__()
-        self._context = context
-        self._most = context.oracle.queries + context.max_queries
-        self._deadline = time.monotonic() + context.seconds
-        self._ahead = all_words(len(context.model.alphabet.symbols), _AHEAD)[0]
+        self.target, self.budget = target, budget
+        self._ahead = all_words(len(target.alphabet.symbols), _AHEAD)[0]
         self._asked: set[tuple[Symbol, ...]] = set()
 
     def query(self, word: tuple[Symbol, ...]) -> list[Label]:
         """The labels of the prefixes of a word, the empty one only for the empty word."""
-        context = self._context
-        ids = encode_words(context.model, [word])[0]
+        oracle = self.budget.oracle
+        ids = encode_words(self.target, [word])[0]
         prefixes = [ids[: t + 1] for t in range(len(ids))] or [ids]
         if word not in self._asked:
-            if self.spent():
-                raise _Spent
-            context.oracle([*prefixes, *(np.concatenate([ids, more]) for more in self._ahead)])
+            if self.budget.spent():
+                raise _SpentError
+            oracle([*prefixes, *(np.concatenate([ids, more]) for more in self._ahead)])
             self._asked.add(word)
             self.num_queries += 1
-        return [context.model.classes[i] for i in context.oracle(prefixes)]
-
-    def spent(self) -> bool:
-        """Whether a bound is reached."""
-        return self._context.oracle.queries >= self._most or time.monotonic() > self._deadline
+        return [self.target.classes[i] for i in oracle(prefixes)]
 
     def pre(self) -> None:
         """Nothing to prepare: `query` answers for whole words."""
@@ -107,43 +158,31 @@ class _Network(SUL):  # type: ignore[misc]
 class _Equivalence(AalpyOracle):  # type: ignore[misc]
     """Looks for a word on which the network and a proposed automaton differ."""
 
-    def __init__(self, context: ExtractionContext, network: _Network) -> None:
-        super().__init__(list(context.model.alphabet.symbols), network)
-        self._context = context
+    def __init__(
+        self,
+        target: Target,
+        network: _Network,
+        find_difference: FindDifference,
+        proposed: Callable[[DFA], None],
+    ) -> None:
+        symbols = target.alphabet.symbols
+        super().__init__(list(symbols), network)
+        self._find, self._proposed = find_difference, proposed
         self.rounds = 0
         self.stopped = False
-        first = context.model.classes[int(context.oracle([np.zeros(0, np.int64)])[0])]
-        width = len(context.model.alphabet.symbols)
+        first = target.classes[int(network.budget.oracle([np.zeros(0, np.int64)])[0])]
         self.last = DFA(
-            alphabet=context.model.alphabet.symbols,
-            transitions=np.zeros((1, width), dtype=np.int32),
+            alphabet=symbols,
+            transitions=np.zeros((1, len(symbols)), dtype=np.int32),
             outputs=(first,),
         )
 
     def find_cex(self, hypothesis: Any) -> tuple[Symbol, ...] | None:
         """A word that tells them apart, as short as it was found, or None."""
-        context = self._context
         self.last = DFA.from_aalpy(hypothesis)
         self.rounds += 1
-        if self.sul.spent():
-            self.stopped = True
-            return None
-        found = search(
-            context.model,
-            self.last,
-            context.oracle,
-            self._candidates(),
-            prefixes=context.prefixes,
-            spent=self.sul.spent,
-        )
-        if found.word is None:
-            self.stopped = self.sul.spent()
-            return None
-        return tuple(found.word)
-
-    def _candidates(self) -> list[Ids]:
-        """The given words, and words drawn from the proposed automaton."""
-        context = self._context
-        seeds = [context.seed + self.rounds * _FRESH + i for i in range(_FRESH)]
-        drawn = (draw_checks(context.model, self.last, context.words, seed) for seed in seeds)
-        return [*context.words, *(word for words in drawn for word in words)]
+        self._proposed(self.last)
+        spent = self.sul.budget.spent
+        word = None if spent() else self._find(self.last)
+        self.stopped = word is None and spent()
+        return None if word is None else tuple(word)

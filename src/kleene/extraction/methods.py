@@ -19,7 +19,7 @@ from kleene.extraction.counts import (
 )
 from kleene.extraction.partition import StatePaths
 from kleene.extraction.table import LARGEST, Table, read_table
-from kleene.nn.classifier import Classifier
+from kleene.model import Model
 
 
 def read_by_table(context: ExtractionContext) -> Reading:
@@ -33,13 +33,13 @@ def read_by_table(context: ExtractionContext) -> Reading:
 
 def read_by_counts(context: ExtractionContext) -> Reading:
     """The paper's Algorithm 1: the most frequent successor in the traces of the words."""
-    require_centroids(context.model.network)
+    require_centroids(context.model)
     return reading_from_counts("counts", context, count_transitions(context.paths))
 
 
 def read_by_means(context: ExtractionContext) -> Reading:
     """The successor of highest mean probability in the traces of the words."""
-    require_centroids(context.model.network)
+    require_centroids(context.model)
     return reading_from_counts("mean", context, mean_transitions(context.paths))
 
 
@@ -71,9 +71,21 @@ def reading_from_counts(
     )
 
 
-def require_centroids(network: Classifier) -> None:
+def default_method(model: Model) -> str:
+    """The method that costs least and fits the network: table, counts or kmeans."""
+    if model.is_finite_state:
+        return "table"
+    return "counts" if has_states(model) else "kmeans"
+
+
+def has_states(model: Model) -> bool:
+    """Whether the network has centroids and uses them."""
+    return model.network.rnn.num_states > 0 and model.network.rnn.regularized
+
+
+def require_centroids(model: Model) -> None:
     """Refuse a network whose traces have no states."""
-    if not (network.rnn.num_states and network.rnn.regularized):
+    if not has_states(model):
         raise ReadingError(
             "this network has no centroids, so its traces have no states to count; "
             "use the method kmeans or lstar"

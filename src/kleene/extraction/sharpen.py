@@ -1,4 +1,4 @@
-"""Mend an ambiguous network: a short fine-tune with Gumbel noise, so that clear steps survive."""
+"""Sharpen an ambiguous network: a short fine-tune with Gumbel noise keeps the clear steps."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def sharpen(
 
 def _table_accuracy(model: Model, words: Sequence[Ids], labels: Ints) -> dict[str, float]:
     """How many words the table gets right, for networks that have one."""
-    if model.network.rnn.cell.has_memory or model.network.config.pooling != "last":
+    if not model.is_finite_state:
         return {}
     predicted = run_ids(model, read_table(model).dfa, words)
     return {"table": float((predicted == labels).mean())}

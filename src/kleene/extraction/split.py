@@ -1,4 +1,4 @@
-"""Mend an ambiguous reading: split states whose mixtures hide more than their argmax shows.
+"""Refine an ambiguous reading: split states whose mixtures hide more than their argmax shows.
 
 The prefixes that reach an ambiguous state fall into those that go one way and those that go the
 other. The means of their vectors seed a 2-means clustering, the state becomes the two clusters, and

@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from kleene.automata import DFA
+from kleene.automata.words import unknown_symbol
 from kleene.data.alphabet import START, Alphabet
 from kleene.errors import ReadingError
 from kleene.machine import Label, Symbol
@@ -113,7 +114,6 @@ class HardMachine:
     def __init__(self, model: Model) -> None:
         require_memoryless(model)
         self._model = model
-        self._columns = {symbol: i for i, symbol in enumerate(model.alphabet.symbols)}
 
     @property
     def alphabet(self) -> tuple[Symbol, ...]:
@@ -126,16 +126,20 @@ class HardMachine:
 
     def step(self, state: Hashable, symbol: Symbol) -> Hashable:
         """The states after one more symbol."""
-        return self._advance(state, Alphabet.ids(self._columns[symbol]))
+        if symbol not in self._model.columns:
+            raise unknown_symbol(symbol, self.alphabet)
+        return self._advance(state, Alphabet.ids(self._model.columns[symbol]))
 
     def output(self, state: Hashable) -> Label:
         """The class of words that end in the states."""
+        network = self._model.network
         with torch.inference_mode():
-            scores = self._model.network.classify_states(torch.tensor([state]))
+            scores = network.classify_states(torch.tensor([state], device=network.device))
         return self._model.classes[int(scores.argmax())]
 
     def _advance(self, state: Hashable | None, token: int) -> Hashable:
-        states = None if state is None else torch.tensor([state])
+        network = self._model.network
+        states = None if state is None else torch.tensor([state], device=network.device)
         with torch.inference_mode():
-            _, after = self._model.network.advance(states, torch.tensor([token]))
+            _, after = network.advance(states, torch.tensor([token], device=network.device))
         return tuple(after[0].tolist())

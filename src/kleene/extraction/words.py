@@ -12,18 +12,18 @@ from kleene.automata import DFA
 from kleene.automata.symbols import show, spell
 from kleene.data.alphabet import UNKNOWN, Alphabet, Ids
 from kleene.errors import AlphabetError, ReadingError
+from kleene.extraction.target import Target
 from kleene.languages.paths import Paths
 from kleene.machine import Word
-from kleene.model import Model
 
 _LARGEST = 20_000_000  # entries of a table of path counts; beyond, symbols are drawn uniformly
 
 
-def encode_words(model: Model, words: Iterable[Any]) -> list[Ids]:
+def encode_words(model: Target, words: Iterable[Any]) -> list[Ids]:
     """The ids of words, or an error that names the symbols which the model does not know."""
     if isinstance(words, str):
         raise AlphabetError(f"expected a list of words, got one string {words!r:.60}; pass [word]")
-    if not model.network.config.num_symbols:
+    if not model.reads_symbols:
         raise ReadingError(
             "this network reads vectors, not symbols, so its automaton has no alphabet; "
             "train on symbols, for instance on levels of grey"
@@ -40,12 +40,12 @@ def encode_words(model: Model, words: Iterable[Any]) -> list[Ids]:
     return encoded
 
 
-def spell_ids(model: Model, ids: Ids) -> Word:
+def spell_ids(model: Target, ids: Ids) -> Word:
     """A word as a user writes it."""
     return spell(model.alphabet.decode(ids), model.alphabet.symbols)
 
 
-def usual_length(model: Model, encoded: Sequence[Ids] = ()) -> int:
+def usual_length(model: Target, encoded: Sequence[Ids] = ()) -> int:
     """The length of the longest training word, or what comes nearest to it."""
     return model.longest or max((len(word) for word in encoded), default=0) or 20
 
