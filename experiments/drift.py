@@ -22,7 +22,7 @@ from kleene.languages.paper_sets import parentheses_set
 from kleene.nn.classifier import Classifier
 from kleene.reproduce.memory_runs import Recipe, Task, errors, make_task, train
 from kleene.training.loop import fit
-from kleene.training.sharpen_gates import saturate
+from kleene.training.sharpen_gates import sharpen_gates
 from kleene.training.stages import Stage
 
 ROUNDS, FACTOR, COOLING = 6, 1.3, 0.8
@@ -68,7 +68,7 @@ def rounds(*, gates: bool, peepholes: bool, cool: bool) -> Cure:
     def cure(network: Classifier, task: Task) -> None:
         for number in range(ROUNDS):
             if gates:
-                saturate(network, FACTOR)
+                sharpen_gates(network, FACTOR)
             with torch.no_grad():
                 network.rnn.peephole_l0[:2] *= FACTOR if peepholes else 1.0
             network.rnn.temperature *= COOLING if cool else 1.0
@@ -79,7 +79,7 @@ def rounds(*, gates: bool, peepholes: bool, cool: bool) -> Cure:
 
 def scaled_at_test(network: Classifier, task: Task) -> None:
     """No training at all: gates sharpened twice, peepholes kept."""
-    saturate(network, FACTOR**2)
+    sharpen_gates(network, FACTOR**2)
 
 
 def longer(network: Classifier, task: Task) -> None:

@@ -104,7 +104,7 @@ Learned = tuple[Callable[[list[str]], Any], DFA | None, dict[str, Any]]
 def by_kleene(words: list[str], labels: list[bool], seed: int) -> Learned:
     classifier = kl.SequenceClassifier(random_state=seed).fit(words, labels)
     reading = classifier.extract(words)
-    notes = {"settled": list(classifier.reading_), "fidelity": reading.fidelity.overall}
+    notes = {"settled": list(classifier.fit_log_), "fidelity": reading.fidelity.overall}
     notes["certified"] = reading.certificate is not None
     return reading.dfa.run_many, reading.dfa, notes
 

@@ -12,7 +12,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 ORDER = (  # "" is the package's own list of names
     *("errors", "arrays", "formats", "files", "machine", "onnx_graph", "distributed"),
     *("automata", "languages", "data", "datasets", "nn", "export", "evaluation", "training"),
-    *("parameters", "model", "extraction", "explain", "proof", "induction", "reading"),
+    *("config", "model", "extraction", "explain", "proof", "induction", "reading"),
     *("estimator", "report", "web", "reproduce", "", "cli"),
 )
 FORBIDDEN = {"automata": ("torch", "kleene.nn"), "nn": ("kleene.automata",)}

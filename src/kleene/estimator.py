@@ -22,6 +22,14 @@ from sklearn import exceptions
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 
 from kleene.automata.matcher import label_array
+from kleene.config import (
+    Parameters,
+    config_of,
+    plain_values,
+    readable,
+    stages_of,
+    train_config,
+)
 from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
 from kleene.data.store import Store
@@ -33,14 +41,6 @@ from kleene.evaluation.metrics import Evaluation, evaluate
 from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
-from kleene.parameters import (
-    Parameters,
-    config_of,
-    plain_values,
-    readable,
-    settings_of,
-    stages_of,
-)
 from kleene.training.loop import Hook, fit
 from kleene.training.progress import Reporter
 
@@ -154,7 +154,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         *,
         keys: Sequence[int] | None = None,
         checkpoint: str | Path | None = None,
-        every: float = 30.0,
+        checkpoint_every: float = 30.0,
         reporter: Reporter | None = None,
         hook: Hook | None = None,
         process_group: ProcessGroup = SINGLE_PROCESS,
@@ -162,10 +162,10 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         """Learn from words and their labels.
 
         `keys` orders the words for a curriculum other than by length. `checkpoint` names a file in
-        which the run is kept after at least `every` seconds, and from which it goes on where the
-        file exists. `hook` is called after every epoch with the network and the epoch's figures.
-        The processes of `process_group` share every batch; the first alone teaches the machine
-        it finds.
+        which the run is saved every `checkpoint_every` seconds, and from which it continues where
+        the file exists. `hook` is called after every epoch with the network and the epoch's
+        figures. The processes of `process_group` share every batch; the first alone runs the
+        induction at the end.
         """
         seed = self._seed()
         model, words, labels = self._begin(X, y, seed)
@@ -173,11 +173,16 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         encoded = model.alphabet.encode_many(words)
         everything = Examples(words=encoded, labels=labels, keys=numbers)
         training, held = self._split(everything, seed)
-        how = {"every": every, "reporter": reporter, "hook": hook, "process_group": process_group}
+        how = {
+            "checkpoint_every": checkpoint_every,
+            "reporter": reporter,
+            "hook": hook,
+            "process_group": process_group,
+        }
         model = self._train(model, training, held, seed, checkpoint, **how)
         if process_group.is_main:
             given = words, as_labels(y)
-            model = self._settle(model, everything, *given, training, held, seed, reporter, hook)
+            model = self._induce(model, everything, *given, training, held, seed, reporter, hook)
         self._adopt(model)
         self.words_ = words
         return self
@@ -187,7 +192,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         store: Store,
         *,
         checkpoint: str | Path | None = None,
-        every: float = 30.0,
+        checkpoint_every: float = 30.0,
         reporter: Reporter | None = None,
         process_group: ProcessGroup = SINGLE_PROCESS,
     ) -> SequenceClassifier:
@@ -203,13 +208,17 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         share = bounded_share(store, self.validation) if len(store) >= LEAST_SPLIT else 0.0
         training = Streamed(store=store, share=share, seed=seed)
         held = training.held()
-        how = {"every": every, "reporter": reporter, "process_group": process_group}
+        how = {
+            "checkpoint_every": checkpoint_every,
+            "reporter": reporter,
+            "process_group": process_group,
+        }
         model = self._train(model, training, held, seed, checkpoint, **how)
-        if process_group.is_main and self._settles(model.network):
+        if process_group.is_main and self._induces(model.network):
             sample = training.sample()
             words = [store.alphabet.decode(word) for word in sample.words]
             labels = [store.classes[i] for i in sample.labels]
-            model = self._settle(model, sample, words, labels, training, held, seed, reporter)
+            model = self._induce(model, sample, words, labels, training, held, seed, reporter)
         self._adopt(model)
         return self
 
@@ -234,10 +243,10 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         )
         return replace(model, history=history)
 
-    def _settles(self, network: Classifier) -> bool:
+    def _induces(self, network: Classifier) -> bool:
         return bool(self.consolidate) and readable(network)
 
-    def _settle(
+    def _induce(
         self,
         model: Model,
         examples: Examples,
@@ -250,7 +259,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         hook: Hook | None = None,
     ) -> Model:
         """The model taught the machine found in it, where it can be."""
-        if not self._settles(model.network):
+        if not self._induces(model.network):
             return model
         from kleene.induction.induce import settle
 
@@ -262,12 +271,12 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
             training=training,
             held=held,
             clusters=None if self.states is None else (self.states,),
-            settings=settings_of(self._plain),
+            settings=train_config(self._plain),
             seed=seed,
             reporter=reporter,
             hook=hook,
         )
-        self.reading_ = settled.steps
+        self.fit_log_ = settled.steps
         return settled.model
 
     def check(self, X: Sequence[Any], y: Sequence[Label]) -> None:
@@ -281,7 +290,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         """The untrained model, and words and classes to train it with."""
         words, tokens = as_words(X, self.tokens)
         labels, classes = as_classes(words, y)
-        settings_of(self._plain)  # which complains of wrong ones
+        train_config(self._plain)  # which complains of wrong ones
         alphabet = Alphabet.from_words(words, self.max_symbols, self.min_count)
         longest = max(map(len, words))
         model = self._untrained(alphabet, classes, tokens=tokens, longest=longest, seed=seed)
@@ -303,7 +312,9 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
             network.to(self.device or "cpu")
         except (RuntimeError, AssertionError) as error:
             reason = str(error).splitlines()[0]
-            raise SettingError(f"device={self.device!r} came, but {reason}; use 'cpu'") from None
+            raise SettingError(
+                f"device {self.device!r} is not available: {reason}; use cpu"
+            ) from None
         return Model(
             network=network,
             alphabet=alphabet,
@@ -370,6 +381,12 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         return found
 
     @property
+    def reading_(self) -> tuple[str, ...]:
+        """Deprecated name of `fit_log_`."""
+        warnings.warn("reading_ is now called fit_log_", DeprecationWarning, stacklevel=2)
+        return self.fit_log_
+
+    @property
     def model(self) -> Model:
         """The trained model."""
         if not hasattr(self, "model_"):
@@ -384,8 +401,10 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         predicted = [classes[i] for i in self._evaluate(X).predicted.tolist()]
         labels = as_labels(y)
         if len(labels) != len(predicted):
-            came = f"{len(predicted)} words and {len(labels)} labels"
-            raise DataError(f"{came} came; give one label a word")
+            raise DataError(
+                f"expected one label per example, got {len(predicted)} examples and "
+                f"{len(labels)} labels"
+            )
         right = [one == other for one, other in zip(predicted, labels, strict=True)]
         return float(np.average(right, weights=sample_weight))
 
@@ -424,7 +443,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
 
         model, texts = self.model, X if X is not None else getattr(self, "words_", None)
         if texts is None:
-            raise DataError("no words came, and a loaded model has none; give some to look at")
+            raise DataError("a loaded model has no training examples; pass some to look at")
         words = model.words(list(texts))
         return prototypes(model.network, model.alphabet, model.classes, words, labels=y, top=top)
 
@@ -451,7 +470,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
     @classmethod
     def load(cls, folder: str | Path) -> SequenceClassifier:
         """An estimator with the model of a folder."""
-        return cls.of(Model.load(folder))
+        return cls.from_model(Model.load(folder))
 
     def save_pretrained(self, folder: str | Path) -> Path:
         """`save`, by the name that users of Hugging Face's libraries look for."""
@@ -460,7 +479,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> SequenceClassifier:
         """`load`, by the name that users of Hugging Face's libraries look for; from disk only."""
-        return cls.of(Model.from_pretrained(folder))
+        return cls.from_model(Model.from_pretrained(folder))
 
     def to_onnx(self) -> bytes:
         """The network as an ONNX file; see `Model.to_onnx`."""
@@ -488,9 +507,15 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         return tags
 
     @classmethod
-    def of(cls, model: Model) -> SequenceClassifier:
+    def from_model(cls, model: Model) -> SequenceClassifier:
         """An estimator around a trained model."""
         names = cls._get_param_names()
         estimator = cls(**{k: v for k, v in model.settings.items() if k in names})
         estimator._adopt(model)
         return estimator
+
+    @classmethod
+    def of(cls, model: Model) -> SequenceClassifier:
+        """Deprecated name of `from_model`."""
+        warnings.warn("of is now called from_model", DeprecationWarning, stacklevel=2)
+        return cls.from_model(model)

@@ -35,7 +35,7 @@ from kleene.proof.certificate import Certificate
 from kleene.proof.certify import certify
 from kleene.proof.verify import verify
 from kleene.training.checkpoint import load_checkpoint, save_checkpoint
-from kleene.training.snapshot import load_moment
+from kleene.training.snapshot import load_snapshot
 
 Mutate = Callable[[bytes, Sequence[bytes], random.Random], bytes]
 
@@ -305,7 +305,7 @@ def _of_models(folder: Path) -> list[Reader]:
     def read_checkpoint(content: bytes) -> object:
         checkpoint.write_bytes(content)
         load_checkpoint(checkpoint)
-        return load_moment(checkpoint, {"seed": 0})
+        return load_snapshot(checkpoint, {"seed": 0})
 
     proof = _proof(folder)
 

@@ -24,7 +24,7 @@ from kleene.nn.config import NetworkConfig
 from kleene.proof.certificate import Certificate
 from kleene.proof.certify import certify
 from kleene.training.loop import fit
-from kleene.training.recipes import Settings
+from kleene.training.recipes import TrainConfig
 from kleene.training.stages import Stage
 
 CLASSES = (False, True)
@@ -185,7 +185,7 @@ def test_a_network_that_knows_more_than_any_small_machine_is_kept() -> None:
         training=examples,
         held=None,
         clusters=(4,),
-        settings=Settings(epochs=1),
+        settings=TrainConfig(epochs=1),
     )
     assert any("kept the network" in step for step in settled.steps)
     assert settled.model.network.rnn.num_states == model.network.rnn.num_states

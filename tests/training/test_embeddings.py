@@ -1,4 +1,4 @@
-"""Vectors of symbols by their company: counted as by hand, near where the company is the same."""
+"""PPMI embeddings: counts as by hand, near vectors for symbols of the same contexts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from kleene.errors import SettingError
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
 from kleene.training import embeddings as vectors
-from kleene.training.embeddings import WINDOW, company, neighbours, pairs, seed_vectors
+from kleene.training.embeddings import (
+    WINDOW,
+    init_ppmi_embeddings,
+    neighbours,
+    pairs,
+    ppmi_embeddings,
+)
 
 
 def examples(words: list[list[int]]) -> Examples:
@@ -40,13 +46,13 @@ def test_pairs_are_those_of_every_word(words: list[list[int]]) -> None:
 def test_counts_do_not_depend_on_how_many_pairs_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
     given = examples(np.random.default_rng(0).integers(4, 9, (600, 9)).tolist())
     whole = neighbours(given, 9, 0).toarray()
-    monkeypatch.setattr(vectors, "HELD", 100)
+    monkeypatch.setattr(vectors, "MOST_PAIRS", 100)
     assert (neighbours(given, 9, 0).toarray() == whole).all()
     assert whole.sum() == 600 * sum(9 - d for d in range(1, WINDOW + 1))
 
 
 def texts() -> Examples:
-    """Symbols 4 and 5 keep one company, 6 and 7 another; 10 never occurs."""
+    """Symbols 4 and 5 share one context, 6 and 7 another; 10 never occurs."""
     rng = np.random.default_rng(0)
     words = []
     for _ in range(400):
@@ -55,8 +61,8 @@ def texts() -> Examples:
     return examples(words)
 
 
-def test_symbols_of_the_same_company_lie_near() -> None:
-    found = company(texts(), 11, 4, seed=0)
+def test_symbols_of_the_same_contexts_lie_near() -> None:
+    found = ppmi_embeddings(texts(), 11, 4, seed=0)
     near, far = np.linalg.norm(found[4] - found[5]), np.linalg.norm(found[4] - found[6])
     assert near < far / 3
     assert not found[[0, 1, 2, 3, 10]].any()
@@ -68,7 +74,7 @@ def test_a_network_begins_with_them_and_the_same_seed_gives_the_same() -> None:
         torch.manual_seed(0)
         config = NetworkConfig(num_symbols=11, num_classes=2, input_size=4, hidden_size=3)
         network = Classifier(config)
-        seed_vectors(network, texts(), seed=1)
+        init_ppmi_embeddings(network, texts(), seed=1)
         after = network.embedding.weight.detach()
         assert not after[[0, 1, 2, 3, 10]].any()
         assert after[4:10].any(1).all()
@@ -81,14 +87,14 @@ def test_a_network_begins_with_them_and_the_same_seed_gives_the_same() -> None:
 def test_too_little_text_gives_zeros(words: list[list[int]]) -> None:
     config = NetworkConfig(num_symbols=6, num_classes=2, input_size=8, hidden_size=3)
     network = Classifier(config)
-    seed_vectors(network, examples(words), seed=0)
+    init_ppmi_embeddings(network, examples(words), seed=0)
     assert torch.isfinite(network.embedding.weight).all()
     assert not network.embedding.weight[5].any()
 
 
-def test_many_symbols_without_company_are_zeros() -> None:
+def test_many_symbols_without_neighbours_are_zeros() -> None:
     rng = np.random.default_rng(0)
-    found = company(examples(rng.integers(4, 30, (200, 12)).tolist()), 60, 40, seed=0)
+    found = ppmi_embeddings(examples(rng.integers(4, 30, (200, 12)).tolist()), 60, 40, seed=0)
     assert not found[:4].any()
     assert not found[30:].any()
     assert found[4:30].any(1).all()
@@ -96,5 +102,5 @@ def test_many_symbols_without_company_are_zeros() -> None:
 
 def test_a_network_that_reads_vectors_has_no_symbols() -> None:
     network = Classifier(NetworkConfig(num_symbols=0, num_classes=2, input_size=4, hidden_size=3))
-    with pytest.raises(SettingError, match="reads symbols"):
-        seed_vectors(network, texts(), seed=0)
+    with pytest.raises(SettingError, match="network over symbols"):
+        init_ppmi_embeddings(network, texts(), seed=0)

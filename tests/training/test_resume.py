@@ -14,8 +14,8 @@ from toys import make_network, same_bits, weights_of, without_time, words_ending
 
 from kleene.errors import ModelError, TrainingError
 from kleene.nn.classifier import Classifier
-from kleene.training import checkpointer as keeper_module
-from kleene.training import ema as average_module
+from kleene.training import checkpointer as checkpointer_module
+from kleene.training import ema as ema_module
 from kleene.training import loop as fit_module
 from kleene.training.centroids import seed_centroids
 from kleene.training.checkpoint import load_checkpoint, save_checkpoint
@@ -23,7 +23,7 @@ from kleene.training.history import History
 from kleene.training.loop import fit
 from kleene.training.stages import Curriculum, Stage
 
-FILES = {fit_module.__file__, keeper_module.__file__, average_module.__file__}
+FILES = {fit_module.__file__, checkpointer_module.__file__, ema_module.__file__}
 EXAMPLES, VALIDATION = words_ending_in_5(4), words_ending_in_5(3)
 STAGES = [
     Stage(
@@ -44,10 +44,10 @@ STAGES = [
         noise=lambda epoch: 0.5 * epoch,
         temperature=lambda epoch: 0.5 / (1 + epoch),
         prepare=seed_centroids,
-        average=0.8,
+        ema=0.8,
         patience=2,
     ),
-    Stage(name="end", epochs=2, batch_size=16, optimizer="adadelta", balanced=True, average=0.9),
+    Stage(name="end", epochs=2, batch_size=16, optimizer="adadelta", balanced=True, ema=0.9),
 ]
 
 
@@ -138,9 +138,9 @@ def test_interrupted_while_a_file_is_written_at_every_step(whole, tmp_path) -> N
     weights, history, lines = whole
     checkpoint = tmp_path / "run"
     with pytest.raises(KeyboardInterrupt), Interrupt(at=lines // 2):
-        run(start(), checkpoint, every=0)
+        run(start(), checkpoint, checkpoint_every=0)
     network = start()
-    found = run(network, checkpoint, every=0)
+    found = run(network, checkpoint, checkpoint_every=0)
     assert same_bits(weights_of(network), weights)
     assert without_time(found) == history
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
@@ -198,7 +198,7 @@ def test_a_checkpoint_cut_anywhere_is_one_clear_error(interrupted) -> None:
     cuts = {*range(12), *np.linspace(12, len(content) - 1, 60).astype(int).tolist()}
     for cut in sorted(cuts):
         interrupted.write_bytes(content[:cut])
-        with pytest.raises(ModelError, match="not a whole checkpoint"):
+        with pytest.raises(ModelError, match="not a complete checkpoint"):
             load_checkpoint(interrupted)
     with pytest.raises(ModelError):
         run(start(), interrupted)
@@ -252,7 +252,7 @@ def test_the_checkpoint_of_another_run(interrupted) -> None:
         ("stages", {"stages": STAGES[:2]}),
         ("stages", {"stages": [replace(stage, optimizer="adam") for stage in STAGES]}),
     ]:
-        with pytest.raises(TrainingError, match=rf"another run \(not the same: {differs}\);"):
+        with pytest.raises(TrainingError, match=rf"another run \(another {differs}\);"):
             fit(**{**given, **changed}, checkpoint=interrupted)
 
 

@@ -9,7 +9,7 @@ from kleene.data.batch import make_batch
 from kleene.errors import SettingError
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.training.sharpen_gates import saturate, saturating, set_forget_bias
+from kleene.training.sharpen_gates import set_forget_bias, sharpen_gates, sharpening_stages
 from kleene.training.stages import Stage
 
 
@@ -41,7 +41,7 @@ def test_saturating_scales_the_pre_activations(cell: str) -> None:
         i, f = torch.sigmoid(factor * a_i + p[0] * c), torch.sigmoid(factor * a_f + p[1] * c)
         c_next = f * c + i * torch.tanh(factor * a_g)
         u = torch.sigmoid(a_o + p[2] * c_next) * torch.tanh(c_next)
-        saturate(made, factor)
+        sharpen_gates(made, factor)
         found = rnn.recurrence(0).end(rnn.project(made.embedding(tokens)), h, c)
     assert torch.allclose(found[0], u, atol=1e-6)
     assert torch.allclose(found[1], c_next, atol=1e-6)
@@ -59,7 +59,7 @@ def test_forget_gates_start_open() -> None:
 def test_rounds_sharpen_and_cool_each_time() -> None:
     made = network()
     before = made.rnn.weight_hh_l0[0, 0].item()
-    for stage in saturating(Stage(), rounds=3, factor=2.0, cooling=0.5):
+    for stage in sharpening_stages(Stage(), rounds=3, factor=2.0, cooling=0.5):
         assert stage.prepare is not None
         stage.prepare(made, None, 0)  # type: ignore[arg-type]
     assert made.rnn.weight_hh_l0[0, 0].item() == pytest.approx(8 * before)
@@ -70,12 +70,12 @@ def test_networks_without_states_are_sharpened_too() -> None:
     made = network(states=0)
     batch = make_batch([torch.tensor([4, 5, 6]).numpy()])
     before = made(batch)
-    next(iter(saturating(Stage()))).prepare(made, None, 0)  # type: ignore[arg-type,misc]
+    next(iter(sharpening_stages(Stage()))).prepare(made, None, 0)  # type: ignore[arg-type,misc]
     assert not torch.allclose(made(batch), before)
 
 
 def test_cells_without_memory_are_refused() -> None:
     with pytest.raises(SettingError, match="gru"):
-        saturate(network("gru"))
-    with pytest.raises(SettingError, match="factor=0"):
-        saturate(network(), 0)
+        sharpen_gates(network("gru"))
+    with pytest.raises(SettingError, match="factor must be > 0, got 0"):
+        sharpen_gates(network(), 0)

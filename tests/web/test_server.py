@@ -60,7 +60,7 @@ def test_health_names_the_models(client: Client) -> None:
 def test_predictions_are_the_estimators(client: Client) -> None:
     words = ["", "0", "0110", "111000", "01" * 20]
     found = client.post("/predict", {"words": words}).json["predictions"]
-    estimator = SequenceClassifier.of(MODEL)
+    estimator = SequenceClassifier.from_model(MODEL)
     wanted = estimator.predict_proba(words)
     assert [one["label"] for one in found] == wanted.argmax(-1).tolist()
     given = [list(one["probabilities"].values()) for one in found]

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kleene.cli.console import say
-from kleene.cli.training_source import STORE, InMemory, Lessons
+from kleene.cli.training_source import STORE, InMemory, TrainingSource
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import KleeneError, ModelError, SettingError, TrainingError
 from kleene.files import sweep, write_atomically
@@ -35,21 +35,21 @@ STOPS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(sign
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class TrainingRun:
     """What is trained, on what, and where it is kept."""
 
     folder: Path
     settings: dict[str, Any]
-    lessons: Lessons
+    source: TrainingSource
     threads: int = 1
-    every: float = 30.0
+    checkpoint_every: float = 30.0
     """Seconds between checkpoints."""
     process_group: ProcessGroup = SINGLE_PROCESS
 
     def train(
         self, *, resume: bool, overwrite: bool, watched: bool = False
     ) -> dict[str, Any] | None:
-        """Train, or go on, and save the model; the result are figures for the user.
+        """Train or continue, save the model, and return figures for the user.
 
         Of several processes the first alone has the folder and the figures.
         """
@@ -62,7 +62,7 @@ class Run:
         torch.set_num_threads(self.threads)
         started = time.monotonic()
         estimator = SequenceClassifier(**self.settings)
-        self.lessons.check(estimator)
+        self.source.check(estimator)
         if not self.process_group.is_main:
             self._help(estimator)
             return None
@@ -71,13 +71,13 @@ class Run:
                 reporter = Bar() if sys.stderr.isatty() else Quiet()
                 watch = self._watch(reporter) if watched else None
                 how: dict[str, Any] = {} if watch is None else {"hook": watch.hook}
-                how |= {"checkpoint": self.checkpoint, "every": self.every}
+                how |= {"checkpoint": self.checkpoint, "checkpoint_every": self.checkpoint_every}
                 how["reporter"] = watch or reporter
                 try:
-                    self.lessons.teach(estimator, self.folder, self.process_group, **how)
+                    self.source.fit(estimator, self.folder, self.process_group, **how)
                     estimator.save(self.folder)
                 except KeyboardInterrupt:
-                    raise KeyboardInterrupt(self._how_to_go_on()) from None
+                    raise KeyboardInterrupt(self._how_to_continue()) from None
                 except KleeneError:
                     self._forget()
                     raise
@@ -88,7 +88,7 @@ class Run:
                 self.checkpoint.unlink(missing_ok=True)
                 sweep(self.folder / name for name in FILES)
             else:
-                say(f"{self.folder} is finished; nothing is left to do")
+                say(f"the run in {self.folder} is finished; nothing to do")
                 estimator = SequenceClassifier.load(self.folder)
             try:
                 return self._summary(estimator, time.monotonic() - started)
@@ -99,7 +99,7 @@ class Run:
         """Do the work of a process that is not the first."""
         with _stoppable():
             if self.process_group.broadcast_object():
-                self.lessons.teach(
+                self.source.fit(
                     estimator, self.folder, self.process_group, checkpoint=self.checkpoint
                 )
 
@@ -111,9 +111,9 @@ class Run:
         from kleene.data.validate import as_classes
         from kleene.web.watch import Watch
 
-        if not isinstance(self.lessons, InMemory):
-            raise SettingError("--watch shows words from memory; leave it out, or add --no-stream")
-        words, labels = self.lessons.words, self.lessons.labels
+        if not isinstance(self.source, InMemory):
+            raise SettingError("--watch needs examples in memory; leave it out, or add --no-stream")
+        words, labels = self.source.words, self.source.labels
         bounds = self.settings["max_symbols"], self.settings["min_count"]
         classes = as_classes(words, labels)[1]
         watch = Watch(words, classes, Alphabet.from_words(words, *bounds), inner=inner)
@@ -135,11 +135,11 @@ class Run:
             if finished and (self.folder / "config.json").exists():
                 return False
             if not unfinished:
-                say(f"{self.folder} holds no interrupted run; training starts anew")
+                say(f"no interrupted run in {self.folder}; starting a new one")
         elif unfinished and not overwrite:
             raise TrainingError(
-                f"{self.folder} holds a run that was interrupted; add --resume to go on with it, "
-                "or --overwrite to start anew"
+                f"{self.folder} holds an interrupted run; add --resume to continue it, "
+                "or --overwrite to start again"
             )
         else:
             self.checkpoint.unlink(missing_ok=True)
@@ -160,18 +160,18 @@ class Run:
             raise ModelError(f"{path} cannot be read ({error}); train with --overwrite") from None
         ours = self._record(finished=False)["settings"]
         changed = [name for name, value in ours.items() if settings.get(name) != value]
-        if changed or data != self.lessons.digest:
+        if changed or data != self.source.digest:
             what = ", ".join(changed) if changed else "the data"
             raise TrainingError(
                 f"the run in {self.folder} differs in {what}; --resume needs the same data and "
-                "options, --overwrite starts anew"
+                "options, --overwrite starts again"
             )
         return bool(finished)
 
     def _record(self, *, finished: bool) -> dict[str, Any]:
         settings = {**self.settings, "threads": self.threads}  # which order sums, so the last bits
         about = {"format": FORMAT, "finished": finished, "settings": settings}
-        return {**about, "data": self.lessons.digest}
+        return {**about, "data": self.source.digest}
 
     def _write_record(self, *, finished: bool) -> None:
         write_atomically(
@@ -184,21 +184,21 @@ class Run:
             (self.folder / RECORD).unlink(missing_ok=True)
             (self.folder / STORE).unlink(missing_ok=True)
 
-    def _how_to_go_on(self) -> str:
+    def _how_to_continue(self) -> str:
         if not self.checkpoint.exists():
             self._forget()
-            return "interrupted before the first step; nothing was kept"
+            return "interrupted before the first step; nothing was saved"
         arguments = [word for word in sys.argv[1:] if word not in ("--resume", "--overwrite")]
         command = "kleene"
         if self.process_group.world_size > 1:
             command = f"torchrun --nproc-per-node {self.process_group.world_size} -m kleene"
-        return f"interrupted; go on with `{command} {shlex.join(arguments)} --resume`"
+        return f"interrupted; continue with `{command} {shlex.join(arguments)} --resume`"
 
     def _summary(self, estimator: SequenceClassifier, seconds: float) -> dict[str, Any]:
-        from kleene.parameters import readable
+        from kleene.config import readable
 
         model = estimator.model
-        words, accuracy = self.lessons.score(estimator)
+        words, accuracy = self.source.score(estimator)
         return {
             "model": str(self.folder),
             "words": words,
@@ -208,7 +208,7 @@ class Run:
             "cell": model.network.config.cell,
             "states": model.network.rnn.num_states,
             "readable": readable(model.network),
-            "steps": list(getattr(estimator, "reading_", ())),
+            "steps": list(getattr(estimator, "fit_log_", ())),
             "seconds": round(seconds, 3),
         }
 

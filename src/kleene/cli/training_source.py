@@ -1,4 +1,4 @@
-"""What a run learns from: words in memory, or a file too large for that, encoded on disk."""
+"""The examples a run trains on: in memory, or encoded on disk where the file is too large."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 STORE = "words.store"
 
 
-class Lessons(Protocol):
-    """Words and labels, wherever they are."""
+class TrainingSource(Protocol):
+    """Labelled examples to train on, in memory or on disk."""
 
     @property
     def digest(self) -> str:
@@ -36,7 +36,7 @@ class Lessons(Protocol):
         """Raise what can be said against words, labels and parameters before training."""
         ...
 
-    def teach(
+    def fit(
         self, estimator: SequenceClassifier, folder: Path, process_group: ProcessGroup, **how: Any
     ) -> None:
         """Fit the estimator; what is needed on disk goes to the folder."""
@@ -66,7 +66,7 @@ class InMemory:
         """Raise what can be said against words, labels and parameters before training."""
         estimator.check(self.words, self.labels)
 
-    def teach(
+    def fit(
         self, estimator: SequenceClassifier, folder: Path, process_group: ProcessGroup, **how: Any
     ) -> None:
         """Fit the estimator."""
@@ -98,7 +98,7 @@ class OnDisk:
         """Raise what can be said against the parameters; words are not looked at yet."""
         estimator.check(["a", "b"], [0, 1])
 
-    def teach(
+    def fit(
         self, estimator: SequenceClassifier, folder: Path, process_group: ProcessGroup, **how: Any
     ) -> None:
         """Encode the words into the folder, unless they are there, and fit the estimator."""
@@ -111,7 +111,7 @@ class OnDisk:
     def _encode(self, folder: Path) -> None:
         path = folder / STORE
         if not path.exists():
-            say(f"the words of {self.source.name} are encoded, and read from {path}")
+            say(f"encoding {self.source.name} into {path}")
         self.store = encode(
             path,
             self.source.each,
@@ -140,24 +140,24 @@ class OnDisk:
         return words, right / max(words, 1)
 
 
-def read_lessons(
+def open_training_source(
     source: DataSource, settings: dict[str, Any], stream: bool | None, process_group: ProcessGroup
-) -> tuple[Lessons, str]:
-    """The words of a file, wherever they fit, and how its texts are split."""
+) -> tuple[TrainingSource, str]:
+    """The examples of a file, in memory where they fit, and how its texts are split."""
     tokens = settings["tokens"]
     source.require_shareable(process_group)
     if source.path == "-" and stream:
-        raise DataError("--stream reads twice, standard input is gone by then; name a file")
+        raise DataError("--stream reads the data twice; name a file instead of standard input")
     if not (source.large if stream is None else stream):
         found, labels = source.training(tokens)
         return InMemory(words=found.words, labels=labels), found.tokens
     tokens, guessed = tokens_of(source.each, tokens)
     if guessed:
         say_guess(tokens)
-    lessons = OnDisk(
+    stored = OnDisk(
         source=source,
         tokens=tokens,
         max_symbols=settings["max_symbols"],
         min_count=settings["min_count"],
     )
-    return lessons, tokens
+    return stored, tokens

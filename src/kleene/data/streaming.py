@@ -200,7 +200,7 @@ class Plan:
 
 
 TrainingData: TypeAlias = Examples | Streamed
-"""Words to learn from, in memory or on disk."""
+"""Encoded examples, in memory or on disk."""
 
 
 def bounded_share(store: Store, share: float) -> float:

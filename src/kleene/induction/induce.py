@@ -29,7 +29,7 @@ from kleene.model import Model
 from kleene.training.history import History
 from kleene.training.loop import Hook, fit
 from kleene.training.progress import Reporter
-from kleene.training.recipes import Settings, states_stage
+from kleene.training.recipes import TrainConfig, states_stage
 
 LITTLE = 0.8
 """Accuracy below which a cell is taken to have learned little of a language."""
@@ -54,7 +54,7 @@ def settle(
     training: TrainingData,
     held: Examples | None,
     clusters: Sequence[int] | None,
-    settings: Settings,
+    settings: TrainConfig,
     seed: int = 0,
     reporter: Reporter | None = None,
     hook: Hook | None = None,

@@ -18,7 +18,7 @@ from kleene.reproduce.errors_table import error_table
 from kleene.reproduce.experiment import Experiment, Request
 from kleene.reproduce.texts import text_task
 from kleene.reproduce.training import falling_rate, train_and_test
-from kleene.training.embeddings import seed_vectors
+from kleene.training.embeddings import init_ppmi_embeddings
 from kleene.training.stages import Stage
 
 NETWORKS: dict[str, dict[str, Any]] = {
@@ -45,7 +45,7 @@ SCALES: dict[str, dict[str, Any]] = {
         "test_tokens": 2_500,
         "network": {"input_size": 128, "hidden_size": 128, "pooling": "max", "dropout": 0.5},
         "stages": falling_rate(
-            (3, 2e-3), (3, 5e-4), batch_size=64, average=0.998, patience=1, prepare=seed_vectors
+            (3, 2e-3), (3, 5e-4), batch_size=64, ema=0.998, patience=1, prepare=init_ppmi_embeddings
         ),
     },
     "paper": {

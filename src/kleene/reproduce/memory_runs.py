@@ -26,7 +26,7 @@ from kleene.nn.config import NetworkConfig
 from kleene.training.history import Epoch, History
 from kleene.training.loop import fit
 from kleene.training.progress import Quiet, Reporter
-from kleene.training.sharpen_gates import saturating, set_forget_bias
+from kleene.training.sharpen_gates import set_forget_bias, sharpening_stages
 from kleene.training.stages import Curriculum, Stage
 
 MODELS = {"LSTM": ("lstm", False), "LSTM-P": ("lstm-p", False)} | {
@@ -144,7 +144,7 @@ def train(
         batch_size=recipe.batch_size,
     )
     kept = [(_judged(network, task.longer), 0, deepcopy(network.state_dict()))]
-    for number, part in enumerate(saturating(sharper, rounds=recipe.rounds)):
+    for number, part in enumerate(sharpening_stages(sharper, rounds=recipe.rounds)):
         sharpened = fit(network, task.train, stages=[part], seed=seed + number, reporter=reporter)
         history.epochs.extend(sharpened.epochs)
         drift.append(_column(errors(network, longest), *longest))

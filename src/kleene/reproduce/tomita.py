@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from kleene.automata import DFA
+from kleene.config import config_of, plain_values
 from kleene.data.examples import Examples
 from kleene.estimator import SequenceClassifier
 from kleene.extraction.table import read_table
@@ -18,7 +19,6 @@ from kleene.induction.candidates import with_centroids
 from kleene.languages.tomita import tomita
 from kleene.machine import Label, Word
 from kleene.nn.classifier import Classifier
-from kleene.parameters import config_of, plain_values
 from kleene.proof.certificate import Certificate
 from kleene.proof.certify import certify
 from kleene.reproduce.experiment import Experiment, Request, Table, chosen
@@ -26,7 +26,7 @@ from kleene.reproduce.ledger import Row
 from kleene.training.centroids import cluster, hidden_vectors
 from kleene.training.loop import fit
 from kleene.training.progress import Reporter
-from kleene.training.recipes import Settings, cell_stage
+from kleene.training.recipes import TrainConfig, cell_stage
 
 LENGTHS = [*range(16), 20, 25, 30]
 GRAMMARS = {f"tomita{number}": number for number in range(1, 8)}
@@ -66,7 +66,7 @@ def learn(grammar: int, seed: int, reporter: Reporter) -> dict[str, Any]:
         "certified": certified,
         "temperature": classifier.network_.rnn.temperature,
         "certify_seconds": round(proved - read, 3),
-        "settled": list(classifier.reading_),
+        "settled": list(classifier.fit_log_),
         "control_exact": control(classifier, words, labels, seed, language.dfa),
     }
 
@@ -85,7 +85,7 @@ def control(
     config = config_of(plain_values(classifier.get_params()), len(alphabet), 2)
     network = Classifier(config)
     training, held = examples.split(0.1, seed)
-    fit(network, training, validation=held, stages=[cell_stage(Settings())], seed=seed)
+    fit(network, training, validation=held, stages=[cell_stage(TrainConfig())], seed=seed)
     centres = cluster(hidden_vectors(network, examples, seed=seed), 20, seed)
     model = replace(classifier.model, network=with_centroids(network, centres))
     return bool(read_table(model).dfa == dfa)

@@ -98,7 +98,7 @@ def train_and_test(
 def falling_rate(
     *falls: tuple[int, float],
     batch_size: int,
-    average: float | None = None,
+    ema: float | None = None,
     patience: int | None = None,
     prepare: Callable[[Classifier, TrainingData, int], None] | None = None,
 ) -> list[Stage]:
@@ -112,7 +112,7 @@ def falling_rate(
             epochs=epochs,
             learning_rate=rate,
             batch_size=batch_size,
-            average=average,
+            ema=ema,
             patience=patience or epochs,
             prepare=None if i else prepare,
         )

@@ -1,7 +1,7 @@
 """A training run on disk: one file, written whole or not at all, with no code in it.
 
-Tensors are kept by safetensors; where the run stands is JSON in the same file's header, and so is a
-checksum of both.
+Tensors are stored by safetensors; progress is JSON in the same file's header, and so is a checksum
+of both.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         if metadata.get("format") != FORMAT:
-            raise ModelError(f"{path}: {mismatch(metadata.get('format'), FORMAT, 'train anew')}")
+            raise ModelError(f"{path}: {mismatch(metadata.get('format'), FORMAT, 'train again')}")
         if metadata["sha256"] != _checksum(tensors, metadata["progress"]):
-            raise ValueError("its content was changed")
+            raise ValueError("its checksum does not match")
         progress = json.loads(metadata["progress"])
     except (OSError, SafetensorError, KeyError, ValueError) as error:
         raise ModelError(
-            f"{path} is not a whole checkpoint ({error}); delete it and train anew"
+            f"{path} is not a complete checkpoint ({error}); delete it and train again"
         ) from None
     return tensors, progress
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The optimiser's memory, flat."""
+    """The optimiser's state, as a flat mapping."""
     flat = {}
     for index, values in optimizer.state_dict()["state"].items():
         for key, value in values.items():
@@ -70,7 +70,7 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    """Put back what `optimizer_tensors` took."""
+    """Restore what `optimizer_tensors` returned."""
     state = optimizer.state_dict()
     state["state"] = {}
     for name, value in tensors.items():

@@ -1,4 +1,4 @@
-"""Keeps the last good moment of a run, in memory at every step and on disk now and then."""
+"""Records the last good snapshot of a run: in memory at every step, on disk at intervals."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from kleene.nn.classifier import Classifier
 from kleene.training.checkpoint import optimizer_tensors, restore_optimizer
 from kleene.training.history import History
 from kleene.training.snapshot import (
-    Moment,
     Progress,
+    Snapshot,
     another_run,
     copy_tensors,
-    load_moment,
-    save_moment,
+    load_snapshot,
+    save_snapshot,
 )
 
 
-class Keeper:
-    """What a checkpoint holds, and what a non-finite loss rolls back to."""
+class Checkpointer:
+    """Holds what a checkpoint is written from and what a non-finite loss rolls back to."""
 
     def __init__(
         self,
@@ -33,63 +33,63 @@ class Keeper:
         run: Mapping[str, Any],
         checkpoint: Path | None,
         *,
-        every: float,
+        checkpoint_every: float,
         writes: bool,
     ) -> None:
         self.network, self.run = network, run
-        self.checkpoint, self.every, self.writes = checkpoint, every, writes
-        self.good: Moment | None = None
+        self.checkpoint, self.checkpoint_every, self.writes = checkpoint, checkpoint_every, writes
+        self.good: Snapshot | None = None
         self.spare: dict[str, Tensor] = {}
         self.saved_at = time.monotonic()
 
-    def mark(
+    def record(
         self,
         progress: Progress,
         history: History,
         best: dict[str, Tensor],
         optimizer: torch.optim.Optimizer | None = None,
     ) -> None:
-        """Weights, optimiser and progress as they are now are good."""
+        """Record weights, optimiser and progress as they are now as the last good snapshot."""
         tensors = {f"weights.{k}": v for k, v in self.network.state_dict().items()}
         if optimizer is not None:
             tensors |= optimizer_tensors(optimizer)
-        moment = Moment(
+        snapshot = Snapshot(
             tensors=copy_tensors(tensors, into=self.spare),
             best=best,
             progress=asdict(progress),
             epochs=len(history),
         )
-        self.spare, self.good = {} if self.good is None else self.good.tensors, moment
+        self.spare, self.good = {} if self.good is None else self.good.tensors, snapshot
 
     def save_if_due(self, history: History) -> None:
         """Write a checkpoint where the last one is old enough."""
-        if time.monotonic() - self.saved_at > self.every:
+        if time.monotonic() - self.saved_at > self.checkpoint_every:
             self.save(history)
 
     def save(self, history: History) -> None:
-        """Write the last good moment."""
+        """Write the last good snapshot."""
         if self.writes and self.checkpoint is not None and self.good is not None:
-            save_moment(self.checkpoint, self.good, self.run, history)
+            save_snapshot(self.checkpoint, self.good, self.run, history)
             self.saved_at = time.monotonic()
 
     def roll_back(self, optimizer: torch.optim.Optimizer, stage: int) -> None:
-        """Put the last good moment back, if it is of this stage."""
+        """Restore the last good snapshot, if it is of this stage."""
         if self.good is not None and self.good.progress["stage"] == stage:
             self.network.load_state_dict(self._weights(self.good.tensors))
             restore_optimizer(optimizer, self.good.tensors)
 
-    def restore(self) -> tuple[Moment, Progress, History] | None:
-        """The moment on disk, its weights put into the network; None where there is none."""
+    def restore(self) -> tuple[Snapshot, Progress, History] | None:
+        """Load the snapshot on disk and its weights into the network; None if there is none."""
         path = self.checkpoint
         if path is None or not path.exists():
             return None
-        moment, history = load_moment(path, self.run)
+        snapshot, history = load_snapshot(path, self.run)
         try:
-            self.network.load_state_dict(self._weights(moment.tensors))
-            progress = Progress(**moment.progress)
+            self.network.load_state_dict(self._weights(snapshot.tensors))
+            progress = Progress(**snapshot.progress)
         except (KeyError, TypeError, RuntimeError) as error:
             raise another_run(path, error) from None
-        return moment, progress, history
+        return snapshot, progress, history
 
     def _weights(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return {name: tensors[f"weights.{name}"] for name in self.network.state_dict()}

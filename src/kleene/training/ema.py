@@ -1,6 +1,6 @@
-"""The running average of the weights, which is less noisy than the weights of the last step.
+"""Exponential moving average (EMA) of the weights: less noisy than the weights of the last step.
 
-It is kept in the optimiser's own memory, so that a checkpoint holds it too.
+It lives in the optimiser's state, so that a checkpoint includes it.
 """
 
 from __future__ import annotations
@@ -12,50 +12,53 @@ from typing import Any
 import torch
 from torch import Tensor
 
-AVERAGE = "average"
+KEY = "average"  # in the optimiser's state and in the checkpoints of version 0.1
 
 
-def keep_average(optimizer: torch.optim.Optimizer, share: float) -> None:
-    """From now on let every step leave so much of the average as it was, and less at first."""
+def track_ema(optimizer: torch.optim.Optimizer, decay: float) -> None:
+    """Update the average after every step: ema <- d ema + (1 - d) weight.
+
+    d is `decay`, and less at first: at most (1 + steps) / (10 + steps).
+    """
 
     def after(optimizer: torch.optim.Optimizer, _args: Any, _options: Any) -> None:
         for state, weight in _states(optimizer):
-            if AVERAGE not in state:
-                state[AVERAGE] = weight.detach().clone()
+            if KEY not in state:
+                state[KEY] = weight.detach().clone()
             steps = float(state["step"])
-            state[AVERAGE].lerp_(weight.detach(), 1 - min(share, (1 + steps) / (10 + steps)))
+            state[KEY].lerp_(weight.detach(), 1 - min(decay, (1 + steps) / (10 + steps)))
 
     optimizer.register_step_post_hook(after)
 
 
 @contextmanager
-def averaged(optimizer: torch.optim.Optimizer) -> Iterator[None]:
-    """Within it the weights are their averages, where these are kept."""
-    _exchange(optimizer)
+def ema_weights(optimizer: torch.optim.Optimizer) -> Iterator[None]:
+    """Swap in the averages, where they are tracked, for the duration of the context."""
+    _swap(optimizer)
     try:
         yield
     finally:
-        _exchange(optimizer)
+        _swap(optimizer)
 
 
-def adopt_average(optimizer: torch.optim.Optimizer) -> None:
-    """Let the weights be their averages, where these are kept."""
+def load_ema(optimizer: torch.optim.Optimizer) -> None:
+    """Set the weights to their averages, where they are tracked."""
     with torch.no_grad():
         for state, weight in _states(optimizer):
-            weight.copy_(state.get(AVERAGE, weight))
+            weight.copy_(state.get(KEY, weight))
 
 
 @torch.no_grad()
-def _exchange(optimizer: torch.optim.Optimizer) -> None:
+def _swap(optimizer: torch.optim.Optimizer) -> None:
     for state, weight in _states(optimizer):
-        if AVERAGE in state:
+        if KEY in state:
             last = weight.clone()
-            weight.copy_(state[AVERAGE])
-            state[AVERAGE].copy_(last)
+            weight.copy_(state[KEY])
+            state[KEY].copy_(last)
 
 
 def _states(optimizer: torch.optim.Optimizer) -> Iterator[tuple[dict[str, Any], Tensor]]:
-    """The memory of every weight that has been stepped."""
+    """The optimiser's state of every weight that has been stepped."""
     for group in optimizer.param_groups:
         for weight in group["params"]:
             if state := optimizer.state.get(weight):

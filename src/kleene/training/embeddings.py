@@ -1,7 +1,8 @@
-"""Vectors of the symbols to begin with: those of symbols in the same company lie near each other.
+"""PPMI embeddings: positive pointwise mutual information with neighbours, then truncated SVD.
 
-Rare words are seen a few times only. From random vectors a network learns them by heart; from
-vectors that their neighbours in the training texts gave them it knows beforehand which are alike.
+Symbols that occur in the same contexts start with similar vectors (Levy and Goldberg, 2014). Rare
+symbols are seen a few times only; from random vectors a network memorises them, from these it
+generalises.
 """
 
 from __future__ import annotations
@@ -22,31 +23,31 @@ from kleene.nn.classifier import Classifier
 WINDOW = 5
 """How many symbols away another still counts as a neighbour."""
 DEVIATION = 0.5
-"""The size of the vectors' entries: the root of their mean square."""
+"""Root mean square of the vectors' entries."""
 SMOOTHING = 0.75
 """The power of the neighbours' frequencies, which takes weight off rare ones."""
-HELD = 4_000_000
-"""Pairs of neighbours that are held before they are counted."""
+MOST_PAIRS = 4_000_000
+"""Pairs of neighbours in memory before they are counted."""
 
 
-def seed_vectors(network: Classifier, examples: TrainingData, seed: int) -> None:
-    """Let every symbol begin with the vector of its company, and those without any with zeros."""
+def init_ppmi_embeddings(network: Classifier, examples: TrainingData, seed: int) -> None:
+    """Set the embedding to PPMI vectors; symbols without neighbours get zeros."""
     if not network.config.num_symbols:
         raise SettingError(
-            "seed_vectors came for a network that reads vectors; it needs one that reads symbols"
+            "PPMI embeddings need a network over symbols, got one over vectors; leave them out"
         )
     weight = network.embedding.weight
     symbols, size = weight.shape
-    vectors = torch.from_numpy(company(examples, symbols, size, seed))
+    vectors = torch.from_numpy(ppmi_embeddings(examples, symbols, size, seed))
     with torch.no_grad():
         weight.zero_()
         weight[:, : vectors.shape[1]] = vectors.to(weight)
 
 
-def company(examples: TrainingData, symbols: int, size: int, seed: int) -> NDArray[np.float32]:
-    """Vectors of the symbols, (symbol, at most `size`): the main directions of their positive
-    mutual information with their neighbours; zeros for symbols that have none.
-    """
+def ppmi_embeddings(
+    examples: TrainingData, symbols: int, size: int, seed: int
+) -> NDArray[np.float32]:
+    """Return PPMI vectors of the symbols, (symbol, at most `size`); zeros without neighbours."""
     from scipy.sparse import csr_array
     from scipy.sparse.linalg import svds
 
@@ -75,7 +76,7 @@ def neighbours(examples: TrainingData, symbols: int, seed: int) -> Any:
     """How often one symbol (row) stands before another (column), as a sparse array."""
     from scipy.sparse import csr_array
 
-    total, held = csr_array((symbols, symbols)), 0
+    total, waiting_pairs = csr_array((symbols, symbols)), 0
     waiting: list[Ints] = []
 
     def counted() -> Any:
@@ -85,9 +86,9 @@ def neighbours(examples: TrainingData, symbols: int, seed: int) -> Any:
     for batch in examples.batches(256, seed=seed):
         for pair in pairs(batch):
             waiting.append(pair)
-            held += pair.shape[1]
-            if held >= HELD:
-                total, held, waiting = total + counted(), 0, []
+            waiting_pairs += pair.shape[1]
+            if waiting_pairs >= MOST_PAIRS:
+                total, waiting_pairs, waiting = total + counted(), 0, []
     return total + counted() if waiting else total
 
 

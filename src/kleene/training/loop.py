@@ -2,7 +2,7 @@
 
 Nothing random is carried along: every step seeds torch's generator from (seed, stage, epoch, step),
 and every epoch's batches follow from (seed, stage, epoch). A step counts only once its loss and
-gradients are known to be finite; the last such moment is what a checkpoint holds and what a
+gradients are known to be finite; the last such snapshot is what a checkpoint holds and what a
 non-finite loss rolls back to.
 
 Several processes share each batch and end with the weights of one, up to rounding; where words come
@@ -32,8 +32,8 @@ from kleene.nn.classifier import Classifier
 from kleene.nn.transition import Gumbel
 from kleene.training.all_reduce import Figures, pool
 from kleene.training.checkpoint import restore_optimizer
-from kleene.training.checkpointer import Keeper
-from kleene.training.ema import adopt_average, averaged
+from kleene.training.checkpointer import Checkpointer
+from kleene.training.ema import ema_weights, load_ema
 from kleene.training.history import Epoch, History
 from kleene.training.progress import Quiet, Reporter
 from kleene.training.snapshot import Progress, copy_tensors
@@ -54,25 +54,29 @@ def fit(
     seed: int = 0,
     hook: Hook | None = None,
     checkpoint: Path | None = None,
-    every: float = 30.0,
+    checkpoint_every: float = 30.0,
     reporter: Reporter | None = None,
     process_group: ProcessGroup = SINGLE_PROCESS,
 ) -> History:
     """Train a network through the stages; go on from `checkpoint` where that file exists.
 
-    `every` is the least number of seconds between two checkpoints. With validation words and a
-    stage's `patience`, the best weights are restored at the end of that stage.
+    `checkpoint_every` is the least number of seconds between two checkpoints. With `validation` and
+    a stage's `patience`, the best weights are restored at the end of that stage.
     """
     if not len(examples):
-        raise DataError("no words to train on came; give at least one word of each class")
+        raise DataError("no examples to train on; give at least one of each class")
     if process_group.world_size > 1 and any(stage.teacher is not None for stage in stages):
-        raise SettingError("a stage with a teacher came for several processes; teach with one")
+        raise SettingError("a stage with a teacher runs in one process only; start one")
     loop = _Loop(network, examples, stages, validation, seed, hook, process_group)
-    loop.keeper = Keeper(
-        network, loop.identity, checkpoint, every=every, writes=process_group.is_main
+    loop.checkpointer = Checkpointer(
+        network,
+        loop.identity,
+        checkpoint,
+        checkpoint_every=checkpoint_every,
+        writes=process_group.is_main,
     )
-    with torch.random.fork_rng(devices=[]), reporter or Quiet() as told:
-        loop.run(told)
+    with torch.random.fork_rng(devices=[]), reporter or Quiet() as active:
+        loop.run(active)
     return loop.history
 
 
@@ -92,40 +96,40 @@ class _Loop:
         self.process_group = process_group
         self.history, self.progress = History(), Progress()
         self.best: dict[str, Tensor] = {}
-        self.keeper: Keeper
+        self.checkpointer: Checkpointer
         self.transition = network.rnn.transition
         self.epoch_started = time.monotonic()
 
-    def run(self, told: Reporter) -> None:
+    def run(self, reporter: Reporter) -> None:
         try:
-            self._run(told)
+            self._run(reporter)
         except (KeyboardInterrupt, WorkerError):
-            self.keeper.save(self.history)
+            self.checkpointer.save(self.history)
             raise
         finally:
             self.network.rnn.transition = self.transition
             self.network.eval()
 
-    def _run(self, told: Reporter) -> None:
+    def _run(self, reporter: Reporter) -> None:
         tensors: Mapping[str, Tensor] = {}
-        if (restored := self.keeper.restore()) is not None:
-            moment, self.progress, self.history = restored
-            tensors, self.best = moment.tensors, moment.best
+        if (restored := self.checkpointer.restore()) is not None:
+            snapshot, self.progress, self.history = restored
+            tensors, self.best = snapshot.tensors, snapshot.best
         for stage in self.stages[self.progress.stage :]:
             optimizer = self._enter(stage, tensors)
             tensors = {}
-            told.begin(stage)
+            reporter.begin(stage)
             while not self._stage_over(stage):
-                self._epoch(stage, optimizer, told)
+                self._epoch(stage, optimizer, reporter)
             if self.best:
                 self.network.load_state_dict(self.best)
             else:
-                adopt_average(optimizer)
+                load_ema(optimizer)
             self.progress, self.best = Progress(stage=self.progress.stage + 1), {}
         for stage in self.stages[-1:]:
             self._component(stage)
-        self.keeper.mark(self.progress, self.history, self.best)
-        self.keeper.save(self.history)
+        self.checkpointer.record(self.progress, self.history, self.best)
+        self.checkpointer.save(self.history)
 
     def _enter(self, stage: Stage, tensors: Mapping[str, Tensor]) -> torch.optim.Optimizer:
         """Get ready for a stage, or for the rest of the one in which the tensors were saved."""
@@ -149,7 +153,7 @@ class _Loop:
     def _seed(self, *where: int) -> int:
         return int(np.random.SeedSequence([self.seed, *where]).generate_state(1)[0])
 
-    def _epoch(self, stage: Stage, optimizer: torch.optim.Optimizer, told: Reporter) -> None:
+    def _epoch(self, stage: Stage, optimizer: torch.optim.Optimizer, reporter: Reporter) -> None:
         at = self.progress
         self._schedule(stage, optimizer)
         seed = self._seed(at.stage, at.epoch)
@@ -162,11 +166,11 @@ class _Loop:
             noise = () if self.process_group.is_main else (self.process_group.rank,)
             torch.manual_seed(self._seed(at.stage, at.epoch, at.step, *noise))
             self._step(stage, optimizer, self.examples.batch(words), weights, counts)
-            told.step(stage, at.epoch, at.step / len(plan))
-        with averaged(optimizer):
+            reporter.step(stage, at.epoch, at.step / len(plan))
+        with ema_weights(optimizer):
             record = self._record(stage, optimizer, self.examples.batch(plan[-1]))
             self.history.epochs.append(record)
-            told.end(record)
+            reporter.end(record)
             self._after(stage, record)
 
     def _step(
@@ -193,8 +197,8 @@ class _Loop:
         if not bool(torch.isfinite(found.loss) & torch.isfinite(norm)):
             self._roll_back(optimizer)
             return
-        self.keeper.mark(at, self.history, self.best, optimizer)
-        self.keeper.save_if_due(self.history)
+        self.checkpointer.record(at, self.history, self.best, optimizer)
+        self.checkpointer.save_if_due(self.history)
         optimizer.step()
         at.loss += found.loss.item() * found.words
         at.right += found.right
@@ -203,13 +207,12 @@ class _Loop:
 
     def _roll_back(self, optimizer: torch.optim.Optimizer) -> None:
         at = self.progress
-        self.keeper.roll_back(optimizer, at.stage)
+        self.checkpointer.roll_back(optimizer, at.stage)
         at.failures += 1
         if at.failures > MOST_FAILURES:
             raise TrainingError(
-                f"the loss was not finite {at.failures} times, though the learning rate went down "
-                f"to {at.rate:g} of its value; choose a lower one, or look for huge values in the "
-                "input"
+                f"the loss was not finite {at.failures} times, even at {at.rate:g} of the learning "
+                "rate; choose a lower learning rate, or look for huge values in the input"
             )
         at.rate /= 2
         for group in optimizer.param_groups:

@@ -16,7 +16,7 @@ from kleene.training.stages import Curriculum, Stage
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class TrainConfig:
     """What a recipe leaves open."""
 
     optimizer: str = "adam"
@@ -29,63 +29,63 @@ class Settings:
     balanced: bool = False
 
 
-Recipe = Callable[[Settings], list[Stage]]
+Recipe = Callable[[TrainConfig], list[Stage]]
 
 
-def cell_stage(settings: Settings) -> Stage:
+def cell_stage(config: TrainConfig) -> Stage:
     """The cell alone, easy words first: `warm` without its second half."""
     return Stage(
         name="cell",
         regularized=False,
-        epochs=settings.epochs or 1000,
-        optimizer=settings.optimizer,
-        learning_rate=settings.learning_rate,
-        batch_size=settings.batch_size,
-        balanced=settings.balanced,
+        epochs=config.epochs or 1000,
+        optimizer=config.optimizer,
+        learning_rate=config.learning_rate,
+        batch_size=config.batch_size,
+        balanced=config.balanced,
         curriculum=Curriculum(),
         target=0.999,
-        patience=settings.patience or 10,
+        patience=config.patience or 10,
     )
 
 
-def states_stage(settings: Settings) -> Stage:
+def states_stage(config: TrainConfig) -> Stage:
     """Centroids where the hidden vectors cluster, then the component with growing noise."""
     return Stage(
         name="states",
-        epochs=settings.epochs or 12,
-        optimizer=settings.optimizer,
-        learning_rate=settings.learning_rate / 6,
-        batch_size=settings.batch_size,
-        balanced=settings.balanced,
+        epochs=config.epochs or 12,
+        optimizer=config.optimizer,
+        learning_rate=config.learning_rate / 6,
+        batch_size=config.batch_size,
+        balanced=config.balanced,
         noise=lambda epoch: min(1.0, 0.25 * epoch),
         prepare=seed_centroids,
-        patience=settings.patience or 6,
+        patience=config.patience or 6,
     )
 
 
-def warm(settings: Settings) -> list[Stage]:
+def warm(config: TrainConfig) -> list[Stage]:
     """The warm start: first the cell, then its states."""
-    return [cell_stage(settings), states_stage(settings)]
+    return [cell_stage(config), states_stage(config)]
 
 
-def direct(settings: Settings) -> list[Stage]:
+def direct(config: TrainConfig) -> list[Stage]:
     """Cell and component together from random centroids, as in the paper."""
     return [
         Stage(
-            epochs=settings.epochs or 50,
-            optimizer=settings.optimizer,
-            learning_rate=settings.learning_rate,
-            batch_size=settings.batch_size,
-            balanced=settings.balanced,
-            patience=settings.patience or 5,
+            epochs=config.epochs or 50,
+            optimizer=config.optimizer,
+            learning_rate=config.learning_rate,
+            batch_size=config.batch_size,
+            balanced=config.balanced,
+            patience=config.patience or 5,
         )
     ]
 
 
-def curriculum(settings: Settings) -> list[Stage]:
+def curriculum(config: TrainConfig) -> list[Stage]:
     """As `direct`, easy words first: for languages, and for cells with memory."""
-    stage = direct(settings)[0]
-    epochs = settings.epochs or 400
+    stage = direct(config)[0]
+    epochs = config.epochs or 400
     return [replace(stage, epochs=epochs, curriculum=Curriculum(), target=0.999)]
 
 

@@ -1,4 +1,4 @@
-"""Gates of an LSTM that hold on: open forget gates to begin with, saturated gates in the end.
+"""Saturated LSTM gates for counting: open forget gates at the start, sharp gates at the end.
 
 A counter drifts as long as its gates are only nearly 0 and nearly 1. Once all training words are
 right, no gradient is left to close them. But scaling what the gates see of symbol and state,
@@ -26,7 +26,7 @@ from kleene.training.stages import Stage
 
 
 def set_forget_bias(network: Classifier, value: float = 1.0) -> None:
-    """Start with forget gates that keep the memory (Gers, Schmidhuber and Cummins, 2000)."""
+    """Set the bias of the forget gates so that they keep memory (Gers et al., 2000)."""
     rnn = _lstm(network)
     forget = slice(rnn.hidden_size, 2 * rnn.hidden_size)
     with torch.no_grad():
@@ -35,14 +35,14 @@ def set_forget_bias(network: Classifier, value: float = 1.0) -> None:
             rnn.get_parameter(f"bias_hh_l{layer}")[forget] = 0.0
 
 
-def saturate(network: Classifier, factor: float = 1.3) -> None:
+def sharpen_gates(network: Classifier, factor: float = 1.3) -> None:
     """Sharpen the input and forget gates and what is written: i, f and g, not the output gate.
 
     Peepholes stay as they are: scaled along, they close forget gates on words that are deeper than
     those of the training set.
     """
     if not factor > 0:
-        raise SettingError(f"factor={factor} came; give one above 1 to sharpen, such as 1.3")
+        raise SettingError(f"factor must be > 0, got {factor}; 1.3 sharpens a little")
     rnn = _lstm(network)
     rows = slice(0, 3 * rnn.hidden_size)
     with torch.no_grad():
@@ -51,23 +51,23 @@ def saturate(network: Classifier, factor: float = 1.3) -> None:
                 rnn.get_parameter(f"{name}_l{layer}")[rows] *= factor
 
 
-def saturating(
+def sharpening_stages(
     stage: Stage, *, rounds: int = 6, factor: float = 1.3, cooling: float = 0.8
 ) -> Sequence[Stage]:
     """Rounds of a stage, before each of which gates are sharpened and states cooled."""
 
     def prepare(network: Classifier, examples: TrainingData, seed: int) -> None:
-        saturate(network, factor)
+        sharpen_gates(network, factor)
         if network.rnn.num_states:
             network.rnn.temperature *= cooling
 
-    return [replace(stage, name=f"saturate {i + 1}", prepare=prepare) for i in range(rounds)]
+    return [replace(stage, name=f"sharpen gates {i + 1}", prepare=prepare) for i in range(rounds)]
 
 
 def _lstm(network: Classifier) -> StateRegularized:
     rnn = network.rnn
     if not rnn.cell.has_memory or not rnn.bias:
         raise SettingError(
-            f"a network with cell {rnn.cell.name} came; gates that hold a memory have lstm, lstm-p"
+            f"sharpening gates needs cell lstm or lstm-p with biases, got {rnn.cell.name}"
         )
     return rnn

@@ -1,4 +1,4 @@
-"""A moment from which a training run can go on, in memory and on disk."""
+"""A snapshot from which a training run can continue, in memory and on disk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BEST = "best."
 
 @dataclass
 class Progress:
-    """Where a run stands: all that the loop carries from step to step, as plain numbers."""
+    """What the loop carries from step to step, as plain numbers."""
 
     stage: int = 0
     epoch: int = 0
@@ -36,37 +36,37 @@ class Progress:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moment:
-    """Everything a run can go on from; replaced whole, so that an interrupt never sees half."""
+class Snapshot:
+    """All that a run continues from; replaced as a whole, so that an interrupt never sees half."""
 
     tensors: dict[str, Tensor]
-    """Weights and the optimiser's memory."""
+    """Weights and the optimiser's state."""
     best: dict[str, Tensor]
-    """The weights that did best on the validation words."""
+    """The weights with the best held-out accuracy."""
     progress: dict[str, Any]
     epochs: int
 
 
-def save_moment(path: Path, moment: Moment, run: Mapping[str, Any], history: History) -> None:
-    """Write a moment; `run` says which run it is of."""
-    best = {f"{BEST}{name}": tensor for name, tensor in moment.best.items()}
-    done = History(history.epochs[: moment.epochs])
-    about = {"run": dict(run), "progress": moment.progress, "history": done.to_dict()}
-    save_checkpoint(path, {**moment.tensors, **best}, about)
+def save_snapshot(path: Path, snapshot: Snapshot, run: Mapping[str, Any], history: History) -> None:
+    """Write a snapshot; `run` identifies the run it belongs to."""
+    best = {f"{BEST}{name}": tensor for name, tensor in snapshot.best.items()}
+    done = History(history.epochs[: snapshot.epochs])
+    about = {"run": dict(run), "progress": snapshot.progress, "history": done.to_dict()}
+    save_checkpoint(path, {**snapshot.tensors, **best}, about)
 
 
-def load_moment(path: Path, run: Mapping[str, Any]) -> tuple[Moment, History]:
-    """Read a moment of the same run, and the epochs before it."""
+def load_snapshot(path: Path, run: Mapping[str, Any]) -> tuple[Snapshot, History]:
+    """Read a snapshot of the same run, and the epochs before it."""
     tensors, about = load_checkpoint(path)
     try:
         if differ := [key for key, value in run.items() if about["run"][key] != value]:
-            raise ValueError(f"not the same: {', '.join(differ)}")
+            raise ValueError(f"another {', '.join(differ)}")
         history = History.from_dict(about["history"])
         progress = dict(about["progress"])
     except (KeyError, TypeError, ValueError) as error:
         raise another_run(path, error) from None
     best = {n[len(BEST) :]: t for n, t in tensors.items() if n.startswith(BEST)}
-    return Moment(tensors=tensors, best=best, progress=progress, epochs=len(history)), history
+    return Snapshot(tensors=tensors, best=best, progress=progress, epochs=len(history)), history
 
 
 def another_run(path: Path, error: Exception) -> TrainingError:
@@ -80,7 +80,7 @@ def another_run(path: Path, error: Exception) -> TrainingError:
 def copy_tensors(
     tensors: Mapping[str, Tensor], into: dict[str, Tensor] | None = None
 ) -> dict[str, Tensor]:
-    """A copy of some tensors, in the memory of an earlier copy where that has the same names."""
+    """Copy tensors, into the memory of an earlier copy where that has the same names."""
     if not into or into.keys() != tensors.keys():
         return {name: tensor.detach().clone() for name, tensor in tensors.items()}
     for name, tensor in tensors.items():

@@ -12,7 +12,7 @@ from kleene.arrays import Ints
 from kleene.data.streaming import TrainingData
 from kleene.errors import SettingError
 from kleene.nn.classifier import Classifier
-from kleene.training.ema import keep_average
+from kleene.training.ema import track_ema
 from kleene.training.history import Epoch
 from kleene.training.teacher import Teacher
 
@@ -22,7 +22,7 @@ Schedule = Callable[[int], float]
 
 @dataclass(frozen=True, kw_only=True)
 class Curriculum:
-    """Easy words first: the limit on their key grows whenever the network is good enough."""
+    """Easy examples first: the limit on their key grows when the network is accurate enough."""
 
     start: float = 4
     step: float = 2
@@ -30,7 +30,7 @@ class Curriculum:
     steps: int = 1500
     """Steps of the optimiser after which the limit grows even if the network is not good enough."""
     fair: float = 0.8
-    """Accuracy from which a level may be left for what is wrong in the labels."""
+    """Accuracy from which a level may be left early: the rest may be wrong labels."""
     fair_steps: int = 100
     """Steps after which the limit grows where the network is fair, though not good enough."""
     levels: int = 14
@@ -52,7 +52,7 @@ class Curriculum:
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """A stretch of training with one way of doing things."""
+    """A number of epochs with the same settings."""
 
     name: str = "train"
     epochs: int = 100
@@ -63,9 +63,9 @@ class Stage:
     momentum: float = 0.9
     """Of RMSprop."""
     weight_decay: float = 0.0
-    average: float | None = None
-    """How much of the running average of the weights each step leaves; the average is what is
-    tested and what stays. None keeps the weights of the last step."""
+    ema: float | None = None
+    """Decay of the exponential moving average of the weights, which is then what is validated and
+    kept. None keeps the weights of the last step."""
     batch_size: int = 64
     clip: float = 1.0
     balanced: bool = False
@@ -75,22 +75,22 @@ class Stage:
     """Scale of the Gumbel noise by epoch; None leaves the network's own transition."""
     temperature: Schedule | None = None
     target: float | None = None
-    """Accuracy on all training words at which the stage ends."""
+    """Training accuracy at which the stage ends."""
     patience: int | None = None
-    """Epochs without improvement on the validation words after which the stage ends."""
+    """Epochs without improvement on the held-out examples after which the stage ends."""
     until: Callable[[Sequence[Epoch]], bool] | None = None
     """Whether the stage ends, given its epochs so far."""
     teacher: Teacher | None = None
-    """A machine that tells the state in which every prefix should be."""
+    """An automaton that labels every prefix with its state, as a second target."""
     prepare: Callable[[Classifier, TrainingData, int], None] | None = None
-    """What happens before the first epoch, given the network, the words and a seed."""
+    """Called before the first epoch with the network, the examples and a seed."""
 
 
 def make_optimizer(stage: Stage, network: Classifier) -> torch.optim.Optimizer:
     """The optimiser of a stage over all weights that learn."""
     optimizer = _optimizer(stage, network)
-    if stage.average is not None:
-        keep_average(optimizer, stage.average)
+    if stage.ema is not None:
+        track_ema(optimizer, stage.ema)
     return optimizer
 
 
@@ -103,5 +103,4 @@ def _optimizer(stage: Stage, network: Classifier) -> torch.optim.Optimizer:
         return torch.optim.Adadelta(weights, lr=rate, weight_decay=decay)
     if stage.optimizer == "rmsprop":
         return torch.optim.RMSprop(weights, lr=rate, momentum=stage.momentum, weight_decay=decay)
-    came = stage.optimizer
-    raise SettingError(f"optimizer={came!r} came, choose one of adam, adadelta, rmsprop")
+    raise SettingError(f"optimizer must be one of adam, adadelta, rmsprop, got {stage.optimizer!r}")

@@ -49,7 +49,7 @@ def demo(
         words, labels, reporter=Bar() if sys.stderr.isatty() else Quiet()
     )
     estimator.save(out / "model")
-    for step in estimator.reading_:
+    for step in estimator.fit_log_:
         answer(step)
 
     _title("2. Predict", "words of the language and others, most of them new")

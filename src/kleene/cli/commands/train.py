@@ -100,13 +100,11 @@ def train(
         int, typer.Option(metavar="N", help="More than one pays for long texts only.", min=1)
     ] = 1,
     checkpoint_every: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Keep the run on disk so often.", min=0)
+        float, typer.Option(metavar="SECONDS", help="Seconds between checkpoints.", min=0)
     ] = 30.0,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with a run that was interrupted.")
-    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Drop a run that was interrupted, start anew.")
+        bool, typer.Option("--overwrite", help="Replace an earlier run or model.")
     ] = False,
     watch: Annotated[
         bool, typer.Option("--watch", help="Open a page with the loss and the automaton.")
@@ -133,12 +131,12 @@ def train(
       kleene train reviews.csv.gz --text-column review --tokens text --out model
     """
     from kleene.cli.input import DataSource
-    from kleene.cli.training_run import Run
-    from kleene.cli.training_source import read_lessons
+    from kleene.cli.training_run import TrainingRun
+    from kleene.cli.training_source import open_training_source
     from kleene.distributed import init_process_group
 
     if resume and overwrite:
-        raise SettingError("--resume goes on and --overwrite starts anew; give one of them")
+        raise SettingError("--resume continues a run, --overwrite starts again; give one of them")
     source = DataSource(
         path=data, text_column=text_column, label_column=label_column, max_length=max_length
     )
@@ -170,13 +168,13 @@ def train(
         "random_state": seed,
     }
     with init_process_group(device) as process_group:
-        lessons, settings["tokens"] = read_lessons(source, settings, stream, process_group)
-        run = Run(
+        examples, settings["tokens"] = open_training_source(source, settings, stream, process_group)
+        run = TrainingRun(
             folder=out,
             settings=settings,
-            lessons=lessons,
+            source=examples,
             threads=threads,
-            every=checkpoint_every,
+            checkpoint_every=checkpoint_every,
             process_group=process_group,
         )
         summary = run.train(resume=resume, overwrite=overwrite, watched=watch)

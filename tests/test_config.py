@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from kleene.config import TEXT, Parameters, config_of, plain_values, stages_of
 from kleene.datasets.corpora import LabelledTexts, newsgroups
 from kleene.estimator import SequenceClassifier
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.parameters import TEXT, Parameters, config_of, plain_values, stages_of
 
 
 def parameters(**given: Any) -> Parameters:

@@ -11,7 +11,7 @@ import numpy as np
 from kleene.errors import SettingError
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import CELLS, NetworkConfig, choose
-from kleene.training.recipes import RECIPES, Settings, cell_stage
+from kleene.training.recipes import RECIPES, TrainConfig, cell_stage
 from kleene.training.stages import Stage
 
 Parameters: TypeAlias = SimpleNamespace
@@ -53,19 +53,19 @@ def config_of(given: Parameters, symbols: int, classes: int) -> NetworkConfig:
     )
 
 
-def settings_of(given: Parameters) -> Settings:
+def train_config(given: Parameters) -> TrainConfig:
     """What a recipe leaves open, with a complaint where a value makes no sense."""
     choose("optimizer", given.optimizer, OPTIMIZERS)
     for name in ("epochs", "patience", "batch_size", "min_count", "max_symbols"):
         value = getattr(given, name)
         if value is not None and not (isinstance(value, int) and value >= 1):
-            raise SettingError(f"{name}={value!r} came, needed is a whole number from 1")
+            raise SettingError(f"{name} must be a whole number >= 1, got {value!r}")
     if not given.learning_rate > 0:
-        raise SettingError(f"learning_rate={given.learning_rate!r} came, needed is one above 0")
+        raise SettingError(f"learning_rate must be > 0, got {given.learning_rate!r}")
     if not 0 <= given.validation < 1:
-        raise SettingError(f"validation={given.validation!r} came, needed is a share below 1")
+        raise SettingError(f"validation must be >= 0 and < 1, got {given.validation!r}")
     choose("class_weight", str(given.class_weight), {"None": None, "balanced": None})
-    return Settings(
+    return TrainConfig(
         optimizer=given.optimizer,
         learning_rate=given.learning_rate,
         batch_size=given.batch_size,
@@ -82,8 +82,8 @@ def stages_of(given: Parameters, network: Classifier) -> list[Stage]:
     name = given.recipe or ("warm" if warm else "direct")
     recipe = choose("recipe", name, RECIPES)
     if name == "warm" and readable(network) and given.consolidate:
-        return [cell_stage(settings_of(given))]
-    return recipe(settings_of(given))
+        return [cell_stage(train_config(given))]
+    return recipe(train_config(given))
 
 
 def readable(network: Classifier) -> bool:
