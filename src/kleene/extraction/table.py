@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from kleene.automata import DFA
-from kleene.automata.words import unknown_symbol
+from kleene.automata.symbols import unknown_symbol
 from kleene.data.alphabet import START, Alphabet
 from kleene.errors import ReadingError
 from kleene.machine import Label, Symbol
