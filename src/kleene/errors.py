@@ -6,13 +6,13 @@ from __future__ import annotations
 class KleeneError(Exception):
     """Base of all errors raised on purpose.
 
-    A message says what came, what was needed and what to do. The command line prints it as one
+    A message says what must hold, what it got and what to do. The command line prints it as one
     line and exits with status 2.
     """
 
 
 class DataError(KleeneError, ValueError):
-    """A data file, word or label could not be read: mend the line that the message names."""
+    """A data file, word or label could not be read: correct the line that the message names."""
 
 
 class AlphabetError(KleeneError, ValueError):
@@ -20,7 +20,7 @@ class AlphabetError(KleeneError, ValueError):
 
 
 class AutomatonError(KleeneError):
-    """A table, a JSON file or a literal does not describe an automaton: mend the entry named."""
+    """A table, a JSON file or a literal does not describe an automaton: correct the entry named."""
 
 
 class ModelError(KleeneError):

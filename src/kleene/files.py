@@ -1,4 +1,4 @@
-"""Writing files so that a reader never sees half of one."""
+"""Atomic writes: a reader sees the old file or the new one, never a part."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def write_atomically(path: str | Path, content: str | bytes) -> Path:
 
 
 def write_together(contents: Mapping[Path, str | bytes]) -> None:
-    """Write several files; no name is taken before the contents of all are on the disk.
+    """Write several files; none is renamed before the contents of all are on disk.
 
-    From the first rename on there is no way back: an interrupt waits until all have their names,
-    and what a process that was killed could not rename any more is found by `unfinished`.
+    After the first rename, an interrupt waits until all files are renamed; what a killed process
+    could not rename is found by `unfinished`.
     """
     written: dict[Path, Path] = {}
     path = Path()
@@ -40,12 +40,12 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
 
 
 def unfinished(path: Path) -> list[Path]:
-    """Whole or half contents of `path` that processes left which died before they renamed them."""
+    """Temporary files of `path` that killed processes left behind, complete or not."""
     return sorted(path.parent.glob(f".{escape(path.name)}.*.tmp"))
 
 
 def sweep(paths: Iterable[Path]) -> None:
-    """Remove what dead processes left of some files; no live one may be writing them."""
+    """Remove the temporary files of killed processes; no live one may be writing these paths."""
     for path in paths:
         _remove(unfinished(path))
 
@@ -90,7 +90,7 @@ def _sync_folder(folder: Path) -> None:
 
 def _cannot_write(path: Path, error: OSError) -> DataError:
     reason = error.strerror or str(error)
-    cure = "choose a folder that exists, is writable and has room"
+    cure = "choose an existing, writable folder with free space"
     return DataError(f"cannot write {path}: {reason}; {cure}")
 
 

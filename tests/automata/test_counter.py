@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from kleene.automata.counter import compare as counter_compare
-from kleene.automata.counter.configuration_graph import views_after
-from kleene.automata.counter.formats import describe_views, edges
+from kleene.automata.counter.configuration_graph import clipped_after
+from kleene.automata.counter.formats import describe_counters, edges
 from kleene.automata.counter.machine import CounterMachine
 from kleene.errors import AlphabetError, AutomatonError, SettingError
 from kleene.languages.context_free import balanced_parentheses, blocks
@@ -21,8 +21,8 @@ from kleene.machine import run
 def parentheses(letters: str = "a", *, below: bool = False, up: int = 1) -> CounterMachine:
     """Balanced parentheses; with `below`, the machine only counts and forgets the order."""
 
-    def rule(state: str, view: int, symbol: object) -> tuple[str, int]:
-        if state == "wrong" or (symbol == ")" and view == 0 and not below):
+    def rule(state: str, clipped: int, symbol: object) -> tuple[str, int]:
+        if state == "wrong" or (symbol == ")" and clipped == 0 and not below):
             return "wrong", 0
         return state, {"(": up, ")": -up}.get(symbol, 0)
 
@@ -33,9 +33,9 @@ def parentheses(letters: str = "a", *, below: bool = False, up: int = 1) -> Coun
 def counts_on(letters: str = "a") -> CounterMachine:
     """Balanced parentheses by a machine that goes on counting after an error."""
 
-    def rule(state: str, view: int, symbol: object) -> tuple[str, int]:
+    def rule(state: str, clipped: int, symbol: object) -> tuple[str, int]:
         move = {"(": 1, ")": -1}.get(symbol, 0)
-        return ("wrong" if view + move < 0 else state), move
+        return ("wrong" if clipped + move < 0 else state), move
 
     return CounterMachine.from_rule(
         rule, start="right", alphabet=f"{letters}()", accept={("right", 0)}
@@ -45,10 +45,10 @@ def counts_on(letters: str = "a") -> CounterMachine:
 def equal_blocks() -> CounterMachine:
     """a^n b^n."""
 
-    def rule(state: str, view: int, symbol: object) -> tuple[str, int]:
+    def rule(state: str, clipped: int, symbol: object) -> tuple[str, int]:
         if symbol == "a":
             return ("up", 1) if state == "up" else ("wrong", 0)
-        return ("down", -1) if state != "wrong" and view == 1 else ("wrong", 0)
+        return ("down", -1) if state != "wrong" and clipped == 1 else ("wrong", 0)
 
     accept = {("up", 0), ("down", 0)}
     return CounterMachine.from_rule(rule, start="up", alphabet="ab", accept=accept)
@@ -58,10 +58,10 @@ def words(alphabet: str, longest: int) -> list[str]:
     return ["".join(w) for n in range(longest + 1) for w in product(alphabet, repeat=n)]
 
 
-def random_machine(seed: int, *, states: int = 3, reach: int = 1) -> CounterMachine:
+def random_machine(seed: int, *, states: int = 3, clip: int = 1) -> CounterMachine:
     random = np.random.default_rng(seed)
-    shape = (states, 2 * reach + 1, 2)
-    labels = random.random((states, 2 * reach + 1)) < 0.5
+    shape = (states, 2 * clip + 1, 2)
+    labels = random.random((states, 2 * clip + 1)) < 0.5
     return CounterMachine(
         alphabet=("a", "b"),
         transitions=random.integers(states, size=shape),
@@ -111,8 +111,8 @@ def test_counting_without_order_is_told_apart_by_a_shortest_word() -> None:
 def test_a_bound_on_the_depth_is_found(depth: int) -> None:
     """Equal up to some depth, so the shortest difference is that deep."""
 
-    def rule(state: int, view: int, symbol: object) -> tuple[int, int]:
-        if state < 0 or (symbol == ")" and view == 0) or (symbol == "(" and state == depth):
+    def rule(state: int, clipped: int, symbol: object) -> tuple[int, int]:
+        if state < 0 or (symbol == ")" and clipped == 0) or (symbol == "(" and state == depth):
             return -1, 0
         move = {"(": 1, ")": -1}.get(symbol, 0)
         return state + move, move
@@ -122,12 +122,12 @@ def test_a_bound_on_the_depth_is_found(depth: int) -> None:
     assert bounded.difference(parentheses()) == "(" * (depth + 1) + ")" * (depth + 1)
 
 
-@pytest.mark.parametrize("reach", [1, 2])
-def test_differences_of_random_machines_are_shortest(reach: int) -> None:
+@pytest.mark.parametrize("clip", [1, 2])
+def test_differences_of_random_machines_are_shortest(clip: int) -> None:
     """Against all short words."""
     decided = 0
     for seed in range(60):
-        a, b = random_machine(seed, reach=reach), random_machine(1000 + seed)
+        a, b = random_machine(seed, clip=clip), random_machine(1000 + seed)
         found, expected = a.difference(b), brute_force(a, b, 7)
         if found is None or len(found) > 7:
             assert expected is None
@@ -139,18 +139,18 @@ def test_differences_of_random_machines_are_shortest(reach: int) -> None:
     assert decided > 30
 
 
-@pytest.mark.parametrize("reach", [1, 2])
+@pytest.mark.parametrize("clip", [1, 2])
 def test_small_changes_of_random_machines_are_found_or_do_not_matter(
-    reach: int, monkeypatch: pytest.MonkeyPatch
+    clip: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two machines that differ in one entry: equal in language or told apart, as brute force."""
     monkeypatch.setattr(counter_compare, "MOST_PAIRS", 2_000)
     same = 0
     for seed in range(40):
-        a = random_machine(seed, reach=reach)
+        a = random_machine(seed, clip=clip)
         table = a.transitions.copy()
-        place = tuple(np.random.default_rng(seed).integers(a.transitions.shape))
-        table[place] = (table[place] + 1) % a.num_states
+        configuration = tuple(np.random.default_rng(seed).integers(a.transitions.shape))
+        table[configuration] = (table[configuration] + 1) % a.num_states
         b = CounterMachine(
             alphabet=a.alphabet, transitions=table, increments=a.increments, outputs=a.outputs
         )
@@ -168,7 +168,7 @@ def test_small_changes_of_random_machines_are_found_or_do_not_matter(
 
 def test_minimizing_keeps_the_language() -> None:
     for seed in range(40):
-        machine = random_machine(seed, states=4, reach=1 + seed % 2)
+        machine = random_machine(seed, states=4, clip=1 + seed % 2)
         small = machine.minimize()
         assert small.num_states <= machine.num_states + 2  # two sinks may join
         assert all(machine.run(w) == small.run(w) for w in words("ab", 7))
@@ -183,12 +183,12 @@ def test_minimizing_rests_the_counter_and_shortens_the_view() -> None:
         outputs=tuple((a, a, b, c, c) for a, b, c in machine.outputs),
     )
     small = far.minimize()
-    assert (small.num_states, small.reach) == (2, 1)
+    assert (small.num_states, small.clip) == (2, 1)
     assert small == parentheses()
 
 
 def test_flipping_twice_gives_the_same_tables() -> None:
-    machine = random_machine(3, reach=2)
+    machine = random_machine(3, clip=2)
     twice = machine.flipped().flipped()
     assert (machine.transitions == twice.transitions).all()
     assert (machine.increments == twice.increments).all()
@@ -199,31 +199,32 @@ def test_counters_that_run_apart_are_no_proof(monkeypatch: pytest.MonkeyPatch) -
     """Equal languages, but one counter stands still where the other goes on."""
     monkeypatch.setattr(counter_compare, "MOST_PAIRS", 2_000)
 
-    def rule(state: str, view: int, symbol: object) -> tuple[str, int]:
+    def rule(state: str, clipped: int, symbol: object) -> tuple[str, int]:
         return ("even" if state == "odd" else "odd"), (symbol == "a")
 
-    def still(state: str, view: int, symbol: object) -> tuple[str, int]:
-        return rule(state, view, symbol)[0], 0
+    def still(state: str, clipped: int, symbol: object) -> tuple[str, int]:
+        return rule(state, clipped, symbol)[0], 0
 
-    accept = [("even", view) for view in (-1, 0, 1)]
+    accept = [("even", clipped) for clipped in (-1, 0, 1)]
     a, b = (
         CounterMachine.from_rule(one, start="even", alphabet="ab", accept=accept)
         for one in (rule, still)
     )
-    with pytest.raises(AutomatonError, match="run apart"):
+    with pytest.raises(AutomatonError, match="diverge"):
         a.difference(b)
 
 
-def test_views_after_are_those_of_all_counters() -> None:
-    for reach, increment in product((1, 2, 3), (-1, 0, 1)):
-        clip = lambda n, r=reach: max(-r, min(r, n))  # noqa: E731
-        for view in range(-reach, reach + 1):
-            real = {clip(n + increment) for n in range(-9, 10) if clip(n) == view}
-            assert set(views_after(view, increment, reach)) == real
+def test_clipped_after_covers_all_counters() -> None:
+    for clip, increment in product((1, 2, 3), (-1, 0, 1)):
+        clipped_counter = lambda n, c=clip: max(-c, min(c, n))  # noqa: E731
+        for clipped in range(-clip, clip + 1):
+            counters = [n for n in range(-9, 10) if clipped_counter(n) == clipped]
+            real = {clipped_counter(n + increment) for n in counters}
+            assert set(clipped_after(clipped, increment, clip)) == real
 
 
 def test_json_round_trip(tmp_path: Path) -> None:
-    machine = random_machine(5, reach=2)
+    machine = random_machine(5, clip=2)
     again = CounterMachine.from_json(machine.to_json())
     assert json.loads(again.to_json()) == json.loads(machine.to_json())
     saved = parentheses().save(tmp_path / "m.json")
@@ -233,7 +234,7 @@ def test_json_round_trip(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"outputs": [[True, False]] * 2}, "every view"),
+        ({"outputs": [[True, False]] * 2}, "every clipped"),
         ({"outputs": [True, False]}, "list of labels"),
         ({"increments": [[[2, 0, 0]] * 3] * 2}, "run from 0 to 2"),
         ({"transitions": [[[9, 0, 0]] * 3] * 2}, "run from 0 to 9"),
@@ -259,7 +260,7 @@ def test_strange_symbols_are_named() -> None:
 def test_edges_say_push_and_pop() -> None:
     texts = [text for lines in edges(parentheses()).values() for text in lines]
     assert sorted(texts) == sorted(["(  push", ") when >0  pop", "a", ") when =0", "Σ"])
-    assert describe_views([-1, 1], 1) == "<0 or >0"
+    assert describe_counters([-1, 1], 1) == "<0 or >0"
 
 
 def test_drawing(tmp_path: Path) -> None:

@@ -64,27 +64,27 @@ GOOD = {
 @pytest.mark.parametrize(
     ("document", "told"),
     [
-        ("{", "not JSON"),
-        ("[" * 100_000, "not JSON"),
+        ("{", "no JSON"),
+        ("[" * 100_000, "no JSON"),
         ("[]", "an object"),
         ("{}", "format"),
         ({**GOOD, "format": "kleene.dfa/2"}, "kleene.dfa/2"),
-        ({key: value for key, value in GOOD.items() if key != "outputs"}, "lacks outputs"),
+        ({key: value for key, value in GOOD.items() if key != "outputs"}, "has no outputs"),
         ({**GOOD, "transitions": [[1]]}, "goes to 1"),
-        ({**GOOD, "transitions": [["0"]]}, "only numbers"),
-        ({**GOOD, "transitions": [[0.5]]}, "only numbers"),
-        ({**GOOD, "transitions": [[True]]}, "only numbers"),
+        ({**GOOD, "transitions": [["0"]]}, "numbers only"),
+        ({**GOOD, "transitions": [[0.5]]}, "numbers only"),
+        ({**GOOD, "transitions": [[True]]}, "numbers only"),
         ({**GOOD, "transitions": [[0, 0]]}, "shape"),
-        ({**GOOD, "transitions": [[0], [0, 0]], "outputs": [True, True]}, "different lengths"),
-        ({**GOOD, "transitions": [[10**30]]}, "too large"),
+        ({**GOOD, "transitions": [[0], [0, 0]], "outputs": [True, True]}, "rows of one length"),
+        ({**GOOD, "transitions": [[10**30]]}, "64 bits"),
         ({**GOOD, "transitions": 3}, "a list"),
         ({**GOOD, "start": "q"}, "'q'"),
-        ({**GOOD, "start": 7}, "initial state is 7"),
+        ({**GOOD, "start": 7}, "got 7"),
         ({**GOOD, "alphabet": "a"}, "a list"),
         ({**GOOD, "alphabet": [{}]}, "no symbol"),
         ({**GOOD, "alphabet": ["a", "a"]}, "twice"),
-        ({**GOOD, "outputs": []}, "no states"),
-        ({**GOOD, "names": ["p", "q"]}, "2 names"),
+        ({**GOOD, "outputs": []}, "at least one state"),
+        ({**GOOD, "names": ["p", "q"]}, "got 2"),
     ],
 )
 def test_bad_json_is_named(document, told):
@@ -95,7 +95,7 @@ def test_bad_json_is_named(document, told):
 
 def test_what_json_cannot_hold_and_files_that_are_not_there(tmp_path):
     dfa = DFA(alphabet=(frozenset("a"),), transitions=[[0]], outputs=(True,))
-    with pytest.raises(AutomatonError, match="no place in JSON"):
+    with pytest.raises(AutomatonError, match="no JSON form"):
         dfa.to_json()
     with pytest.raises(AutomatonError, match=r"absent\.json"):
         DFA.load(tmp_path / "absent.json")

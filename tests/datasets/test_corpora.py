@@ -110,7 +110,7 @@ def test_a_random_split_keeps_every_text_once() -> None:
     assert sorted(found) == pairs
     assert Splits(train, test).shuffled(seed=1) == mixed
     assert Splits(train, test).shuffled(seed=2) != mixed
-    with pytest.raises(SettingError, match="share=1"):
+    with pytest.raises(SettingError, match="got 1"):
         mixed.shuffled(0, share=1)
 
 

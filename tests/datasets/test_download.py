@@ -43,7 +43,7 @@ def test_the_variable_names_the_folder(
 
 def test_a_wrong_checksum_is_refused(source: Source, tmp_path: Path) -> None:
     (tmp_path / "toys.bin").write_bytes(CONTENT[:-1])
-    with pytest.raises(DataError, match=r"toys.bin has the sha256 .*get it again"):
+    with pytest.raises(DataError, match=r"toys.bin must have the sha256 .*get it again"):
         locate(source, tmp_path)
 
 

@@ -35,12 +35,12 @@ def test_an_idx_file_is_its_array(tmp_path: Path, images: Images) -> None:
     ("spoil", "message"),
     [
         (lambda content: content[:-10], "broken or no .gz"),
-        (lambda content: b"", "begins with"),
+        (lambda content: b"", "must begin with"),
         (lambda content: b"plain", "broken or no .gz"),
-        (lambda content: gzip.compress(b"\x00\x00\x0d\x01"), "begins with 00 00 0d 01"),
+        (lambda content: gzip.compress(b"\x00\x00\x0d\x01"), "got 00 00 0d 01"),
         (lambda content: gzip.compress(b"\x00\x00\x08\x03\x00"), "sizes are missing"),
-        (lambda content: gzip.compress(gzip.decompress(content)[:-1]), "119 bytes of content"),
-        (lambda content: gzip.compress(gzip.decompress(content) + b"x"), "more bytes of content"),
+        (lambda content: gzip.compress(gzip.decompress(content)[:-1]), "got 119 bytes"),
+        (lambda content: gzip.compress(gzip.decompress(content) + b"x"), "got more bytes"),
         (
             lambda content: gzip.compress(b"\x00\x00\x08\x02" + b"\xff" * 8 + b"x"),
             "more than 1,073,741,824",
@@ -72,16 +72,16 @@ def test_pooling_takes_means_of_squares(images: Images) -> None:
         for c in range(3):
             mean = images.pixels[:, 2 * r : 2 * r + 2, 2 * c : 2 * c + 2].mean((1, 2))
             assert np.abs(pooled.pixels[:, r, c] - mean).max() <= 0.5
-    with pytest.raises(SettingError, match="divisor of 4 and 6"):
+    with pytest.raises(SettingError, match="must divide 4 and 6"):
         images.pooled(4)
-    with pytest.raises(SettingError, match="levels=1"):
+    with pytest.raises(SettingError, match="levels must be 2 to 256, got 1"):
         images.symbols(1)
 
 
 def test_images_must_fit_their_labels() -> None:
     with pytest.raises(DataError, match="2 images and 3 labels"):
         Images(pixels=np.zeros((2, 4, 4), np.uint8), labels=np.zeros(3, np.int64))
-    with pytest.raises(DataError, match="needed is"):
+    with pytest.raises(DataError, match="must have shape"):
         Images(pixels=np.zeros((2, 16), np.uint8), labels=np.zeros(2, np.int64))
 
 

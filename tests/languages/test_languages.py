@@ -184,13 +184,13 @@ def test_symbols_need_not_be_characters() -> None:
     [
         (lambda: languages.tomita(8), "no Tomita language 8"),
         (lambda: languages.by_name("tomita"), "choose one of tomita1"),
-        (lambda: languages.tomita(1).sample(5, lengths=[]), "some lengths"),
-        (lambda: languages.tomita(1).sample(5, lengths=[-1]), "some lengths"),
+        (lambda: languages.tomita(1).sample(5, lengths=[]), "lengths must be >= 0"),
+        (lambda: languages.tomita(1).sample(5, lengths=[-1]), "lengths must be >= 0"),
         (lambda: languages.tomita(1).sample(5, balance=2), "balance"),
         (lambda: languages.balanced_parentheses().sample(5, lengths=[3], depth=[2]), "2d"),
-        (lambda: languages.balanced_parentheses(equal_count=2), "share from 0 to 1"),
+        (lambda: languages.balanced_parentheses(equal_count=2), "equal_count must be"),
         (lambda: languages.palindromes().sample(5, lengths=[3]), "has no word of the lengths"),
-        (lambda: languages.bounded_dyck2(0), "choose 1 to 12"),
+        (lambda: languages.bounded_dyck2(0), "must be 1 to 12"),
         (
             lambda: Language(name="x", alphabet=("a",), contains=bool),
             "give it a sampler",

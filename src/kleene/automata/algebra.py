@@ -6,26 +6,29 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from kleene.automata.dfa import DFA
+from kleene.automata.build import from_machine
+from kleene.automata.minimize import minimize
 from kleene.automata.symbols import check_same_alphabet
+from kleene.automata.table import Table, TransitionTable
 from kleene.machine import Label, Symbol
 
 
-def product(one: DFA, two: DFA, combine: Callable[[Any, Any], Any]) -> DFA:
+def product(one: Table, two: TransitionTable, combine: Callable[[Any, Any], Any]) -> Table:
     """Both automata side by side, accepting where `combine` of their two outputs is true."""
     check_same_alphabet(one.alphabet, two.alphabet)
     for dfa in (one, two):
         dfa.require_boolean("combining languages", "recognizer(label) makes a language of a label")
     pairs = _Pairs(one=one, two=two, combine=combine)
-    return DFA.from_machine(pairs, max_states=one.num_states * two.num_states).minimize()
+    most = one.num_states * two.num_states
+    return minimize(from_machine(type(one), pairs, max_states=most))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Pairs:
     """The machine whose states are pairs of states."""
 
-    one: DFA
-    two: DFA
+    one: TransitionTable
+    two: TransitionTable
     combine: Callable[[Any, Any], Any]
 
     @property

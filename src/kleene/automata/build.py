@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from kleene.automata.dfa import DFA
 from kleene.automata.symbols import show
+from kleene.automata.table import Table
 from kleene.errors import AutomatonError
 from kleene.machine import Label, Machine, Symbol
 
 
 def from_table(
+    cls: type[Table],
     table: Mapping[Any, Mapping[Any, Any]],
     *,
     start: Hashable,
@@ -21,16 +22,16 @@ def from_table(
     outputs: Mapping[Any, Label] | None = None,
     alphabet: Sequence[Symbol] | None = None,
     sink: str = "sink",
-) -> DFA:
+) -> Table:
     """See `DFA.from_table`. Symbols are in order of appearance unless `alphabet` orders them."""
     if (accept is None) == (outputs is None):
         raise AutomatonError("from_table needs either accept={states} or outputs={state: label}")
     found = dict.fromkeys(symbol for moves in table.values() for symbol in moves)
     symbols = list(found) if alphabet is None else list(alphabet)
-    strangers = [symbol for symbol in found if symbol not in symbols]
-    if strangers:
+    unknown = [symbol for symbol in found if symbol not in symbols]
+    if unknown:
         raise AutomatonError(
-            f"the table moves on {show(strangers)}, but the alphabet is {{{show(symbols)}}}; "
+            f"the table moves on {show(unknown)}, but the alphabet is {{{show(symbols)}}}; "
             "add the symbols or leave the alphabet out"
         )
     states = list(table)
@@ -39,7 +40,7 @@ def from_table(
     labels = _labels(states, accept, outputs, added=sink if len(states) > len(table) else None)
     number = {state: index for index, state in enumerate(states)}
     _check_states(table, start, number, accept if outputs is None else outputs)
-    return DFA(
+    return cls(
         alphabet=tuple(symbols),
         transitions=np.array(
             [
@@ -54,7 +55,7 @@ def from_table(
     )
 
 
-def from_machine(machine: Machine[Any], *, max_states: int) -> DFA:
+def from_machine(cls: type[Table], machine: Machine[Any], *, max_states: int) -> Table:
     """See `DFA.from_machine`: states are numbered in the order in which they are met."""
     number = {machine.start(): 0}
     transitions = []
@@ -72,7 +73,7 @@ def from_machine(machine: Machine[Any], *, max_states: int) -> DFA:
                 f"the machine has more than {max_states} states; raise max_states, "
                 "or it may have infinitely many"
             )
-    return DFA(
+    return cls(
         alphabet=tuple(machine.alphabet),
         transitions=np.array(transitions, dtype=np.int32),
         outputs=tuple(machine.output(state) for state in queue),
@@ -103,7 +104,7 @@ def _check_states(
     number: Mapping[Any, int],
     marked: Collection[Hashable] | None,
 ) -> None:
-    rows = f"the table has rows for {show(table)}; add a row or mend the name"
+    rows = f"the table has rows for {show(table)}; add a row or correct the name"
     if start not in number:
         raise AutomatonError(f"start is {start!r:.60}, but {rows}")
     for state in marked or ():

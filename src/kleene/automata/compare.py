@@ -1,12 +1,12 @@
-"""Telling two machines apart by a shortest word, or showing that none does."""
+"""A shortest word on which two machines differ, or the proof that there is none."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kleene.automata.dfa import DFA
 from kleene.automata.symbols import check_same_alphabet, spell
+from kleene.automata.table import TransitionTable
 from kleene.errors import AutomatonError
 from kleene.machine import Label, Machine, Symbol, Word
 
@@ -16,14 +16,14 @@ Moves = Callable[[Any], Sequence[Any]]
 def difference(a: Machine[Any], b: Machine[Any], *, max_pairs: int = 1_000_000) -> Word | None:
     """A shortest word on which `a` and `b` give different outputs, or None if they are equal.
 
-    Works for any two machines over the same symbols. A machine with endlessly many states is
-    searched until `max_pairs` pairs have been met, which is then an error, not an answer.
+    Works for any two machines over the same symbols. A machine with infinitely many states
+    is searched until `max_pairs` pairs have been visited; then an error is raised.
 
     The search is breadth-first over pairs of states, but a pair is only followed when it does not
     already follow from earlier ones by transitivity (Hopcroft and Karp's union-find), so at most
-    |a| + |b| pairs are followed instead of |a| x |b|. The word stays a shortest one: if w tells a
-    skipped pair (p, q) apart, it tells apart one of the pairs on the chain that links p with q, and
-    all of those were met at the same depth or before.
+    |a| + |b| pairs are followed instead of |a| x |b|. The word stays a shortest one: if w
+    distinguishes a skipped pair (p, q), it distinguishes one of the pairs on the chain that links p
+    with q, and all of those were visited at the same depth or before.
     """
     check_same_alphabet(a.alphabet, b.alphabet)
     alphabet = a.alphabet
@@ -67,7 +67,7 @@ def difference(a: Machine[Any], b: Machine[Any], *, max_pairs: int = 1_000_000) 
 
 def _moves(machine: Machine[Any], alphabet: Sequence[Symbol]) -> Moves:
     """All successors of a state at once, in the order of the given alphabet."""
-    if isinstance(machine, DFA):
+    if isinstance(machine, TransitionTable):
         order = [machine.columns[symbol] for symbol in alphabet]
         rows: list[list[int]] = machine.transitions[:, order].tolist()
         return rows.__getitem__

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kleene.automata.dfa import DFA
 from kleene.automata.symbols import encode, spelled_by_characters, unknown_symbol
+from kleene.automata.table import TransitionTable
 from kleene.errors import AlphabetError
 from kleene.machine import Label, Word
 
@@ -24,7 +24,7 @@ Array = npt.NDArray[Any]
 _LARGEST = 4_000_000  # entries of a table by character; wider alphabets are translated instead
 _STEP, _SYMBOL = 4e-6, 5e-9  # seconds that NumPy takes per step of a batch, and per symbol in it
 _NUMPY_CHUNK, _KERNEL_CHUNK = 2**23, 2**19  # symbols read at once; the kernel's stay in cache
-_PATIENCE = 0.5  # seconds of NumPy work after which loading the kernel has paid for itself
+_NUMPY_SECONDS = 0.5  # of work after which loading the kernel pays off
 
 
 class Matcher:
@@ -32,12 +32,13 @@ class Matcher:
 
     `compiled` says whether to use the Numba kernel: None decides by the amount of work.
 
+    >>> from kleene import DFA
     >>> dfa = DFA.from_table({0: {"a": 1, "b": 0}, 1: {"a": 0, "b": 1}}, start=0, accept={1})
     >>> Matcher(dfa)(["ab", "aa", ""])
     array([ True, False, False])
     """
 
-    def __init__(self, dfa: DFA, *, compiled: bool | None = None) -> None:
+    def __init__(self, dfa: TransitionTable, *, compiled: bool | None = None) -> None:
         self.dfa = dfa
         self.labels = label_array(dfa.outputs)
         self._by_code = _table(dfa.transitions, dfa.initial)
@@ -52,7 +53,7 @@ class Matcher:
     def states(self, words: Iterable[Word]) -> Array:
         """The state in which every word ends."""
         if isinstance(words, str):
-            raise AlphabetError(f"came one word {words!r}, but a list of words is needed; wrap it")
+            raise AlphabetError(f"expected a list of words, got {words!r:.60}; pass [word]")
         listed: list[Any] = words if isinstance(words, list) else list(words)
         if self._by_character is None:
             return self._read_symbols(listed)
@@ -66,12 +67,12 @@ class Matcher:
         """The labels of words given as columns of the alphabet, one after the other in `codes`."""
         codes, lengths = np.asarray(codes).ravel(), np.array(lengths, dtype=np.int64)
         if (lengths < 0).any() or lengths.sum() != codes.size:
-            message = f"{codes.size} codes, but the lengths sum to {lengths.sum()}; they must agree"
+            message = f"lengths must sum to the {codes.size} codes, got {lengths.sum()}"
             raise AlphabetError(message)
         if codes.size and not (codes.min() >= 0 and codes.max() < len(self.dfa.alphabet)):
             raise AlphabetError(
-                f"codes range from {codes.min()} to {codes.max()}, but the alphabet has columns 0 "
-                f"to {len(self.dfa.alphabet) - 1}; encode the words with this automaton's columns"
+                f"codes must be columns 0 to {len(self.dfa.alphabet) - 1}, got {codes.min()} to "
+                f"{codes.max()}; encode the words with this automaton's columns"
             )
         return self.labels[self._run(self._by_code, codes, lengths)]
 
@@ -84,7 +85,7 @@ class Matcher:
         return self._run(self._by_code, codes, lengths)
 
     def _read_text(self, words: list[Any], table: _Table) -> Array:
-        """Strings: characters are columns as they are, and strangers lead to the trap."""
+        """Strings: characters are columns as they are; unknown ones lead to the trap state."""
         try:
             text = "".join(words)
         except TypeError:
@@ -96,14 +97,14 @@ class Matcher:
             states = self._run(table, codes, lengths)
             known = not (states == self.dfa.num_states).any()
         if not known:
-            stranger = next(symbol for symbol in text if symbol not in self.dfa.columns)
-            raise unknown_symbol(stranger, self.dfa.alphabet)
+            unknown = next(symbol for symbol in text if symbol not in self.dfa.columns)
+            raise unknown_symbol(unknown, self.dfa.alphabet)
         return states
 
     def _run(self, table: _Table, codes: Array, lengths: Array) -> Array:
         if self._kernel is None:
             self._spent += _STEP * int(lengths.max(initial=0)) + _SYMBOL * codes.size
-            if self._spent > _PATIENCE:
+            if self._spent > _NUMPY_SECONDS:
                 self._kernel = _load_kernel()
         if self._kernel is None:
             return _run_numpy(table, codes, lengths)
@@ -140,7 +141,7 @@ def _table(transitions: Array, initial: int, lowest: int = 0) -> _Table:
     )
 
 
-def _character_table(dfa: DFA) -> _Table | None:
+def _character_table(dfa: TransitionTable) -> _Table | None:
     """A table by code point, with one more state, the trap, for characters of no symbol."""
     if not spelled_by_characters(dfa.alphabet):
         return None

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from kleene.automata.dfa import DFA
+from kleene.automata.table import Table, TransitionTable
 
 Ints = npt.NDArray[np.intp]
 
 
-def minimize(dfa: DFA) -> DFA:
+def minimize(dfa: Table) -> Table:
     """The minimal automaton, states numbered breadth-first in the order of the alphabet.
 
     Two automata of one language over the same alphabet become identical arrays. A state keeps the
@@ -33,7 +33,7 @@ def minimize(dfa: DFA) -> DFA:
     )
 
 
-def reachable(dfa: DFA) -> DFA:
+def reachable(dfa: Table) -> Table:
     """Without the states that no word reaches, numbered breadth-first from 0."""
     order = [dfa.initial]
     seen = {dfa.initial}
@@ -53,7 +53,7 @@ def reachable(dfa: DFA) -> DFA:
     )
 
 
-def canonical(dfa: DFA) -> tuple[Hashable, ...]:
+def canonical(dfa: TransitionTable) -> tuple[Hashable, ...]:
     """A value that equal automata share, whatever the order of their alphabets.
 
     Symbols are ordered by hash, so that 1 and 1.0, which are equal, fall in the same place.
@@ -66,7 +66,7 @@ def canonical(dfa: DFA) -> tuple[Hashable, ...]:
     return alphabet, least.transitions.tobytes(), least.outputs
 
 
-def _hopcroft(dfa: DFA) -> Ints:
+def _hopcroft(dfa: TransitionTable) -> Ints:
     """The block of every state in the coarsest partition that outputs and moves respect.
 
     Every new splitter is the smaller half of a block, so that a state is looked at O(log n) times

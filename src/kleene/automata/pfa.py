@@ -1,7 +1,8 @@
-"""Probabilistic automata: what a network's states do on average, before we decide."""
+"""Probabilistic automata: transition probabilities between labelled states."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,10 +13,20 @@ import numpy as np
 import numpy.typing as npt
 
 from kleene.automata.dfa import DFA
+from kleene.automata.formats.json import (
+    array_field,
+    document_fields,
+    list_field,
+    read_text,
+    to_plain,
+    to_value,
+)
 from kleene.automata.symbols import check_alphabet, encode, show
 from kleene.errors import AutomatonError
+from kleene.files import write_atomically
 from kleene.machine import Label, Symbol, Word
 
+FORMAT = "kleene.pfa/1"
 _TOLERANCE = 1e-5  # float32 networks sum to 1 no better than this
 
 
@@ -36,20 +47,20 @@ class PFA:
     partial: bool = False
 
     def __post_init__(self) -> None:
-        set_field = object.__setattr__  # the one moment at which a frozen value may be put right
+        set_field = object.__setattr__  # normalises the fields of a frozen value
         for field in ("alphabet", "outputs"):
             values = (v.item() if isinstance(v, np.generic) else v for v in getattr(self, field))
             set_field(self, field, tuple(values))
         check_alphabet(self.alphabet)
         if not self.outputs:
-            raise AutomatonError("there are no states; give at least one, with its output")
+            raise AutomatonError("an automaton must have at least one state, got no outputs")
         states, symbols = len(self.outputs), len(self.alphabet)
         for field, shape in (("initial", (states,)), ("transitions", (states, symbols, states))):
             array = np.array(getattr(self, field), dtype=np.float64)
             if array.shape != shape:
                 raise AutomatonError(
-                    f"{field} has shape {array.shape}, but {states} outputs and {symbols} symbols "
-                    f"need {shape}"
+                    f"{field} must have shape {shape} for {states} outputs and {symbols} symbols, "
+                    f"got {array.shape}"
                 )
             set_field(self, field, array)
         self._check_rows()
@@ -71,8 +82,8 @@ class PFA:
         if not self.partial and row and not rows[row].any():
             cure = "give partial=True if this pair was never seen"
         raise AutomatonError(
-            f"{place}: the probabilities sum to {sums[row]:.6g} and the smallest is "
-            f"{rows[row].min():.6g}, but they must sum to 1 and none be negative; {cure}"
+            f"{place}: probabilities must be >= 0 and sum to 1, got a sum of {sums[row]:.6g} and a "
+            f"minimum of {rows[row].min():.6g}; {cure}"
         )
 
     @property
@@ -125,29 +136,37 @@ class PFA:
         )
 
     def to_json(self, *, indent: int | None = None) -> str:
-        """The JSON document that `from_json` reads; see `json_format` for its schema."""
-        from kleene.automata.formats.json import pfa_to_json
-
-        return pfa_to_json(self, indent=indent)
+        """The JSON document that `from_json` reads; see `formats.json`."""
+        document = {
+            "format": FORMAT,
+            "alphabet": [to_plain(symbol) for symbol in self.alphabet],
+            "initial": self.initial.tolist(),
+            "outputs": [to_plain(label) for label in self.outputs],
+            "transitions": self.transitions.tolist(),
+            "partial": self.partial,
+        }
+        return json.dumps(document, indent=indent, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, document: str | Mapping[str, Any]) -> PFA:
-        """Read a JSON document (its text, or the parsed dictionary); see `json_format`."""
-        from kleene.automata.formats.json import pfa_from_json
-
-        return pfa_from_json(document)
+        """Read a JSON document (its text, or the parsed dictionary); see `formats.json`."""
+        keys = ("alphabet", "initial", "outputs", "transitions")
+        fields = document_fields(document, FORMAT, keys)
+        return cls(
+            alphabet=tuple(to_value(symbol) for symbol in list_field(fields, "alphabet")),
+            transitions=array_field(fields, "transitions", (int, float), np.float64),
+            initial=array_field(fields, "initial", (int, float), np.float64),
+            outputs=tuple(to_value(label) for label in list_field(fields, "outputs")),
+            partial=fields.get("partial", False) is True,
+        )
 
     def save(self, path: str | Path) -> Path:
         """Write the JSON document to a file."""
-        from kleene.files import write_atomically
-
         return write_atomically(path, self.to_json() + "\n")
 
     @classmethod
     def load(cls, path: str | Path) -> PFA:
         """Read a JSON file that `save` wrote."""
-        from kleene.automata.formats.json import read_text
-
         return cls.from_json(read_text(path))
 
     def __repr__(self) -> str:

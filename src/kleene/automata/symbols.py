@@ -1,4 +1,4 @@
-"""Words and alphabets: symbols to columns and back, with errors that name the stranger."""
+"""Words and alphabets: symbols to columns and back, with errors that name unknown symbols."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def encode(word: Iterable[Symbol], columns: Mapping[Symbol, int]) -> list[int]:
     symbols = word if isinstance(word, str) else list(word)
     try:
         return [columns[symbol] for symbol in symbols]
-    except (KeyError, TypeError):  # TypeError: a symbol that cannot be hashed is in no alphabet
-        stranger = next(symbol for symbol in symbols if not _known(symbol, columns))
-        raise unknown_symbol(stranger, columns, word) from None
+    except (KeyError, TypeError):  # TypeError: an unhashable symbol is in no alphabet
+        unknown = next(symbol for symbol in symbols if not _known(symbol, columns))
+        raise unknown_symbol(unknown, columns, word) from None
 
 
 def _known(symbol: object, columns: Mapping[Symbol, int]) -> bool:

@@ -1,4 +1,4 @@
-"""Symbols and their numbers: any hashable symbol, with the four special ids kept apart."""
+"""Symbols and their ids: any hashable symbol, after four special ids."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Alphabet:
         for symbol in plain:
             _require_hashable(symbol)
             if symbol in seen:
-                raise AlphabetError(f"symbol {symbol!r:.60} comes twice; list every symbol once")
+                raise AlphabetError(f"symbols must be distinct, got {symbol!r:.60} twice")
             seen.add(symbol)
         object.__setattr__(self, "symbols", plain)
 
@@ -108,9 +108,7 @@ class Alphabet:
         names = (*SPECIALS, *self.symbols)
         numbers = [int(i) for i in ids]
         if not all(0 <= i < len(names) for i in numbers):
-            raise AlphabetError(
-                f"ids run from 0 to {len(names) - 1} here, not all of {numbers!r:.60}"
-            )
+            raise AlphabetError(f"ids must lie between 0 and {len(names) - 1}, got {numbers!r:.60}")
         return tuple(names[i] for i in numbers)
 
     def unknown(self, word: Word) -> list[Symbol]:
@@ -129,10 +127,10 @@ class Alphabet:
         try:
             content = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise AlphabetError(f"the alphabet is no JSON ({error}); save it again") from None
+            raise AlphabetError(f"the alphabet is not JSON ({error}); save it again") from None
         if not isinstance(content, dict) or content.get("format") != FORMAT:
-            came = content.get("format") if isinstance(content, dict) else content
-            raise AlphabetError(mismatch(came, FORMAT, "save it again"))
+            found = content.get("format") if isinstance(content, dict) else content
+            raise AlphabetError(mismatch(found, FORMAT, "save it again"))
         if not isinstance(content.get("symbols"), list):
             raise AlphabetError("the alphabet has no list of symbols; save it again")
         return cls(map(from_json_symbol, content["symbols"]))
@@ -197,10 +195,8 @@ def _as_sequence(word: Any) -> Word:
             return tuple(word)
         except TypeError:
             kind = type(word).__name__
-            needed = "a string or a sequence of symbols"
-            raise AlphabetError(
-                f"a word of type {kind} came, {word!r:.60}; give {needed}"
-            ) from None
+            message = f"a word must be a string or a sequence of symbols, got {kind} {word!r:.60}"
+            raise AlphabetError(message) from None
     return word  # type: ignore[no-any-return]
 
 

@@ -48,7 +48,7 @@ def make_batch(
     ([5, 8, 4, 6, 9, 7], [3, 2, 1], [1, 2, 0])
     """
     if labels is not None and len(np.asarray(labels)) != len(encoded):
-        message = f"{len(np.asarray(labels))} labels came for {len(encoded)} words; give one a word"
+        message = f"expected one label per word ({len(encoded)}), got {len(np.asarray(labels))}"
         raise DataError(message)
     chosen = np.arange(len(encoded)) if order is None else np.asarray(order, dtype=np.int64)
     lengths = np.fromiter((len(encoded[i]) for i in chosen), np.int64, len(chosen))
@@ -75,8 +75,8 @@ def _joined(words: list[Encoded]) -> Encoded:
     """All words one after the other, of one kind."""
     shapes = {np.shape(word)[1:] for word in words}
     if len(shapes) > 1 or any(len(shape) > 1 for shape in shapes):
-        came = ", ".join(sorted(str(("time", *shape)) for shape in shapes)).replace("'", "")
-        raise DataError(f"words of shapes {came} came; give all as (time) or all as (time, size)")
+        found = ", ".join(sorted(str(("time", *shape)) for shape in shapes)).replace("'", "")
+        raise DataError(f"words must all be (time) or all (time, size), got shapes {found}")
     if shapes and shapes != {()}:
         return np.concatenate(words).astype(np.float32, copy=False)
     return np.concatenate([np.zeros(0, np.int64), *words]).astype(np.int64, copy=False)
@@ -90,7 +90,7 @@ def batches(lengths: ArrayLike, batch_size: int, *, seed: int, shuffle: bool = T
     """
     lengths = np.asarray(lengths, dtype=np.int64)
     if batch_size < 1:
-        raise SettingError(f"the batch size is {batch_size}; choose one of at least 1")
+        raise SettingError(f"batch_size must be >= 1, got {batch_size}")
     if not len(lengths):
         return []
     random = np.random.default_rng(seed)

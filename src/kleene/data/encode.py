@@ -20,13 +20,13 @@ from kleene.errors import DataError
 from kleene.machine import Label, Symbol
 
 Read = Callable[[str | None], Iterator[Example]]
-"""Opens the examples anew, texts split in the way named, or whole."""
+"""Opens the examples again from the start, texts split in the way named, or unsplit."""
 MOST_LABELS = 100_000
 _CHUNK = 256  # words encoded at once
 
 
 def tokens_of(read: Read, tokens: str | None) -> tuple[str, bool]:
-    """How texts are split, as `read_data` settles it, and whether that is a guess."""
+    """How texts are split, as `read_data` decides it, and whether that is a guess."""
     first = next(read(None)).word
     if not isinstance(first, str):
         return "symbols", False
@@ -64,7 +64,7 @@ def encode(
         count_symbols(counts, example.word)
         labels[example.label] = None
         if len(labels) > MOST_LABELS:
-            raise DataError(f"more than {MOST_LABELS:,} different labels came; give classes")
+            raise DataError(f"more than {MOST_LABELS:,} distinct labels; check the label column")
     named = dict(zip(labels, plain(list(labels)), strict=True))
     classes = sorted_classes(named.values())
     places = {label: i for i, label in enumerate(classes)}
@@ -81,7 +81,7 @@ def encode(
 
 
 def file_digest(path: str | Path, *options: object) -> str:
-    """A number that tells the content of a file, read in some way, from others."""
+    """The SHA-256 digest of a file's content and of the options it is read with."""
     try:
         with open(path, "rb") as file:
             content = hashlib.file_digest(file, "sha256").hexdigest()

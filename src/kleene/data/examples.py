@@ -26,7 +26,7 @@ class Examples:
     def __post_init__(self) -> None:
         if len(self.words) != len(self.labels):
             raise DataError(
-                f"{len(self.words)} words and {len(self.labels)} labels came; pair them"
+                f"expected one label per word ({len(self.words)}), got {len(self.labels)}"
             )
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Examples that stay on disk: batches by a bounded shuffle, in memory that does not grow.
+"""Examples on disk: batches by a bounded shuffle, in constant memory.
 
 An epoch goes through the blocks of a store in random order, a window of several blocks at a time.
 The words of a window are dealt out as `Examples` deals out all: shuffled, by near lengths. A corpus
@@ -181,7 +181,7 @@ class Plan:
         """The indices of the words of a batch; -1 is the last one."""
         at = step + len(self) if step < 0 else step
         if not 0 <= at < len(self):
-            raise IndexError(f"batch {step} came, there are {len(self)}")
+            raise IndexError(f"batch {step} of {len(self)}")
         window = int(np.searchsorted(self.ends, at, side="right"))
         if self._made[0] != window:
             self._made = window, self._batches(window)

@@ -75,9 +75,9 @@ class Splits(NamedTuple):
     test: LabelledTexts
 
     def shuffled(self, seed: int, share: float = 0.2) -> Splits:
-        """Both parts mixed and split anew at random, the test part with `share` of all texts."""
+        """Both parts mixed and split again at random, the test part with `share` of all texts."""
         if not 0 < share < 1:
-            raise SettingError(f"share={share!r} came, needed is a number between 0 and 1")
+            raise SettingError(f"share must be between 0 and 1, got {share!r}")
         train, test = self
         both = LabelledTexts(texts=train.texts + test.texts, labels=train.labels + test.labels)
         order = np.random.default_rng(seed).permutation(len(both))

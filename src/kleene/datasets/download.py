@@ -1,4 +1,4 @@
-"""Public archives: where they come from, what they must weigh, and where they lie on this machine.
+"""Public archives: where they come from, their checksums, and where they are on this machine.
 
 Nothing is fetched at import, and nothing at all where the user names a folder.
 """
@@ -80,6 +80,6 @@ def _checked(path: Path, checksum: str) -> Path:
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}; check its permissions") from None
     if found != wanted:
-        came = f"{path} has the {algorithm} {found[:12]}..., not {wanted[:12]}..."
-        raise DataError(f"{came}: it is truncated, changed or another file; get it again")
+        problem = f"{path} must have the {algorithm} {wanted[:12]}..., got {found[:12]}..."
+        raise DataError(f"{problem}; it is truncated or altered: get it again")
     return path

@@ -43,10 +43,10 @@ class Images:
     def __post_init__(self) -> None:
         if self.pixels.ndim != 3:
             shape = self.pixels.shape
-            raise DataError(f"pixels of shape {shape} came, needed is (image, row, column)")
+            raise DataError(f"pixels must have shape (image, row, column), got {shape}")
         if len(self.pixels) != len(self.labels):
-            came = f"{len(self.pixels)} images and {len(self.labels)} labels"
-            raise DataError(f"{came} came; give one label an image")
+            found = f"{len(self.pixels)} images and {len(self.labels)} labels"
+            raise DataError(f"expected one label per image, got {found}")
 
     def __len__(self) -> int:
         return len(self.pixels)
@@ -60,7 +60,7 @@ class Images:
         """Smaller images: the mean over squares of `size` pixels, 28 x 28 becoming 14 x 14."""
         rows, columns = self.shape
         if size < 1 or rows % size or columns % size:
-            raise SettingError(f"size={size} came, needed is a divisor of {rows} and {columns}")
+            raise SettingError(f"size must divide {rows} and {columns}, got {size}")
         squares = self.pixels.reshape(len(self), rows // size, size, columns // size, size)
         return Images(pixels=squares.mean((2, 4)).round().astype(np.uint8), labels=self.labels)
 
@@ -72,7 +72,7 @@ class Images:
     def symbols(self, levels: int = 2) -> list[Ints]:
         """Every image as symbols 0 (the ground) to `levels` - 1 (the ink), in equal steps."""
         if not 2 <= levels <= 256:
-            raise SettingError(f"levels={levels} came, needed is a number from 2 to 256")
+            raise SettingError(f"levels must be 2 to 256, got {levels}")
         quantised = self.pixels.reshape(len(self), -1).astype(np.int64) * levels // 256
         return list(quantised)
 
@@ -107,8 +107,8 @@ def read_idx(path: str | Path, max_bytes: int = MAX_BYTES) -> NDArray[np.uint8]:
         with open(path, "rb") as packed, unpacked(packed, str(path)) as file:
             magic = file.read(4)
             if len(magic) < 4 or magic[:3] != bytes([0, 0, _UBYTE]) or magic[3] > MAX_DIMENSIONS:
-                needed = f"00 00 08 and the number of dimensions, at most {MAX_DIMENSIONS}"
-                raise DataError(f"{path} begins with {magic.hex(' ')}, an IDX file with {needed}")
+                wanted = f"00 00 08 and at most {MAX_DIMENSIONS} dimensions"
+                raise DataError(f"{path} must begin with {wanted}, got {magic.hex(' ')}")
             header = file.read(4 * magic[3])
             if len(header) < 4 * magic[3]:
                 raise EOFError("the sizes are missing")
@@ -123,6 +123,6 @@ def read_idx(path: str | Path, max_bytes: int = MAX_BYTES) -> NDArray[np.uint8]:
         reason = error.strerror or str(error)
         raise DataError(f"cannot read {path}: {reason}; check its name and permissions") from None
     if len(content) != size:
-        came = f"{'more' if len(content) > size else len(content)} bytes of content"
-        raise DataError(f"{path} has {came}, its header says {size}; get it again")
+        found = f"{'more' if len(content) > size else len(content)} bytes"
+        raise DataError(f"{path} must have {size} bytes of content, got {found}; get it again")
     return np.frombuffer(content, np.uint8).reshape(shape)

@@ -56,8 +56,8 @@ class Language:
         """
         lengths = sorted(set(lengths))
         if n < 0 or not 0 <= balance <= 1 or not lengths or lengths[0] < 0:
-            came = f"n={n}, balance={balance}, lengths={lengths!r:.60}"
-            raise SettingError(f"{came}: give n >= 0, a balance in [0, 1] and some lengths >= 0")
+            given = f"n={n}, balance={balance}, lengths={lengths!r:.60}"
+            raise SettingError(f"n and lengths must be >= 0 and balance in [0, 1], got {given}")
         assert self.sampler is not None
         random = np.random.default_rng(seed)
         members = round(n * balance)

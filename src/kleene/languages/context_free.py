@@ -125,7 +125,7 @@ class DrawSampler:
 def bounded_dyck2(depth: int = 3) -> Language:
     """Matching "()" and "[]" nested up to a depth: a regular language, whose states are stacks."""
     if not 1 <= depth <= 12:
-        raise SettingError(f"depth {depth} came; choose 1 to 12, since states double with each")
+        raise SettingError(f"depth must be 1 to 12 (states double with each), got {depth}")
     closing = {"(": ")", "[": "]"}
 
     def moves(stack: str) -> Iterator[tuple[str, str]]:

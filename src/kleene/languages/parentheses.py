@@ -46,7 +46,7 @@ class ParenthesesSampler:
 
     def __init__(self, letters: str, equal_count: float) -> None:
         if not 0 <= equal_count <= 1:
-            raise SettingError(f"equal_count is {equal_count}; choose a share from 0 to 1")
+            raise SettingError(f"equal_count must be in [0, 1], got {equal_count}")
         self.letters = letters
         self.equal_count = equal_count
         self._code_points = np.array([ord(symbol) for symbol in f"(){letters or '-'}"], dtype="<u4")
@@ -87,8 +87,8 @@ class ParenthesesSampler:
         fitting = {d: [n for n in lengths if paths[d].count(n)] for d in paths}
         depths = [d for d in paths if fitting[d]]
         if not depths:
-            came = f"no word of depth {depth!r:.40} has a length in {lengths!r:.60}"
-            raise SettingError(f"{came}; depth d needs a length of at least 2d")
+            problem = f"no word of depth {depth!r:.40} has a length in {lengths!r:.60}"
+            raise SettingError(f"{problem}; depth d needs a length of at least 2d")
         while True:
             words = [""] * CHUNK
             chosen = random.choice(depths, CHUNK)

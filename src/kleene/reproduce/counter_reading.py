@@ -34,7 +34,7 @@ def reading(
         "difference": difference,
         "accepts_empty": empty,
         "states": read.machine.minimize().num_states,
-        "reach": read.machine.reach,
+        "reach": read.machine.clip,
         "step": round(read.unit.step, 4),
         "noise": round(read.unit.noise, 4),
         "latches": len(read.latches),

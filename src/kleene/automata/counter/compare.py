@@ -1,6 +1,6 @@
-"""Telling two one-counter machines apart by a shortest word, or proving that no word does.
+"""A shortest word on which two one-counter machines differ, or the proof that there is none.
 
-Both machines read the same word side by side. Where the output of one is settled, whatever
+Both machines read the same word side by side. Where the output of one is constant, whatever
 follows, its counter no longer matters and is forgotten. Elsewhere the pair is (p, q, d, m): two
 states, the counter m of the first machine, and by how much the second counter is ahead. As long as
 d stays within `APART`, this is a machine with one counter and finitely many controls (p, q, d), and
@@ -22,18 +22,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kleene.automata.counter.configuration_graph import settled
-from kleene.automata.counter.machine import CounterMachine
+from kleene.automata.counter.configuration_graph import constant_outputs
+from kleene.automata.counter.table import CounterTable, flipped
 from kleene.automata.symbols import check_same_alphabet, spell
 from kleene.errors import AutomatonError
 from kleene.machine import Label, Word
 
-APART = 8  # by how much two counters may differ before they count as running apart
+APART = 8  # by how much two counters may differ before they count as diverging
 MOST_PAIRS = 300_000
 
 
 class Pair(NamedTuple):
-    """Two machines after the same word; `p` or `q` is None where that output is settled."""
+    """Two machines after the same word; `p` or `q` is None where that output is constant."""
 
     p: int | None
     q: int | None
@@ -47,11 +47,11 @@ class Pair(NamedTuple):
         return self.labels[0] == self.labels[1]
 
 
-def difference(a: CounterMachine, b: CounterMachine) -> Word | None:
+def difference(a: CounterTable, b: CounterTable) -> Word | None:
     """See `CounterMachine.difference`."""
     check_same_alphabet(a.alphabet, b.alphabet)
     kept: _Product | None = None
-    for other in (b, b.flipped()):  # counters that run in opposite directions
+    for other in (b, flipped(b)):  # counters that run in opposite directions
         product = _Product(a, other)
         controls, agrees, apart = product.abstraction()
         if agrees and not apart:
@@ -66,9 +66,9 @@ def difference(a: CounterMachine, b: CounterMachine) -> Word | None:
 
 
 class _Product:
-    def __init__(self, a: CounterMachine, b: CounterMachine) -> None:
+    def __init__(self, a: CounterTable, b: CounterTable) -> None:
         self.a, self.b = a, b
-        self.settled_a, self.settled_b = set(settled(a)), set(settled(b))
+        self.constant_a, self.constant_b = set(constant_outputs(a)), set(constant_outputs(b))
         alike: dict[bytes, tuple[int, int]] = {}  # symbols that act alike in both are tried once
         for i, symbol in enumerate(a.alphabet):
             j = b.columns[symbol]
@@ -76,17 +76,17 @@ class _Product:
             key = b"".join(part.tobytes() for part in (*parts, b.increments[..., j]))
             alike.setdefault(key, (i, j))
         self.columns = list(alike.values())
-        self.top = APART + 1 + max(a.reach, b.reach)  # from here on both see only "far from 0"
+        self.top = APART + 1 + max(a.clip, b.clip)  # from here on both see only "far from 0"
 
     def pair(self, p: int | None, m: int, q: int | None, n: int, old: Pair | None) -> Pair:
         """The two configurations as a pair, without what no longer matters."""
         one, other = (None, None) if old is None else old.labels
         if p is not None:
             one = self.a.output((p, m))
-            p = None if (p, self.a.view(m)) in self.settled_a else p
+            p = None if (p, self.a.clipped_counter(m)) in self.constant_a else p
         if q is not None:
             other = self.b.output((q, n))
-            q = None if (q, self.b.view(n)) in self.settled_b else q
+            q = None if (q, self.b.clipped_counter(n)) in self.constant_b else q
         ahead = n - m if p is not None and q is not None else 0
         counter = m if p is not None else n if q is not None else 0
         return Pair(p, q, ahead, counter, (one, other))
@@ -139,7 +139,7 @@ class _Product:
             return None
         raise AutomatonError(
             f"no difference among {MOST_PAIRS:,} pairs of configurations, and there are more, "
-            "since the two counters run apart; compare words up to a length instead"
+            "since the two counters diverge; compare words up to a length instead"
         )
 
     def _spell(self, came_from: list[tuple[int, int]], index: int) -> Word:

@@ -1,63 +1,65 @@
-"""The finite graph of a one-counter machine: states together with views of the counter.
+"""The finite graph of a one-counter machine: each state with each clipped counter.
 
-It has an edge wherever some counter of that view allows the move: it holds everything that can
-happen, and possibly more.
+It has an edge wherever some counter with that clipped value allows the move, so it holds
+everything that can happen, and possibly more.
 """
 
 from __future__ import annotations
 
-from kleene.automata.counter.machine import CounterMachine
+from kleene.automata.counter.table import CounterTable
 from kleene.machine import Label
 
-Place = tuple[int, int]
-"""A state and a view of the counter."""
+Node = tuple[int, int]
+"""A node of the graph: a state and a clipped counter."""
 
 
-def views_after(view: int, increment: int, reach: int) -> tuple[int, ...]:
-    """The views of a counter that may follow an increment.
+def clipped_after(clipped: int, increment: int, clip: int) -> tuple[int, ...]:
+    """The clipped counters that may follow an increment.
 
-    >>> views_after(0, -1, 1), views_after(1, -1, 1), views_after(1, 1, 1)
+    >>> clipped_after(0, -1, 1), clipped_after(1, -1, 1), clipped_after(1, 1, 1)
     ((-1,), (0, 1), (1,))
     """
-    moved = max(-reach, min(reach, view + increment))
-    return (moved, view) if abs(view) == reach and moved != view else (moved,)
+    moved = max(-clip, min(clip, clipped + increment))
+    return (moved, clipped) if abs(clipped) == clip and moved != clipped else (moved,)
 
 
-def place_graph(machine: CounterMachine) -> dict[Place, set[Place]]:
-    """The places that may follow each place."""
-    reach = machine.reach
+def configuration_graph(
+    machine: CounterTable,
+) -> dict[Node, set[Node]]:
+    """The nodes that may follow each node."""
+    clip = machine.clip
     return {
-        (state, view): {
+        (state, clipped): {
             (target, after)
-            for target, increment in machine.rows[state][view + reach]
-            for after in views_after(view, increment, reach)
+            for target, increment in machine.rows[state][clipped + clip]
+            for after in clipped_after(clipped, increment, clip)
         }
         for state in range(machine.num_states)
-        for view in range(-reach, reach + 1)
+        for clipped in range(-clip, clip + 1)
     }
 
 
-def reachable(machine: CounterMachine) -> list[Place]:
-    """The places that some word may reach, breadth-first."""
-    graph, first = place_graph(machine), (machine.initial, 0)
+def reachable(machine: CounterTable) -> list[Node]:
+    """The nodes that some word may reach, breadth-first."""
+    graph, first = configuration_graph(machine), (machine.initial, 0)
     seen = {first}
-    for place in (todo := [first]):
-        for target in sorted(graph[place]):
+    for node in (todo := [first]):
+        for target in sorted(graph[node]):
             if target not in seen:
                 seen.add(target)
                 todo.append(target)
     return todo
 
 
-def settled(machine: CounterMachine) -> dict[Place, Label]:
-    """The places after which nothing changes the output any more, with that output."""
-    graph = place_graph(machine)
-    labels = {(s, view): {machine.outputs[s][view + machine.reach]} for s, view in graph}
+def constant_outputs(machine: CounterTable) -> dict[Node, Label]:
+    """The nodes from which every word has the same output, with that output."""
+    graph = configuration_graph(machine)
+    labels = {(s, clipped): {machine.outputs[s][clipped + machine.clip]} for s, clipped in graph}
     changed = True
     while changed:
         changed = False
-        for place, targets in graph.items():
-            before = len(labels[place])
-            labels[place] = labels[place].union(*(labels[target] for target in targets))
-            changed = changed or len(labels[place]) > before
-    return {place: next(iter(found)) for place, found in labels.items() if len(found) == 1}
+        for node, targets in graph.items():
+            before = len(labels[node])
+            labels[node] = labels[node].union(*(labels[target] for target in targets))
+            changed = changed or len(labels[node]) > before
+    return {node: next(iter(found)) for node, found in labels.items() if len(found) == 1}

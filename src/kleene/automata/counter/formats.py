@@ -5,8 +5,8 @@ The JSON document:
     {"format": "kleene.counter/1",
      "alphabet": ["(", ")"],                 symbols, one per column
      "start": 0,                             the initial state
-     "outputs": [[false, true, false]],      by state and view: the counter below, at, above 0
-     "transitions": [[[0, 0], [0, 0], ...]], the next state, by state, view and symbol
+     "outputs": [[false, true, false]],      by state and clipped counter: below, at, above 0
+     "transitions": [[[0, 0], [0, 0], ...]], the next state, by state, clipped counter, symbol
      "increments": [[[1, -1], [1, -1], ...]],  what is added to the counter
      "names": ["good"]}                      optional
 """
@@ -19,8 +19,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kleene.automata.counter.configuration_graph import Place, reachable
-from kleene.automata.counter.machine import CounterMachine
+from kleene.automata.counter.configuration_graph import Node, reachable
+from kleene.automata.counter.table import CounterTable, CounterTables
 from kleene.automata.formats.json import (
     array_field,
     document_fields,
@@ -39,7 +39,7 @@ FORMATS = ("svg", "png", "pdf")
 MOVES = {1: "push", -1: "pop", 0: ""}
 
 
-def to_json(machine: CounterMachine, *, indent: int | None = None) -> str:
+def to_json(machine: CounterTable, *, indent: int | None = None) -> str:
     """See `CounterMachine.to_json`."""
     document = {
         "format": FORMAT,
@@ -54,15 +54,15 @@ def to_json(machine: CounterMachine, *, indent: int | None = None) -> str:
     return json.dumps(document, indent=indent, ensure_ascii=False)
 
 
-def from_json(document: str | Mapping[str, Any]) -> CounterMachine:
+def from_json(cls: type[CounterTables], document: str | Mapping[str, Any]) -> CounterTables:
     """See `CounterMachine.from_json`."""
     keys = ("alphabet", "start", "outputs", "transitions", "increments")
     fields = document_fields(document, FORMAT, keys)
     rows = list_field(fields, "outputs")
     if not all(isinstance(row, list | tuple) for row in rows):
-        raise AutomatonError(f"'outputs' is {rows!r:.60}, but a list of labels a state is needed")
+        raise AutomatonError(f"'outputs' must be a list of labels per state, got {rows!r:.60}")
     names = fields.get("names")
-    return CounterMachine(
+    return cls(
         alphabet=tuple(to_value(symbol) for symbol in list_field(fields, "alphabet")),
         transitions=array_field(fields, "transitions", int, "int64"),
         increments=array_field(fields, "increments", int, "int64"),
@@ -72,54 +72,54 @@ def from_json(document: str | Mapping[str, Any]) -> CounterMachine:
     )
 
 
-def edges(machine: CounterMachine) -> dict[tuple[int, int], list[str]]:
+def edges(machine: CounterTable) -> dict[tuple[int, int], list[str]]:
     """What stands on each edge, such as `( push` or `) when >0 pop`; reachable moves only."""
     met: dict[int, list[int]] = defaultdict(list)
-    for state, view in sorted(reachable(machine)):
-        met[state].append(view)
+    for state, clipped in sorted(reachable(machine)):
+        met[state].append(clipped)
     lines: dict[tuple[int, int], list[str]] = defaultdict(list)
-    for state, views in met.items():
+    for state, counters in met.items():
         when: dict[tuple[int, int, int], list[int]] = defaultdict(list)
-        for view in views:
-            for column, move in enumerate(machine.rows[state][view + machine.reach]):
-                when[(column, *move)].append(view)
+        for clipped in counters:
+            for column, move in enumerate(machine.rows[state][clipped + machine.clip]):
+                when[(column, *move)].append(clipped)
         alike: dict[tuple[int, int, tuple[int, ...]], list[Symbol]] = defaultdict(list)
         for (column, target, increment), at in when.items():
             alike[target, increment, tuple(at)].append(machine.alphabet[column])
         for (target, increment, seen), symbols in alike.items():
             text = describe(symbols, machine.alphabet)
-            if len(seen) < len(views):
-                text += f" when {describe_views(seen, machine.reach)}"
+            if len(seen) < len(counters):
+                text += f" when {describe_counters(seen, machine.clip)}"
             lines[state, target].append(f"{text}  {MOVES[increment]}".rstrip())
     return dict(lines)
 
 
-def describe_views(views: Sequence[int], reach: int) -> str:
+def describe_counters(counters: Sequence[int], clip: int) -> str:
     """Views of the counter in words.
 
-    >>> describe_views([0], 1), describe_views([1], 1), describe_views([-1, 0, 1, 2], 2)
+    >>> describe_counters([0], 1), describe_counters([1], 1), describe_counters([-1, 0, 1, 2], 2)
     ('=0', '>0', '>-2')
     """
-    chosen = sorted(views)
+    chosen = sorted(counters)
     runs: list[list[int]] = []
-    for view in chosen:
-        if runs and runs[-1][-1] == view - 1:
-            runs[-1].append(view)
+    for clipped in chosen:
+        if runs and runs[-1][-1] == clipped - 1:
+            runs[-1].append(clipped)
         else:
-            runs.append([view])
-    return " or ".join(_describe_run(run[0], run[-1], reach) for run in runs)
+            runs.append([clipped])
+    return " or ".join(_describe_run(run[0], run[-1], clip) for run in runs)
 
 
-def _describe_run(first: int, last: int, reach: int) -> str:
-    if last == reach:
+def _describe_run(first: int, last: int, clip: int) -> str:
+    if last == clip:
         return f">{first - 1}"
-    if first == -reach:
+    if first == -clip:
         return f"<{last + 1}"
     return f"={first}" if first == last else f"{first} to {last}"
 
 
-def to_dot(machine: CounterMachine) -> str:
-    """See `CounterMachine.to_dot`: states say at which views of the counter they accept."""
+def to_dot(machine: CounterTable) -> str:
+    """See `CounterMachine.to_dot`: states say at which clipped counters they accept."""
     met = reachable(machine)
     lines = [
         "digraph counter {",
@@ -130,9 +130,9 @@ def to_dot(machine: CounterMachine) -> str:
         '  start [shape=none, width=0, height=0, label=""];',
     ]
     for state in dict.fromkeys(state for state, _ in met):
-        told, borders = _told(machine, state, met)
+        described, borders = _describe_outputs(machine, state, met)
         fill = "#cfe3f2" if borders == 2 else "#ffffff"
-        text = _quoted(f"{machine.name(state)}\n{told}")
+        text = _quoted(f"{machine.name(state)}\n{described}")
         lines.append(f'  {state} [label={text}, peripheries={borders}, fillcolor="{fill}"];')
     lines.append(f"  start -> {machine.initial};")
     for (source, target), texts in edges(machine).items():
@@ -140,12 +140,12 @@ def to_dot(machine: CounterMachine) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def draw(machine: CounterMachine, path: str | Path) -> Path:
+def draw(machine: CounterTable, path: str | Path) -> Path:
     """See `CounterMachine.draw`."""
     return write_atomically(path, render(machine, Path(path).suffix.lstrip(".").lower()))
 
 
-def render(machine: CounterMachine, format: str) -> bytes:
+def render(machine: CounterTable, format: str) -> bytes:
     """The drawing as the bytes of an SVG, PNG or PDF file."""
     if format not in FORMATS:
         raise SettingError(f"cannot draw as {format!r}; choose one of {', '.join(FORMATS)}")
@@ -159,20 +159,20 @@ def render(machine: CounterMachine, format: str) -> bytes:
     return drawing
 
 
-def _told(machine: CounterMachine, state: int, met: list[Place]) -> tuple[str, int]:
+def _describe_outputs(machine: CounterTable, state: int, met: list[Node]) -> tuple[str, int]:
     """The outputs of a state in words, and how many borders it has."""
-    views = sorted(view for s, view in met if s == state)
+    counters = sorted(clipped for s, clipped in met if s == state)
     by_label: dict[Label, list[int]] = defaultdict(list)
-    for view in views:
-        by_label[machine.outputs[state][view + machine.reach]].append(view)
+    for clipped in counters:
+        by_label[machine.outputs[state][clipped + machine.clip]].append(clipped)
     if not all(isinstance(label, bool) for label in by_label):
-        told = (f"{x} when {describe_views(v, machine.reach)}" for x, v in by_label.items())
+        told = (f"{x} when {describe_counters(v, machine.clip)}" for x, v in by_label.items())
         return ", ".join(told), 1
     if True not in by_label:
         return "rejects", 1
     if False not in by_label:
         return "accepts", 2
-    return f"accepts when {describe_views(by_label[True], machine.reach)}", 2
+    return f"accepts when {describe_counters(by_label[True], machine.clip)}", 2
 
 
 def _quoted(text: str) -> str:

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kleene.automata.dfa import DFA
+from kleene.automata.build import from_table
+from kleene.automata.table import Table, TransitionTable
 from kleene.errors import AutomatonError
 from kleene.machine import Symbol
 
 
-def from_att(text: str, *, alphabet: Sequence[Symbol] | None = None) -> DFA:
+def from_att(cls: type[Table], text: str, *, alphabet: Sequence[Symbol] | None = None) -> Table:
     """See `DFA.from_att`. Give the `alphabet` when not all of its symbols have a line."""
     table: dict[str, dict[Symbol, str]] = {}
     accept: set[str] = set()
@@ -39,17 +40,17 @@ def from_att(text: str, *, alphabet: Sequence[Symbol] | None = None) -> DFA:
                 start = source if start is None else start
             case _:
                 raise AutomatonError(
-                    f"line {number} is {line!r:.60}, but 'source target input output' "
-                    "or one accepting state is needed"
+                    f"line {number} must be 'source target input output' or one accepting state, "
+                    f"got {line!r:.60}"
                 )
     if start is None:
         if not accept:
             raise AutomatonError("the text has no line 'source target input output'; add one")
         start = next(iter(table))
-    return DFA.from_table(table, start=start, accept=accept, alphabet=alphabet)
+    return from_table(cls, table, start=start, accept=accept, alphabet=alphabet)
 
 
-def to_att(dfa: DFA) -> str:
+def to_att(dfa: TransitionTable) -> str:
     """See `DFA.to_att`. Symbols must be text without blanks."""
     dfa.require_boolean("to_att()", "recognizer(label) first makes a language of a label")
     for symbol in dfa.alphabet:

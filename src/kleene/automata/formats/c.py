@@ -11,8 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from kleene.automata.dfa import DFA
 from kleene.automata.symbols import spelled_by_characters
+from kleene.automata.table import TransitionTable
 from kleene.errors import SettingError
 
 TEMPLATE = r"""/* A deterministic automaton of @STATES states over @WIDTH symbols, by Kleene.
@@ -128,10 +128,10 @@ WORD = r"""            if (strchr(BLANKS, c) != NULL && c != 0) {
 BLANKS = r'" \t\r\v\f"'
 
 
-def to_c(dfa: DFA, *, name: str = "automaton") -> str:
+def to_c(dfa: TransitionTable, *, name: str = "automaton") -> str:
     """See `DFA.to_c`."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        raise SettingError(f"name={name!r} came; C wants letters, digits and _, such as 'dates'")
+        raise SettingError(f"name must be letters, digits and _, such as 'dates', got {name!r}")
     labels = list(dict.fromkeys(dfa.outputs))
     numbers = {label: i for i, label in enumerate(labels)}
     symbols = [_symbol(symbol) for symbol in dfa.alphabet]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 from dataclasses import dataclass
 
-from kleene.automata.dfa import DFA
 from kleene.automata.formats.symbol_sets import describe
+from kleene.automata.table import TransitionTable
 from kleene.machine import Label, Symbol
 
 # Okabe and Ito's colours, which readers of any colour vision can tell apart, lightened to fill.
@@ -29,7 +29,7 @@ class Diagram:
     notes: dict[int, list[str]]  # lines such as "a-f → 12"
 
 
-def diagram(dfa: DFA, *, sink: bool = True) -> Diagram:
+def diagram(dfa: TransitionTable, *, sink: bool = True) -> Diagram:
     """Merge edges and write their symbols briefly; leave out rejecting sinks unless wanted."""
     hidden = set() if sink else sinks(dfa) - {dfa.initial}
     moves: dict[tuple[int, int], list[Symbol]] = {}
@@ -49,7 +49,7 @@ def diagram(dfa: DFA, *, sink: bool = True) -> Diagram:
     )
 
 
-def sinks(dfa: DFA) -> set[int]:
+def sinks(dfa: TransitionTable) -> set[int]:
     """Rejecting states that nothing leaves."""
     return {
         state
@@ -58,7 +58,7 @@ def sinks(dfa: DFA) -> set[int]:
     }
 
 
-def to_dot(dfa: DFA, *, sink: bool = True) -> str:
+def to_dot(dfa: TransitionTable, *, sink: bool = True) -> str:
     """See `DFA.to_dot`."""
     shown = diagram(dfa, sink=sink)
     fills = _fills(dfa)
@@ -84,7 +84,7 @@ def to_dot(dfa: DFA, *, sink: bool = True) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def to_mermaid(dfa: DFA, *, sink: bool = True) -> str:
+def to_mermaid(dfa: TransitionTable, *, sink: bool = True) -> str:
     """See `DFA.to_mermaid`. Accepting states have a double border; labels stand below names."""
     shown = diagram(dfa, sink=sink)
     lines = ["flowchart LR", '  start[" "]:::start']
@@ -101,7 +101,7 @@ def to_mermaid(dfa: DFA, *, sink: bool = True) -> str:
     return "\n".join([*lines, "  classDef start fill:none,stroke:none"]) + "\n"
 
 
-def _spanning_tree(dfa: DFA) -> set[tuple[int, int]]:
+def _spanning_tree(dfa: TransitionTable) -> set[tuple[int, int]]:
     """The edges by which a breadth-first search from the start meets each state."""
     tree: set[tuple[int, int]] = set()
     seen = {dfa.initial}
@@ -114,7 +114,7 @@ def _spanning_tree(dfa: DFA) -> set[tuple[int, int]]:
     return tree
 
 
-def _notes(dfa: DFA, targets: dict[int, list[Symbol]]) -> list[str]:
+def _notes(dfa: TransitionTable, targets: dict[int, list[Symbol]]) -> list[str]:
     """Moves as lines of text, the commonest last: it is the `else` if it is more than half."""
     ordered = sorted(targets, key=lambda target: (len(targets[target]), target))
     lines = [f"{describe(targets[t], dfa.alphabet)} → {dfa.name(t)}" for t in ordered]
@@ -124,7 +124,7 @@ def _notes(dfa: DFA, targets: dict[int, list[Symbol]]) -> list[str]:
     return lines
 
 
-def _node_label(dfa: DFA, state: int, notes: list[str]) -> str:
+def _node_label(dfa: TransitionTable, state: int, notes: list[str]) -> str:
     """The name, in bold when notes follow, and the output where it is not shown by the shape."""
     lines = [dfa.name(state), *([] if dfa.is_boolean else [str(dfa.outputs[state])])]
     if not notes:
@@ -136,7 +136,7 @@ def _node_label(dfa: DFA, state: int, notes: list[str]) -> str:
     return f'<{title}<font point-size="10">{small}<br align="left"/></font>>'
 
 
-def _fills(dfa: DFA) -> dict[Label, str]:
+def _fills(dfa: TransitionTable) -> dict[Label, str]:
     """The colour of each label: white and blue for a language, one each for labels."""
     if dfa.is_boolean:
         return {False: _REJECTING, True: _ACCEPTING}

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kleene.automata.dfa import DFA
 from kleene.automata.formats.dot import to_dot
+from kleene.automata.table import TransitionTable
 from kleene.errors import SettingError
 from kleene.files import write_atomically
 
 FORMATS = ("svg", "png", "pdf")
 
 
-def draw(dfa: DFA, path: str | Path, *, sink: bool = True) -> Path:
+def draw(dfa: TransitionTable, path: str | Path, *, sink: bool = True) -> Path:
     """See `DFA.draw`."""
     ending = Path(path).suffix.lstrip(".").lower()
     return write_atomically(path, render(dfa, ending, sink=sink))
 
 
-def render(dfa: DFA, format: str, *, sink: bool = True) -> bytes:
+def render(dfa: TransitionTable, format: str, *, sink: bool = True) -> bytes:
     """The drawing as the bytes of an SVG, PNG or PDF file."""
     if format not in FORMATS:
         raise SettingError(f"cannot draw as {format!r}; choose one of {', '.join(FORMATS)}")

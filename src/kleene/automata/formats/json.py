@@ -28,16 +28,14 @@ from typing import Any
 
 import numpy as np
 
-from kleene.automata.dfa import DFA
-from kleene.automata.pfa import PFA
+from kleene.automata.table import Table, TransitionTable
 from kleene.errors import AutomatonError
 from kleene.formats import mismatch
 
 DFA_FORMAT = "kleene.dfa/1"
-PFA_FORMAT = "kleene.pfa/1"
 
 
-def dfa_to_json(dfa: DFA, *, indent: int | None = None) -> str:
+def dfa_to_json(dfa: TransitionTable, *, indent: int | None = None) -> str:
     """See `DFA.to_json`."""
     document = {
         "format": DFA_FORMAT,
@@ -51,42 +49,15 @@ def dfa_to_json(dfa: DFA, *, indent: int | None = None) -> str:
     return json.dumps(document, indent=indent, ensure_ascii=False)
 
 
-def dfa_from_json(document: str | Mapping[str, Any]) -> DFA:
+def dfa_from_json(cls: type[Table], document: str | Mapping[str, Any]) -> Table:
     """See `DFA.from_json`."""
     fields = document_fields(document, DFA_FORMAT, ("alphabet", "start", "outputs", "transitions"))
-    return DFA(
+    return cls(
         alphabet=tuple(to_value(symbol) for symbol in list_field(fields, "alphabet")),
         transitions=array_field(fields, "transitions", int, np.int64),
         outputs=tuple(to_value(label) for label in list_field(fields, "outputs")),
         initial=integer_field(fields, "start"),
         names=None if fields.get("names") is None else _names(fields),
-    )
-
-
-def pfa_to_json(pfa: PFA, *, indent: int | None = None) -> str:
-    """See `PFA.to_json`."""
-    document = {
-        "format": PFA_FORMAT,
-        "alphabet": [to_plain(symbol) for symbol in pfa.alphabet],
-        "initial": pfa.initial.tolist(),
-        "outputs": [to_plain(label) for label in pfa.outputs],
-        "transitions": pfa.transitions.tolist(),
-        "partial": pfa.partial,
-    }
-    return json.dumps(document, indent=indent, ensure_ascii=False)
-
-
-def pfa_from_json(document: str | Mapping[str, Any]) -> PFA:
-    """See `PFA.from_json`."""
-    fields = document_fields(
-        document, PFA_FORMAT, ("alphabet", "initial", "outputs", "transitions")
-    )
-    return PFA(
-        alphabet=tuple(to_value(symbol) for symbol in list_field(fields, "alphabet")),
-        transitions=array_field(fields, "transitions", (int, float), np.float64),
-        initial=array_field(fields, "initial", (int, float), np.float64),
-        outputs=tuple(to_value(label) for label in list_field(fields, "outputs")),
-        partial=fields.get("partial", False) is True,
     )
 
 
@@ -107,22 +78,22 @@ def document_fields(
         try:
             document = json.loads(document)
         except (ValueError, RecursionError) as error:
-            raise AutomatonError(f"this is not JSON: {error}; a {wanted} is needed") from error
+            raise AutomatonError(f"expected a {wanted} document, got no JSON ({error})") from error
     if not isinstance(document, Mapping):
         kind = type(document).__name__
-        raise AutomatonError(f"the JSON document is a {kind}, but an object ({wanted}) is needed")
+        raise AutomatonError(f"the JSON document must be an object ({wanted}), got {kind}")
     if document.get("format") != wanted:
         raise AutomatonError(mismatch(document.get("format"), wanted, "export it again"))
     missing = [key for key in keys if key not in document]
     if missing:
-        raise AutomatonError(f"the {wanted} document lacks {', '.join(missing)}; add it")
+        raise AutomatonError(f"the {wanted} document has no {', '.join(missing)}; add it")
     return dict(document)
 
 
 def list_field(fields: Mapping[str, Any], key: str) -> list[Any]:
     """A key whose value must be a list."""
     if not isinstance(fields[key], list | tuple):
-        raise AutomatonError(f"{key!r} is {fields[key]!r:.60}, but a list is needed")
+        raise AutomatonError(f"{key!r} must be a list, got {fields[key]!r:.60}")
     return list(fields[key])
 
 
@@ -134,7 +105,7 @@ def integer_field(fields: Mapping[str, Any], key: str) -> int:
     """A key whose value must be the number of a state."""
     value = fields[key]
     if not isinstance(value, int) or isinstance(value, bool):
-        raise AutomatonError(f"{key!r} is {value!r:.60}, but the number of a state is needed")
+        raise AutomatonError(f"{key!r} must be the number of a state, got {value!r:.60}")
     return value
 
 
@@ -147,11 +118,11 @@ def array_field(fields: Mapping[str, Any], key: str, kind: Any, dtype: Any) -> A
             if isinstance(entry, list | tuple):
                 stack.append(list(entry))
             elif not isinstance(entry, kind) or isinstance(entry, bool):
-                raise AutomatonError(f"{key!r} holds {entry!r:.60}, but only numbers belong there")
+                raise AutomatonError(f"{key!r} must hold numbers only, got {entry!r:.60}")
     try:
         return np.array(value, dtype=dtype)
     except (ValueError, OverflowError) as error:
-        message = f"{key!r} has rows of different lengths or numbers too large; mend them"
+        message = f"{key!r} must have rows of one length and numbers of 64 bits"
         raise AutomatonError(message) from error
 
 
@@ -162,7 +133,7 @@ def to_plain(value: Any) -> Any:
     finite = not isinstance(value, float) or np.isfinite(value)
     if value is None or (isinstance(value, str | bool | int | float) and finite):
         return value
-    message = f"{value!r:.60} has no place in JSON; use strings, finite numbers, booleans or tuples"
+    message = f"{value!r:.60} has no JSON form; use strings, finite numbers, booleans or tuples"
     raise AutomatonError(message)
 
 

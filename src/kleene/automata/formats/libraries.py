@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kleene.automata.dfa import DFA
+from kleene.automata.build import from_table
 from kleene.automata.symbols import show, spelled_by_characters
+from kleene.automata.table import Table, TransitionTable
 from kleene.errors import AutomatonError
 
 
-def to_aalpy(dfa: DFA) -> Any:
+def to_aalpy(dfa: TransitionTable) -> Any:
     """See `DFA.to_aalpy`. State ids are the names, or the numbers, of the states."""
     from aalpy.automata import Dfa, DfaState, MooreMachine, MooreState
 
@@ -22,18 +23,19 @@ def to_aalpy(dfa: DFA) -> Any:
     return automaton(states[dfa.initial], states)
 
 
-def from_aalpy(automaton: Any) -> DFA:
+def from_aalpy(cls: type[Table], automaton: Any) -> Table:
     """See `DFA.from_aalpy`. A partial automaton is completed with a rejecting sink."""
     from aalpy.automata import Dfa, MooreMachine
 
     if not isinstance(automaton, Dfa | MooreMachine):
         kind = type(automaton).__name__
-        message = f"came a {kind}, but an AALpy Dfa or MooreMachine is needed; convert it first"
+        message = f"expected an AALpy Dfa or MooreMachine, got {kind}; convert it first"
         raise AutomatonError(message)
     attribute = "is_accepting" if isinstance(automaton, Dfa) else "output"
-    with _whole("AALpy"):
+    with _complete("AALpy"):
         names = {id(state): state.state_id for state in automaton.states}
-        return DFA.from_table(
+        return from_table(
+            cls,
             {
                 state.state_id: {symbol: names[id(t)] for symbol, t in state.transitions.items()}
                 for state in automaton.states
@@ -43,7 +45,7 @@ def from_aalpy(automaton: Any) -> DFA:
         )
 
 
-def to_automata_lib(dfa: DFA) -> Any:
+def to_automata_lib(dfa: TransitionTable) -> Any:
     """See `DFA.to_automata_lib`. States are the same numbers."""
     from automata.fa import dfa as library
 
@@ -65,16 +67,17 @@ def to_automata_lib(dfa: DFA) -> Any:
     )
 
 
-def from_automata_lib(automaton: Any) -> DFA:
+def from_automata_lib(cls: type[Table], automaton: Any) -> Table:
     """See `DFA.from_automata_lib`. A partial automaton is completed with a rejecting sink."""
     from automata.fa import dfa as library
 
     if not isinstance(automaton, library.DFA):
         kind = type(automaton).__name__
-        message = f"came a {kind}, but an automata-lib DFA is needed; DFA.from_nfa makes one"
+        message = f"expected an automata-lib DFA, got {kind}; DFA.from_nfa makes one"
         raise AutomatonError(message)
-    with _whole("automata-lib"):
-        return DFA.from_table(
+    with _complete("automata-lib"):
+        return from_table(
+            cls,
             {state: automaton.transitions.get(state, {}) for state in automaton.states},
             start=automaton.initial_state,
             accept=automaton.final_states,
@@ -83,17 +86,17 @@ def from_automata_lib(automaton: Any) -> DFA:
 
 
 @contextmanager
-def _whole(library: str) -> Iterator[None]:
-    """Turn what an object with missing or strange parts does into one error."""
+def _complete(library: str) -> Iterator[None]:
+    """Turn the errors of an incomplete or malformed object into one."""
     try:
         yield
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}"[:120]
-        message = f"this {library} automaton is not whole ({reason}); mend its states and moves"
+        message = f"this {library} automaton is incomplete ({reason}); check its states"
         raise AutomatonError(message) from error
 
 
-def _state_id(dfa: DFA, state: int) -> str:
+def _state_id(dfa: TransitionTable, state: int) -> str:
     """A name that AALpy can print; numbers when the names are not all different."""
     if dfa.names is None or len(set(dfa.names)) < dfa.num_states:
         return f"s{state}"

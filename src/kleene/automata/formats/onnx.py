@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from kleene.automata.dfa import DFA
 from kleene.automata.formats.json import to_plain
+from kleene.automata.table import TransitionTable
 from kleene.onnx_graph import Graph, tensor
 
 FORMAT = "kleene.onnx-dfa/1"
 
 
-def to_onnx(dfa: DFA) -> bytes:
+def to_onnx(dfa: TransitionTable) -> bytes:
     """See `DFA.to_onnx`."""
     labels = list(dict.fromkeys(dfa.outputs))
     numbers = {label: i for i, label in enumerate(labels)}

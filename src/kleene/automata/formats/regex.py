@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from kleene.automata.dfa import DFA
 from kleene.automata.formats.symbol_sets import ranges
+from kleene.automata.minimize import minimize
 from kleene.automata.symbols import show, spelled_by_characters
+from kleene.automata.table import TransitionTable
 from kleene.errors import AutomatonError
 from kleene.machine import Symbol, Word
 
@@ -59,10 +60,10 @@ def _is_unit(parts: list[str]) -> bool:
     return bool(re.fullmatch(r"\\?.|\[(\\.|[^\]\\])*\]", parts[0], re.DOTALL))
 
 
-def to_regex(dfa: DFA, *, max_length: int = 1_000_000) -> str:
+def to_regex(dfa: TransitionTable, *, max_length: int = 1_000_000) -> str:
     """See `DFA.to_regex`. Patterns can grow exponentially: past `max_length` it gives up."""
     dfa.require_boolean("to_regex()", "recognizer(label) first makes a language of a label")
-    edges = _useful_edges(dfa.minimize())
+    edges = _useful_edges(minimize(dfa))
     states = {state for edge in edges for state in edge} - {-1, -2}
     if not edges:
         return NOTHING
@@ -81,7 +82,7 @@ def to_regex(dfa: DFA, *, max_length: int = 1_000_000) -> str:
     return whole.text() if whole.characters or whole.sequences else ""
 
 
-def _useful_edges(dfa: DFA) -> dict[tuple[int, int], _Regex]:
+def _useful_edges(dfa: TransitionTable) -> dict[tuple[int, int], _Regex]:
     """Moves among states from which a word can be accepted, between new ends -1 and -2."""
     alive = {state for state, label in enumerate(dfa.outputs) if label}
     grown = True

@@ -157,7 +157,7 @@ def machine_labels(model: Model, machine: CounterMachine, columns: Ints) -> Ints
     """The class of every prefix by the machine, (word, time + 1); -1 in a column is padding."""
     states = np.full((len(columns), columns.shape[1] + 1), machine.initial)
     counters = np.zeros_like(states)
-    reach = machine.reach
+    reach = machine.clip
     for t in range(columns.shape[1]):
         state, counter, column = states[:, t], counters[:, t], columns[:, t]
         place = state, np.clip(counter, -reach, reach) + reach, column

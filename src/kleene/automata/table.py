@@ -1,0 +1,146 @@
+"""The transition table of a deterministic automaton: what every algorithm here works on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from kleene.automata.symbols import check_alphabet, encode, show, unknown_symbol
+from kleene.errors import AutomatonError
+from kleene.machine import Label, Symbol, Word
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TransitionTable:
+    """States, transitions and output labels, checked; `DFA` adds what one does with them.
+
+    The algorithms take and return tables of the caller's own class, so that none of them has to
+    import `DFA`, which imports them all.
+    """
+
+    alphabet: tuple[Symbol, ...]
+    transitions: npt.NDArray[np.int32]  # (state, symbol) -> state
+    outputs: tuple[Label, ...]  # one per state
+    initial: int = 0
+    names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        set_field = object.__setattr__  # normalises the fields of a frozen value
+        set_field(self, "alphabet", tuple(_plain(symbol) for symbol in self.alphabet))
+        set_field(self, "outputs", tuple(_plain(label) for label in self.outputs))
+        set_field(self, "initial", int(self.initial))
+        check_alphabet(self.alphabet)
+        set_field(self, "transitions", _checked(self.transitions, self.outputs, self.alphabet))
+        if not 0 <= self.initial < self.num_states:
+            raise AutomatonError(
+                f"initial must be a state from 0 to {self.num_states - 1}, got {self.initial}"
+            )
+        if self.names is not None:
+            set_field(self, "names", tuple(str(name) for name in self.names))
+            if len(self.names) != self.num_states:
+                raise AutomatonError(
+                    f"names must be one per state ({self.num_states}), got {len(self.names)}"
+                )
+
+    @property
+    def num_states(self) -> int:
+        """How many states it has, reachable or not."""
+        return len(self.outputs)
+
+    @cached_property
+    def columns(self) -> dict[Symbol, int]:
+        """The column of every symbol in `transitions`."""
+        return {symbol: column for column, symbol in enumerate(self.alphabet)}
+
+    @cached_property
+    def rows(self) -> list[list[int]]:
+        """`transitions` as plain lists, which Python reads faster one entry at a time."""
+        rows: list[list[int]] = self.transitions.tolist()
+        return rows
+
+    def start(self) -> int:
+        """The state before the first symbol."""
+        return self.initial
+
+    def step(self, state: int, symbol: Symbol) -> int:
+        """The state after one more symbol."""
+        try:
+            return self.rows[state][self.columns[symbol]]
+        except (KeyError, TypeError):
+            raise unknown_symbol(symbol, self.alphabet) from None
+
+    def output(self, state: int) -> Label:
+        """The label of a state."""
+        return self.outputs[state]
+
+    def name(self, state: int) -> str:
+        """What drawings call a state: its name, or its number."""
+        return self.names[state] if self.names is not None else str(state)
+
+    def trace(self, word: Word) -> list[int]:
+        """The states a word passes through, the initial one first."""
+        states = [self.initial]
+        for column in encode(word, self.columns):
+            states.append(self.rows[states[-1]][column])
+        return states
+
+    def run(self, word: Word) -> Label:
+        """The output label of a word."""
+        return self.outputs[self.trace(word)[-1]]
+
+    @property
+    def is_boolean(self) -> bool:
+        """Whether the labels are truth values (True and False, or 1 and 0)."""
+        return all(isinstance(label, bool | int) and label in (0, 1) for label in self.outputs)
+
+    def require_boolean(self, wish: str, cure: str) -> None:
+        """Raise unless states accept or reject, for what makes sense for languages only."""
+        if not self.is_boolean:
+            labels = show(dict.fromkeys(self.outputs))
+            message = f"{wish} requires outputs True and False, got {labels}; {cure}"
+            raise AutomatonError(message)
+
+
+Table = TypeVar("Table", bound=TransitionTable)
+
+
+def _plain(value: Any) -> Any:
+    """A NumPy scalar as the Python value it stands for, so that JSON and `is True` work."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _checked(
+    transitions: Any, outputs: tuple[Label, ...], alphabet: tuple[Symbol, ...]
+) -> npt.NDArray[np.int32]:
+    """The transition table as a read-only int32 array of the right shape and range."""
+    needed = (len(outputs), len(alphabet))
+    if not outputs:
+        raise AutomatonError("an automaton must have at least one state, got no outputs")
+    try:
+        table = np.asarray(transitions)
+    except ValueError:
+        table = np.empty(0)
+    if table.shape != needed:
+        raise AutomatonError(
+            f"transitions must have shape {needed} (one row per output, one entry per symbol), "
+            f"got {table.shape}"
+        )
+    if not np.issubdtype(table.dtype, np.integer):
+        raise AutomatonError(
+            f"transitions must be integers (states 0, 1, ...), got {table.dtype}; "
+            "use DFA.from_table for states with names"
+        )
+    wrong = np.argwhere((table < 0) | (table >= len(outputs)))
+    if len(wrong):
+        state, column = wrong[0]
+        raise AutomatonError(
+            f"state {state} goes to {table[state, column]} on {alphabet[column]!r:.60}, but states "
+            f"run from 0 to {len(outputs) - 1}; correct the entry or add the state"
+        )
+    table = table.astype(np.int32)  # always a copy: the caller's array stays writable
+    table.setflags(write=False)
+    return table
