@@ -82,7 +82,10 @@ def test_wrong_tables_are_named(table, settings, told):
         ({"transitions": [[0, -1]], "outputs": (True,)}, "goes to -1"),
         ({"transitions": [[0.0, 0.0]], "outputs": (True,)}, "float64"),
         ({"transitions": np.zeros((0, 2), int), "outputs": ()}, "at least one state"),
-        ({"transitions": [[0, 0]], "outputs": (True,), "initial": 1}, "initial must be a state from 0 to 0, got 1"),
+        (
+            {"transitions": [[0, 0]], "outputs": (True,), "initial": 1},
+            "from 0 to 0, got 1",
+        ),
         ({"transitions": [[0, 0]], "outputs": (True,), "names": ("p", "q")}, "got 2"),
         ({"transitions": [[0, 0]], "outputs": (True,), "alphabet": ("a", "a")}, "twice"),
         ({"transitions": [[]], "outputs": (True,), "alphabet": ()}, "empty"),

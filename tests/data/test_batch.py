@@ -52,7 +52,7 @@ def test_a_chosen_order_names_rows_of_the_given_list(rows: list[list[int]], rand
 
 
 def test_labels_must_match_the_words() -> None:
-    with pytest.raises(DataError, match="one label per word .2., got 1"):
+    with pytest.raises(DataError, match=r"one label per word .2., got 1"):
         make_batch(encode([[4], [5]]), [0])
 
 

@@ -85,5 +85,5 @@ def test_evaluation_goes_from_short_to_long() -> None:
 
 
 def test_words_and_labels_come_in_pairs() -> None:
-    with pytest.raises(DataError, match="one label per word .1., got 2"):
+    with pytest.raises(DataError, match=r"one label per word .1., got 2"):
         Examples(words=[np.array([4])], labels=np.array([0, 1]))
