@@ -30,7 +30,7 @@ from kleene.explain.captum_peer import CaptumGradients
 from kleene.explain.explain import explain_many
 from kleene.explain.faithfulness import faithfulness
 from kleene.explain.features import STATISTICS, features
-from kleene.explain.weights import METHODS
+from kleene.explain.methods import METHODS
 from kleene.model import Model
 from kleene.reproduce.texts import cut, encode
 
@@ -78,9 +78,7 @@ def cost(model: Model, splits: Splits, reviews: int) -> dict[str, Any]:
         "predict": lambda: scores_of(model.network, model.alphabet.encode_many(texts))
     }
     for name in METHODS:
-        ways[name] = lambda name=name: explain_many(
-            model.network, model.alphabet, model.classes, texts, method=name
-        )
+        ways[name] = lambda name=name: explain_many(model, texts, method=name)
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(REPEATS):
         for name, work in ways.items():

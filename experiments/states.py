@@ -20,10 +20,10 @@ from kleene.datasets.mnist import mnist
 from kleene.explain.batched_traces import scores_of
 from kleene.explain.explain import explain, explain_many
 from kleene.explain.features import features, telling_states, transition_maps
+from kleene.explain.methods import METHODS
 from kleene.explain.phrases import phrases
 from kleene.explain.prototypes import prototypes
 from kleene.explain.summary import summarize
-from kleene.explain.weights import METHODS
 from kleene.files import write_atomically
 from kleene.machine import Label
 from kleene.model import Model
@@ -61,16 +61,16 @@ def main() -> None:
 def reviews(model: Model, data: str | None) -> dict[str, Any]:
     """Prototypes, phrases, moves and two explained reviews."""
     corpus = imdb(data).test
-    words, parts = _words(corpus), (model.network, model.alphabet, model.classes)
-    found = prototypes(*parts, words, labels=corpus.labels, top=8, min_count=50)
-    summary = summarize(*parts, words)
+    words = _words(corpus)
+    found = prototypes(model, words, labels=corpus.labels, top=8, min_count=50)
+    summary = summarize(model, words)
     summary.draw(IMAGES / "imdb-moves.svg", min_share=0.15)
     _explained("imdb", model, corpus)
     listed: dict[str, Any] = {}
     for n in (2, 3):
-        listed[f"level {n}"] = phrases(*parts, words[::5], n=n, top=8, min_count=5).to_dict()
+        listed[f"level {n}"] = phrases(model, words[::5], n=n, top=8, min_count=5).to_dict()
     for method in ("change", "evidence"):
-        spoken = phrases(*parts, words[::5], n=3, top=8, min_count=5, method=method)
+        spoken = phrases(model, words[::5], n=3, top=8, min_count=5, method=method)
         listed[method] = spoken.to_dict()
     return {"prototypes": found.to_dict(), "phrases": listed}
 
@@ -78,14 +78,14 @@ def reviews(model: Model, data: str | None) -> dict[str, Any]:
 def messages(model: Model, data: str | None) -> dict[str, Any]:
     """Prototypes of the groups, two explained messages, and t-SNE of transition features."""
     corpus = newsgroups(data, cleaned=True).shuffled(0).test
-    words, parts = _words(corpus), (model.network, model.alphabet, model.classes)
-    found = prototypes(*parts, words, labels=corpus.labels, top=6, min_count=20)
+    words = _words(corpus)
+    found = prototypes(model, words, labels=corpus.labels, top=6, min_count=20)
     _explained("newsgroups", model, corpus)
     encoded = model.alphabet.encode_many(words[:DRAWN])
     found_features = features(model.network, encoded, statistics=("mean", "max"))
     figure = tsne(found_features, corpus.labels[:DRAWN])
     save(figure, IMAGES / "newsgroups-tsne.png", dpi=110)
-    spoken = phrases(*parts, words, n=1, top=6, min_count=20, method="evidence")
+    spoken = phrases(model, words, n=1, top=6, min_count=20, method="evidence")
     return {"prototypes": found.to_dict(), "evidence": spoken.to_dict()}
 
 
@@ -102,7 +102,7 @@ def digits(model: Model, data: str | None) -> dict[str, Any]:
     )
     right = scores_of(model.network, encoded).argmax(-1).numpy() == images.labels
     first = [int(np.flatnonzero(right & (images.labels == label))[0]) for label in range(10)]
-    explained = explain_many(model.network, None, model.classes, [encoded[i] for i in first])
+    explained = explain_many(model, [encoded[i] for i in first])
     best = telling[:4].tolist()
     picture = image_explanations(images.pixels[first], explained, best)
     save(picture, IMAGES / "mnist-explained.png", dpi=110)
@@ -118,16 +118,15 @@ def _words(corpus: LabelledTexts) -> list[tuple[str, ...]]:
 def _explained(name: str, model: Model, corpus: LabelledTexts) -> None:
     """Pictures of two short texts, predicted right, for whose class there is a state."""
     short = [i for i, word in enumerate(corpus.words) if 40 <= len(word) <= SHOWN][:400]
-    parts = (model.network, model.alphabet, model.classes)
     chosen: dict[Label, int] = {}
-    for one, i in zip(explain_many(*parts, [corpus.words[i] for i in short]), short, strict=True):
+    for one, i in zip(explain_many(model, [corpus.words[i] for i in short]), short, strict=True):
         certain = one.prediction == corpus.labels[i] and one.probability > 0.9
         if certain and one.state_labels[one.predicting_state] == one.prediction:
             chosen.setdefault(one.prediction, i)
     for number, i in enumerate(list(chosen.values())[:2], start=1):
         for method in METHODS:
             path = IMAGES / f"{name}-explained-{method}-{number}.svg"
-            write_atomically(path, explain(*parts, corpus.words[i], method=method).to_svg())
+            write_atomically(path, explain(model, corpus.words[i], method=method).to_svg())
 
 
 PARTS = {"imdb": reviews, "newsgroups": messages, "mnist": digits}

@@ -11,7 +11,7 @@ import pytest
 import torch
 from process_groups import run_processes
 from random_models import random_model
-from toy_readers import ALPHABET, CLASSES, toy_network, toy_words
+from toy_readers import CLASSES, toy_model, toy_network, toy_words
 from toys import make_network, weights_of, without_time, words_ending_in_5
 
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup, rank_and_world_size
@@ -198,7 +198,7 @@ def test_prototypes_are_shared(monkeypatch: pytest.MonkeyPatch, labelled: bool) 
 
     def read(process_group: ProcessGroup):
         examples = zip(given, labels, strict=True)
-        return read_prototypes(network, ALPHABET, CLASSES, examples, process_group=process_group)
+        return read_prototypes(toy_model(network), examples, process_group=process_group)
 
     expected = read(SINGLE_PROCESS)
     for found in run_processes(2, read):

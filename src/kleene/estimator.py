@@ -427,13 +427,11 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         words = None if X is None else self.model.words(list(X))
         return extract(self.model, words, **options)
 
-    def explain(self, x: Any, *, method: str = "evidence") -> Explanation:
+    def explain(self, x: Any, *, method: str | None = None) -> Explanation:
         """Why one word got its label: its states, and how much each symbol speaks for it."""
         from kleene.explain.explain import explain
 
-        model = self.model
-        word = model.words([x])[0]
-        return explain(model.network, model.alphabet, model.classes, word, method=method)
+        return explain(self.model, self.model.words([x])[0], method=method)
 
     def prototypes(
         self, X: Sequence[Any] | None = None, y: Sequence[Label] | None = None, *, top: int = 10
@@ -445,15 +443,13 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         if texts is None:
             raise DataError("a loaded model has no training examples; pass some to look at")
         words = model.words(list(texts))
-        return prototypes(model.network, model.alphabet, model.classes, words, labels=y, top=top)
+        return prototypes(model, words, labels=y, top=top)
 
     def phrases(self, X: Sequence[Any], *, n: int = 2, top: int = 10) -> Phrases:
-        """The n-grams of highest mean transition probability, for each class."""
+        """The n-grams that speak most for each class."""
         from kleene.explain.phrases import phrases
 
-        model = self.model
-        words = model.words(list(X))
-        return phrases(model.network, model.alphabet, model.classes, words, n=n, top=top)
+        return phrases(self.model, self.model.words(list(X)), n=n, top=top)
 
     def transform(self, X: Sequence[Any]) -> NDArray[np.float32]:
         """Transition features: the mean probability of every state along each word."""

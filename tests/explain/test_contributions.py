@@ -7,7 +7,7 @@ import torch
 from toy_readers import ALPHABET, toy_network, toy_words
 
 from kleene.errors import ReadingError
-from kleene.explain.batched_traces import passes
+from kleene.explain.batched_traces import batched_traces
 from kleene.explain.contributions import contributions, state_weights
 from kleene.explain.scoring import state_scores
 
@@ -16,10 +16,10 @@ from kleene.explain.scoring import state_scores
 @pytest.mark.parametrize("cell", ["gru", "lstm-p"])
 def test_the_steps_add_up_to_the_logits(cell: str, transition: str) -> None:
     network = toy_network(cell=cell, transition=transition, pooling="states")
-    for done in passes(network, ALPHABET.encode_many(toy_words()), batch_size=7):
+    for traced in batched_traces(network, ALPHABET.encode_many(toy_words()), batch_size=7):
         with torch.inference_mode():
-            total = contributions(network, done.trace).sum(1) + network.head.bias
-            own = network(done.batch)
+            total = contributions(network, traced.trace).sum(1) + network.head.bias
+            own = network(traced.batch)
         torch.testing.assert_close(total, own, rtol=0, atol=1e-5)
 
 
@@ -29,9 +29,9 @@ def test_a_maximum_counts_once_where_the_state_peaks() -> None:
         network.head.weight[:, :4] = 0  # nothing on the mean
         network.head.weight[:, 5:] = 0  # nothing on the maximum of other states
     (word,) = ALPHABET.encode_many([("good", "bad", "film", "not")])
-    (done,) = passes(network, [word])
-    found = contributions(network, done.trace)[0]
-    peak = int(done.trace.weights[0, :, 0].argmax())
+    (traced,) = batched_traces(network, [word])
+    found = contributions(network, traced.trace)[0]
+    peak = int(traced.trace.weights[0, :, 0].argmax())
     assert found.abs().sum(-1).nonzero().flatten().tolist() == [peak]
 
 

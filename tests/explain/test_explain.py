@@ -7,20 +7,23 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import torch
-from toy_readers import ALPHABET, CLASSES, NETWORKS, toy_network, toy_words
+from toy_readers import ALPHABET, CLASSES, NETWORKS, toy_model, toy_network, toy_words
 
 from kleene.data.batch import make_batch
 from kleene.errors import DataError, ReadingError, SettingError
 from kleene.explain.batched_traces import scores_of
+from kleene.explain.contributions import state_weights
 from kleene.explain.explain import explain, explain_many
-from kleene.explain.scoring import margins, state_scores
+from kleene.explain.scoring import lead, margins, state_scores
+from kleene.explain.state_labels import state_labels
+from kleene.model import Model
 
 
 @pytest.mark.parametrize("settings", NETWORKS, ids=str)
 def test_an_explanation_is_what_the_trace_says(settings: dict) -> None:
     network, words = toy_network(**settings), toy_words()
-    state_classes = state_scores(network).argmax(-1)
-    explained = explain_many(network, ALPHABET, CLASSES, words, method="level")
+    labels = state_labels(toy_model(network))
+    explained = explain_many(toy_model(network), words, method="level")
     for word, found in zip(words, explained, strict=True):
         with torch.inference_mode():
             batch = make_batch([ALPHABET.encode(word)])
@@ -33,7 +36,7 @@ def test_an_explanation_is_what_the_trace_says(settings: dict) -> None:
         assert found.final_state == trace.states[0, -1] == P[-1].argmax()
         assert found.start_state == P[0].argmax()
         assert found.states.tolist() == P[1:].argmax(-1).tolist()
-        assert found.state_labels == tuple(CLASSES[i] for i in state_classes)
+        assert found.state_labels == labels
         assert np.allclose(found.weights, P[1:, found.predicting_state], atol=1e-5)
 
 
@@ -41,8 +44,9 @@ def test_the_predicting_state_agrees_with_the_prediction_where_one_can() -> None
     seen = set()
     for seed in range(6):
         network, words = toy_network(seed=seed), toy_words(40)
-        for found in explain_many(network, ALPHABET, CLASSES, words):
-            agreeing = [i for i, c in enumerate(found.state_labels) if c == found.prediction]
+        classes = [CLASSES[i] for i in state_scores(network).argmax(-1)]
+        for found in explain_many(toy_model(network), words):
+            agreeing = [i for i, label in enumerate(classes) if label == found.prediction]
             if found.final_state in agreeing or not agreeing:
                 expected, case = found.final_state, "last"
             else:
@@ -53,17 +57,47 @@ def test_the_predicting_state_agrees_with_the_prediction_where_one_can() -> None
     assert seen == {"last", "most visited"}
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_contributions_add_up_to_the_lead_of_the_prediction(classes: int) -> None:
+    labels = ("no", "yes", "maybe")[:classes]
+    network = toy_network(pooling="states", num_classes=classes)
+    model = Model(network=network, alphabet=ALPHABET, classes=labels)
+    scores = scores_of(network, ALPHABET.encode_many(toy_words()))
+    for found, row in zip(explain_many(model, toy_words()), scores, strict=True):
+        label = torch.tensor([labels.index(found.prediction)])
+        assert found.method == "contribution"
+        assert found.lead == pytest.approx(float(lead(row[None], label)), abs=1e-5)
+        assert found.weights.sum() + found.rest == pytest.approx(found.lead, abs=1e-5)
+        assert f"{found.lead:+.2f} =" in str(found)
+        assert f"{found.lead:+.2f} =" in found.to_html()
+    by_evidence = explain(model, toy_words()[0], method="evidence")
+    assert (by_evidence.lead, by_evidence.rest) == (None, None)
+
+
+def test_the_weights_of_states_decide_which_state_predicts() -> None:
+    network = toy_network(pooling="states")
+    mean, largest = state_weights(network)
+    for found in explain_many(toy_model(network), toy_words()):
+        if found.word:
+            other = 1 - CLASSES.index(found.prediction)
+            P = torch.from_numpy(found.probs)
+            start = network.trace(make_batch([ALPHABET.encode(())])).probs[0].detach()
+            P = torch.cat([start, P])
+            own = P.mean(0)[:, None] * mean + P.amax(0)[:, None] * largest
+            assert found.predicting_state == (own[:, 1 - other] - own[:, other]).argmax()
+
+
 @pytest.mark.parametrize("settings", NETWORKS, ids=str)
 def test_change_and_evidence_add_up(settings: dict) -> None:
     network = toy_network(**settings)
     words = [*toy_words(), toy_words()[0] * 5]
     with torch.inference_mode():
         start = network.trace(make_batch([ALPHABET.encode(())])).probs[0, 0].tolist()
-    for found in explain_many(network, ALPHABET, CLASSES, words, method="change"):
+    for found in explain_many(toy_model(network), words, method="change"):
         if found.word:
             j = found.predicting_state
             assert found.weights.sum() == pytest.approx(found.probs[-1, j] - start[j], abs=1e-4)
-    for found in explain_many(network, ALPHABET, CLASSES, words, method="evidence"):
+    for found in explain_many(toy_model(network), words, method="evidence"):
         pair = scores_of(network, ALPHABET.encode_many([found.word, ()]))
         label = CLASSES.index(found.prediction)
         whole, empty = margins(pair, torch.tensor([label, label]))
@@ -72,14 +106,14 @@ def test_change_and_evidence_add_up(settings: dict) -> None:
 
 def test_one_word_is_explained_as_among_many() -> None:
     network, words = toy_network(), toy_words()
-    among = explain_many(network, ALPHABET, CLASSES, words)[3]
-    alone = explain(network, ALPHABET, CLASSES, words[3])
+    among = explain_many(toy_model(network), words)[3]
+    alone = explain(toy_model(network), words[3])
     assert np.allclose(alone.weights, among.weights, atol=1e-6)
-    assert explain_many(network, ALPHABET, CLASSES, []) == []
+    assert explain_many(toy_model(network), []) == []
 
 
 def test_an_explanation_shows_everywhere() -> None:
-    found = explain(toy_network(), ALPHABET, CLASSES, ("the", "<b>film</b>", "&", "\x1b[31m"))
+    found = explain(toy_model(), ("the", "<b>film</b>", "&", "\x1b[31m"))
     content = json.loads(json.dumps(found.to_dict()))
     assert content["word"] == list(found.word)
     assert np.allclose(content["probs"], found.probs, atol=1e-5)
@@ -103,10 +137,10 @@ def test_characters_stand_close_and_words_apart() -> None:
     letters = Alphabet("abcdef")
     network = toy_network(num_symbols=len(letters))
     text = "".join(
-        ElementTree.fromstring(explain(network, letters, CLASSES, "abc").to_svg()).itertext()
+        ElementTree.fromstring(explain(toy_model(network, letters), "abc").to_svg()).itertext()
     )
-    assert explain(network, letters, CLASSES, "abc").between == ""
-    assert explain(network, letters, CLASSES, ("a", "b")).between == " "
+    assert explain(toy_model(network, letters), "abc").between == ""
+    assert explain(toy_model(network, letters), ("a", "b")).between == " "
     assert text.endswith("abc")
 
 
@@ -114,7 +148,7 @@ def test_characters_stand_close_and_words_apart() -> None:
     "word", [(), ("привет", "мир"), ("映", "画"), ("שלום",), ("नमस्ते",), ("\ud800", "👍🏽")]
 )
 def test_empty_words_and_other_scripts(word: tuple[str, ...]) -> None:
-    found = explain(toy_network(), ALPHABET, CLASSES, word)
+    found = explain(toy_model(), word)
     assert len(found) == len(word)
     ElementTree.fromstring(found.to_svg())
     for shown in (found.to_html(), found.to_svg(), found.to_ansi(), str(found)):
@@ -125,7 +159,7 @@ def test_a_document_of_fifty_thousand_tokens() -> None:
     network = toy_network()
     word = tuple(np.random.default_rng(0).choice(ALPHABET.symbols, 50_000).tolist())
     began = time.perf_counter()
-    long, short = explain_many(network, ALPHABET, CLASSES, [word, word[:5]])
+    long, short = explain_many(toy_model(network), [word, word[:5]])
     assert long.probs.shape == (50_000, 4)
     assert np.allclose(long.probs[:5], short.probs, atol=1e-5)
     assert len(long.to_html()) > 50_000
@@ -135,19 +169,21 @@ def test_a_document_of_fifty_thousand_tokens() -> None:
 def test_images_have_maps() -> None:
     network = toy_network(num_symbols=0, input_size=1)
     pixels = np.random.default_rng(0).random((12, 1)).astype(np.float32)
-    found = explain(network, None, CLASSES, pixels)
+    found = explain(toy_model(network), pixels)
     maps = found.maps((3, 4))
     assert maps.shape == (4, 3, 4)
     assert maps[2, 1, 3] == found.probs[1 * 4 + 3, 2]
     assert found.word[0] == pytest.approx(pixels[0, 0], abs=1e-4)
-    flat = explain(network, None, CLASSES, pixels[:, 0])
+    flat = explain(toy_model(network), pixels[:, 0])
     assert np.array_equal(flat.probs, found.probs)
-    with pytest.raises(DataError, match="12 steps for an image of 5 x 5"):
+    with pytest.raises(DataError, match="must have 12 pixels, got 5 x 5"):
         found.maps((5, 5))
 
 
 def test_mistakes_are_named() -> None:
-    with pytest.raises(SettingError, match="choose one of level, change, evidence"):
-        explain(toy_network(), ALPHABET, CLASSES, ("good",), method="magic")
+    with pytest.raises(SettingError, match="must be one of level, change, evidence"):
+        explain(toy_model(), ("good",), method="magic")
+    with pytest.raises(ReadingError, match="pooling='states'"):
+        explain(toy_model(), ("good",), method="contribution")
     with pytest.raises(ReadingError, match="no states"):
-        explain(toy_network(num_states=0), ALPHABET, CLASSES, ("good",))
+        explain(toy_model(num_states=0), ("good",))

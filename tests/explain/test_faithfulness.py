@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
-from toy_readers import ALPHABET, CLASSES, toy_network, toy_words
+from toy_readers import ALPHABET, toy_model, toy_network, toy_words
 
 from kleene.data.batch import make_batch
 from kleene.errors import DataError
@@ -28,7 +28,7 @@ def test_our_weights_are_those_of_explanations() -> None:
     network = toy_network()
     predicted = scores_of(network, ENCODED).argmax(-1).numpy()
     for method in ("level", "change", "evidence"):
-        explained = explain_many(network, ALPHABET, CLASSES, WORDS, method=method)
+        explained = explain_many(toy_model(network), WORDS, method=method)
         weights = ByStates(method)(network, ENCODED, predicted)
         assert all(np.allclose(a, e.weights) for a, e in zip(weights, explained, strict=True))
 

@@ -2,18 +2,20 @@
 
 import numpy as np
 import pytest
-from toy_readers import ALPHABET, CLASSES, toy_network, toy_words
+from toy_readers import ALPHABET, toy_model, toy_network, toy_words
 
+from kleene.data.alphabet import Alphabet
 from kleene.errors import DataError, SettingError
 from kleene.explain.explain import explain_many
 from kleene.explain.features import features, transition_maps
+from kleene.model import Model
 
 
 def test_features_are_statistics_of_the_probabilities() -> None:
     network, words = toy_network(), toy_words()
     rows = features(network, ALPHABET.encode_many(words), statistics=("mean", "max", "final"))
     assert rows.shape == (len(words), 12)
-    for row, found in zip(rows, explain_many(network, ALPHABET, CLASSES, words), strict=True):
+    for row, found in zip(rows, explain_many(toy_model(network), words), strict=True):
         if found.word:
             P = found.probs
             expected = np.concatenate([P.mean(0), P.max(0), P[-1]])
@@ -21,7 +23,7 @@ def test_features_are_statistics_of_the_probabilities() -> None:
     plain = features(network, ALPHABET.encode_many(words))
     assert np.array_equal(plain, rows[:, :4])
     assert np.allclose(plain.sum(1), 1, atol=1e-5)  # the empty word's too
-    with pytest.raises(SettingError, match="'median' came, choose from mean, max, final"):
+    with pytest.raises(SettingError, match="among mean, max, final, got 'median'"):
         features(network, ALPHABET.encode_many(words), statistics=("median",))
 
 
@@ -31,7 +33,8 @@ def test_maps_are_means_over_the_images_of_a_class() -> None:
     images = [random.random((6, 1)).astype(np.float32) for _ in range(20)]
     labels = np.array([0, 2] * 10)
     maps = transition_maps(network, images, labels)
-    explained = explain_many(network, None, "abc", images)
+    model = Model(network=network, alphabet=Alphabet(()), classes=tuple("abc"))
+    explained = explain_many(model, images)
     assert maps.shape == (3, 4, 6)
     for label in (0, 2):
         mean = np.mean([explained[i].probs for i in np.flatnonzero(labels == label)], axis=0)
@@ -41,5 +44,5 @@ def test_maps_are_means_over_the_images_of_a_class() -> None:
     assert np.allclose(
         transition_maps(network, images), transition_maps(network, images, predicted), atol=1e-6
     )
-    with pytest.raises(DataError, match="2 lengths, from 4 to 6"):
+    with pytest.raises(DataError, match="one length, got 2, from 4 to 6"):
         transition_maps(network, [*images, images[0][:4]], np.zeros(21, int))

@@ -5,7 +5,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from toy_readers import ALPHABET, CLASSES, toy_network, toy_words
+from toy_readers import ALPHABET, CLASSES, toy_model, toy_network, toy_words
 
 from kleene.data.alphabet import Alphabet
 from kleene.errors import SettingError
@@ -16,16 +16,16 @@ WORDS = toy_words(120)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 8])
-@pytest.mark.parametrize("method", ["level", "evidence"])
+@pytest.mark.parametrize("method", ["level", "evidence", "lean"])
 def test_phrases_are_the_windows_of_highest_mean(n: int, method: str) -> None:
-    network = toy_network()
+    network = toy_network(pooling="states" if method == "lean" else "last")
     windows = defaultdict(list)
-    for found in explain_many(network, ALPHABET, CLASSES, WORDS, method=method):
+    for found in explain_many(toy_model(network), WORDS, method=method):
         for t in range(len(found) - n + 1):
             gram = found.word[t : t + n]
             if all(symbol in ALPHABET for symbol in gram):
                 windows[found.prediction, gram].append(found.weights[t : t + n].mean())
-    found = phrases(network, ALPHABET, CLASSES, WORDS, n=n, top=5, min_count=1, method=method)
+    found = phrases(toy_model(network), WORDS, n=n, top=5, min_count=1, method=method)
     for label in CLASSES:
         rows = {gram: v for (which, gram), v in windows.items() if which == label}
         best = sorted(rows, key=lambda gram: -np.mean(rows[gram]))[:5]
@@ -36,7 +36,7 @@ def test_phrases_are_the_windows_of_highest_mean(n: int, method: str) -> None:
 
 
 def test_rare_phrases_can_be_left_out() -> None:
-    found = phrases(toy_network(), ALPHABET, CLASSES, WORDS, n=2, min_count=4)
+    found = phrases(toy_model(), WORDS, n=2, min_count=4)
     assert all(p.count >= 4 for mine in found.classes.values() for p in mine)
     assert any(found.classes.values())
 
@@ -46,23 +46,29 @@ def test_long_windows_over_a_large_alphabet_do_not_overflow() -> None:
     network = toy_network(num_symbols=len(large))
     word = tuple(range(0, 20_000, 997))
     other = (19_999 - word[0], *word[1:])
-    found = phrases(network, large, CLASSES, [word, other], n=len(word), top=9)
+    found = phrases(toy_model(network, large), [word, other], n=len(word), top=9)
     grams = {p.symbols for mine in found.classes.values() for p in mine}
     assert grams == {word, other}
 
 
 def test_they_show_and_save() -> None:
-    found = phrases(toy_network(), ALPHABET, CLASSES, WORDS, n=2, top=2)
+    found = phrases(toy_model(), WORDS, n=2, top=2)
     assert "2-grams" in str(found)
     first = next(p for mine in found.classes.values() for p in mine)
     assert " ".join(first.symbols) in str(found)
     assert json.loads(json.dumps(found.to_dict()))["n"] == 2
     assert found._repr_html_().startswith("<table>")
     letters = Alphabet("ab")
-    close = phrases(toy_network(num_symbols=len(letters)), letters, CLASSES, ["abab"], n=2)
+    close = phrases(toy_model(alphabet=letters, num_symbols=len(letters)), ["abab"], n=2)
     assert "ab (" in str(close)
 
 
+def test_the_weights_of_states_choose_the_phrases_where_there_are_any() -> None:
+    weighted, opaque = toy_model(pooling="states"), toy_model()
+    assert phrases(weighted, WORDS) == phrases(weighted, WORDS, method="lean")
+    assert phrases(opaque, WORDS) == phrases(opaque, WORDS, method="level")
+
+
 def test_mistakes_are_named() -> None:
-    with pytest.raises(SettingError, match="at least 1"):
-        phrases(toy_network(), ALPHABET, CLASSES, WORDS, n=0)
+    with pytest.raises(SettingError, match="n must be at least 1, got 0"):
+        phrases(toy_model(), WORDS, n=0)

@@ -5,11 +5,13 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from toy_readers import ALPHABET, CLASSES, toy_network, toy_words
+from toy_readers import ALPHABET, CLASSES, toy_model, toy_network, toy_words
 
 from kleene.errors import DataError, ReadingError
 from kleene.explain.explain import explain_many
 from kleene.explain.prototypes import prototypes
+from kleene.explain.scoring import state_scores
+from kleene.explain.state_labels import state_labels
 
 WORDS = toy_words(80)
 LABELS = [CLASSES[len(word) % 2] for word in WORDS]
@@ -18,7 +20,7 @@ LABELS = [CLASSES[len(word) % 2] for word in WORDS]
 def by_loops(network, labels=None):
     """(state, symbol) -> probabilities, and (class, symbol) -> those of the predicting state."""
     of_state, of_class = defaultdict(list), defaultdict(list)
-    for i, found in enumerate(explain_many(network, ALPHABET, CLASSES, WORDS)):
+    for i, found in enumerate(explain_many(toy_model(network), WORDS)):
         label = found.prediction if labels is None else labels[i]
         for symbol, row in zip(found.word, found.probs, strict=True):
             if symbol in ALPHABET:
@@ -40,7 +42,7 @@ def ranked(sums, key, top, min_count):
 @pytest.mark.parametrize("labels", [None, LABELS])
 def test_symbols_rank_by_their_mean_transition_probability(labels) -> None:
     network = toy_network()
-    found = prototypes(network, ALPHABET, CLASSES, WORDS, labels=labels, top=4, min_count=3)
+    found = prototypes(toy_model(network), WORDS, labels=labels, top=4, min_count=3)
     of_state, of_class = by_loops(network, labels)
     expected = {i: ranked(of_state, i, 4, 3) for i in range(4)}
     expected |= {label: ranked(of_class, label, 4, 3) for label in CLASSES}
@@ -55,25 +57,45 @@ def test_symbols_rank_by_their_mean_transition_probability(labels) -> None:
 
 def test_visits_and_labels_of_states() -> None:
     network = toy_network(seed=1)
-    found = prototypes(network, ALPHABET, CLASSES, WORDS)
-    explained = explain_many(network, ALPHABET, CLASSES, WORDS)
+    found = prototypes(toy_model(network), WORDS)
+    explained = explain_many(toy_model(network), WORDS)
     visited = np.concatenate([e.states for e in explained])
     assert np.allclose(found.visits, np.bincount(visited, minlength=4) / len(visited))
-    assert found.state_labels == explained[0].state_labels
+    predicted = np.concatenate([[CLASSES.index(e.prediction)] * len(e) for e in explained])
+    by_class = np.array([np.bincount(visited[predicted == c], minlength=4) for c in range(2)])
+    assert found.state_labels == state_labels(toy_model(network), by_class)
+
+
+def test_states_have_the_weights_of_the_network_where_it_has_some() -> None:
+    network = toy_network(pooling="states")
+    found = prototypes(toy_model(network), WORDS, top=3)
+    scores = state_scores(network).numpy()
+    assert np.allclose(found.weights, np.stack([-np.diff(scores), np.diff(scores)], 1)[:, :, 0])
+    assert "add up" in str(found)
+    assert found.to_dict()["states"][0]["weights"][CLASSES[1]] == found.weights[0][1]
+    by_hand = defaultdict(list)
+    for one in explain_many(toy_model(network), WORDS, method="lean"):
+        for symbol, weight in zip(one.word, one.weights, strict=True):
+            by_hand[one.prediction, symbol].append(weight)
+    for label, best in found.classes.items():
+        for prototype in best:
+            assert prototype.mean == pytest.approx(
+                np.mean(by_hand[label, prototype.symbol]), abs=1e-4
+            )
 
 
 def test_rare_symbols_count_only_where_nothing_is_frequent() -> None:
     network = toy_network()
-    found = prototypes(network, ALPHABET, CLASSES, [("good", "good", "bad")], min_count=2)
+    found = prototypes(toy_model(network), [("good", "good", "bad")], min_count=2)
     assert [p.symbol for p in found.states[0]] == ["good"]
-    found = prototypes(network, ALPHABET, CLASSES, [("good", "good", "bad")], min_count=5)
+    found = prototypes(toy_model(network), [("good", "good", "bad")], min_count=5)
     assert [p.symbol for p in found.states[0]] == ["good"]
-    empty = prototypes(network, ALPHABET, CLASSES, [(), ("unheard",)])
+    empty = prototypes(toy_model(network), [(), ("unheard",)])
     assert empty.states == ((),) * 4
 
 
 def test_they_show_and_save() -> None:
-    found = prototypes(toy_network(), ALPHABET, CLASSES, WORDS, top=3)
+    found = prototypes(toy_model(), WORDS, top=3)
     assert len(str(found).splitlines()) == 1 + 4 + 1 + 1 + 2
     content = json.loads(json.dumps(found.to_dict()))
     assert [s["symbols"][0]["symbol"] for s in content["states"]] == [
@@ -83,9 +105,9 @@ def test_they_show_and_save() -> None:
 
 
 def test_mistakes_are_named() -> None:
-    with pytest.raises(DataError, match="2 labels came for 80 words"):
-        prototypes(toy_network(), ALPHABET, CLASSES, WORDS, labels=CLASSES)
-    with pytest.raises(DataError, match="'meh' is none of the network's classes"):
-        prototypes(toy_network(), ALPHABET, CLASSES, WORDS[:1], labels=["meh"])
+    with pytest.raises(DataError, match="got 2 labels for 80 words"):
+        prototypes(toy_model(), WORDS, labels=CLASSES)
+    with pytest.raises(DataError, match=r"must be classes of the network, .* got 'meh'"):
+        prototypes(toy_model(), WORDS[:1], labels=["meh"])
     with pytest.raises(ReadingError, match="reads vectors"):
-        prototypes(toy_network(num_symbols=0), None, CLASSES, [])
+        prototypes(toy_model(num_symbols=0), [])

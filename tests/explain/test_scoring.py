@@ -1,4 +1,4 @@
-"""Verdicts read off a trace against the network's own forward pass."""
+"""Scores read off a trace against the network's own forward pass."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from toy_readers import ALPHABET, NETWORKS, toy_network, toy_words
 
 from kleene.data.batch import make_batch
 from kleene.errors import DataError, ReadingError
-from kleene.explain.batched_traces import passes, plan, scores_of
+from kleene.explain.batched_traces import batched_traces, plan, scores_of
 from kleene.explain.scoring import margins, prefix_scores, state_scores
 
 
@@ -17,8 +17,8 @@ def test_a_trace_gives_the_scores_of_forward(settings: dict) -> None:
     encoded = ALPHABET.encode_many(toy_words())
     with torch.inference_mode():
         own = torch.stack([network(make_batch([word]))[0] for word in encoded])
-    for done in passes(network, encoded, batch_size=7):
-        assert torch.allclose(done.scores, own[done.batch.order], atol=1e-5)
+    for traced in batched_traces(network, encoded, batch_size=7):
+        assert torch.allclose(traced.scores, own[traced.batch.order], atol=1e-5)
     assert torch.allclose(scores_of(network, encoded), own, atol=1e-5)
 
 
@@ -26,9 +26,9 @@ def test_a_trace_gives_the_scores_of_forward(settings: dict) -> None:
 def test_the_scores_of_prefixes_are_those_of_shorter_words(settings: dict) -> None:
     network = toy_network(**settings)
     word = ALPHABET.encode(toy_words()[0] * 3)
-    (done,) = passes(network, [word])
+    (traced,) = batched_traces(network, [word])
     with torch.inference_mode():
-        found = prefix_scores(network, done.trace)[0]
+        found = prefix_scores(network, traced.trace)[0]
         own = torch.stack([network(make_batch([word[:t]]))[0] for t in range(len(word) + 1)])
     assert torch.allclose(found, own, atol=1e-5)
 
@@ -37,9 +37,9 @@ def test_the_class_of_a_state_is_that_of_a_word_that_ends_there() -> None:
     network = toy_network(cell="gru", transition="soft-argmax")
     encoded = ALPHABET.encode_many(toy_words(60))
     own = state_scores(network)
-    for done in passes(network, encoded):
-        last = done.states[np.arange(len(done.batch)), done.batch.lengths]
-        assert torch.allclose(done.scores, own[torch.from_numpy(last)], atol=1e-4)
+    for traced in batched_traces(network, encoded):
+        last = traced.states[np.arange(len(traced.batch)), traced.batch.lengths]
+        assert torch.allclose(traced.scores, own[torch.from_numpy(last)], atol=1e-4)
 
 
 def test_the_memory_of_a_state_is_zero() -> None:
@@ -64,19 +64,19 @@ def test_batches_are_bounded_by_their_steps() -> None:
 
 def test_networks_without_states_and_words_of_another_kind_are_refused() -> None:
     with pytest.raises(ReadingError, match="no states to read"):
-        list(passes(toy_network(num_states=0), ALPHABET.encode_many(toy_words())))
-    with pytest.raises(
-        DataError, match=r"word 0 has the shape \(3, 1\), the network reads \(time,"
-    ):
-        list(passes(toy_network(), [np.zeros((3, 1), np.float32)]))
+        list(batched_traces(toy_network(num_states=0), ALPHABET.encode_many(toy_words())))
+    with pytest.raises(DataError, match=r"shape \(time,\), ids, got \(3, 1\) for word 0"):
+        list(batched_traces(toy_network(), [np.zeros((3, 1), np.float32)]))
     pixels = toy_network(num_symbols=0, input_size=1)
-    with pytest.raises(DataError, match=r"reads \(time, 1\), vectors"):
-        list(passes(pixels, [np.zeros((3, 2), np.float32)]))
+    with pytest.raises(DataError, match=r"\(time, 1\), vectors"):
+        list(batched_traces(pixels, [np.zeros((3, 2), np.float32)]))
 
 
 def test_reading_leaves_the_mode_of_the_network_alone() -> None:
     network = toy_network(dropout=0.5, transition="gumbel").train()
     encoded = ALPHABET.encode_many(toy_words())
-    first, second = (torch.cat([p.scores for p in passes(network, encoded)]) for _ in range(2))
+    first, second = (
+        torch.cat([p.scores for p in batched_traces(network, encoded)]) for _ in range(2)
+    )
     assert torch.equal(first, second)
     assert network.training

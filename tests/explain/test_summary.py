@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from toy_readers import ALPHABET, CLASSES, toy_network, toy_words
+from toy_readers import ALPHABET, toy_model, toy_network, toy_words
 
 from kleene.errors import SettingError
 from kleene.explain.explain import explain_many
@@ -18,12 +18,12 @@ WORDS = toy_words(150)
 def test_moves_are_counted_and_symbols_that_stand_out_are_named() -> None:
     network = toy_network()
     steps = Counter()
-    for found in explain_many(network, ALPHABET, CLASSES, WORDS):
+    for found in explain_many(toy_model(network), WORDS):
         source = found.start_state
         for symbol, target in zip(found.word, found.states.tolist(), strict=True):
             steps[source, symbol if symbol in ALPHABET else None, target] += 1
             source = target
-    summary = summarize(network, ALPHABET, CLASSES, WORDS, top=3, min_share=0.0)
+    summary = summarize(toy_model(network), WORDS, top=3, min_share=0.0)
     between, leaving, given = Counter(), Counter(), Counter()
     for (i, x, j), n in steps.items():
         between[i, j] += n
@@ -54,7 +54,7 @@ def test_moves_are_counted_and_symbols_that_stand_out_are_named() -> None:
 
 
 def test_it_shows_saves_and_draws(tmp_path: Path) -> None:
-    summary = summarize(toy_network(), ALPHABET, CLASSES, WORDS)
+    summary = summarize(toy_model(), WORDS)
     assert len(str(summary).splitlines()) == 1 + len(summary.moves)
     assert len(json.loads(json.dumps(summary.to_dict()))["moves"]) == len(summary.moves)
     assert summary._repr_html_().count("<tr>") == 1 + len(summary.moves)
@@ -67,4 +67,4 @@ def test_it_shows_saves_and_draws(tmp_path: Path) -> None:
 
 
 def test_no_words_make_no_moves() -> None:
-    assert summarize(toy_network(), ALPHABET, CLASSES, [(), ()]).moves == ()
+    assert summarize(toy_model(), [(), ()]).moves == ()

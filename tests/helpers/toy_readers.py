@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from kleene.data.alphabet import Alphabet
+from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
 
@@ -33,6 +34,14 @@ def toy_network(seed: int = 0, **settings: object) -> Classifier:
             elif "log_temperature" not in name:
                 weight.normal_(0, 0.6)
     return network.eval()
+
+
+def toy_model(
+    network: Classifier | None = None, alphabet: Alphabet = ALPHABET, **settings: object
+) -> Model:
+    """A network, or a random one of some settings, with the names of its symbols and classes."""
+    made = toy_network(**settings) if network is None else network  # type: ignore[arg-type]
+    return Model(network=made, alphabet=alphabet, classes=CLASSES)
 
 
 def toy_words(count: int = 30, longest: int = 9, seed: int = 0) -> list[tuple[str, ...]]:

@@ -13,6 +13,7 @@ from kleene.explain.attribution import ByStates
 from kleene.explain.explain import explain, explain_many
 from kleene.explain.faithfulness import faithfulness
 from kleene.explain.features import transition_maps
+from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
 from kleene.report import plots
@@ -27,8 +28,12 @@ def network(**settings: object) -> Classifier:
     return Classifier(NetworkConfig(**{"num_symbols": len(ALPHABET), **chosen})).eval()
 
 
+def named(made: Classifier) -> Model:
+    return Model(network=made, alphabet=ALPHABET, classes=tuple("ab"))
+
+
 def test_every_state_and_symbol_is_in_the_map_of_a_word(tmp_path: Path) -> None:
-    found = explain(network(), ALPHABET, "ab", WORD)
+    found = explain(named(network()), WORD)
     figure = plots.state_map(found)
     axes = figure.axes[0]
     assert np.array_equal(axes.images[0].get_array(), found.probs.T)
@@ -63,7 +68,7 @@ def test_maps_of_images() -> None:
     figure = plots.transition_maps(maps, "ab")
     assert len(figure.axes) == 6
     assert np.array_equal(figure.axes[4].images[0].get_array(), maps[1, 1])
-    figure = plots.image_explanations(images, explain_many(model, None, "ab", words), [0, 2])
+    figure = plots.image_explanations(images, explain_many(named(model), words), [0, 2])
     assert len(figure.axes) == 3 * 4
     with pytest.raises(DataError, match="needed is"):
         plots.transition_maps(maps[0], "ab")

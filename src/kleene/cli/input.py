@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kleene.cli.console import label_text, say
 from kleene.data.files import Data, Example, read_data, read_examples
@@ -191,9 +191,3 @@ def typed_word(text: str, model: Model) -> Word:
             raise DataError(f"{text!r:.40} is no JSON list of symbols ({error})") from None
         return tuple(tuple(s) if isinstance(s, list) else s for s in symbols)
     return split(text, "words" if model.tokens == "symbols" else model.tokens)
-
-
-def parts(model: Model) -> tuple[Any, Any, Any]:
-    """Network, alphabet (none for a network that reads numbers) and classes of a model."""
-    alphabet = model.alphabet if model.network.config.num_symbols else None
-    return model.network, alphabet, model.classes

@@ -43,7 +43,11 @@ Json = Annotated[bool, typer.Option("--json", help="Answer as JSON, for programs
 Seed = Annotated[int, typer.Option(metavar="S", help="The same seed gives the same result.", min=0)]
 Out = Annotated[Path | None, typer.Option(metavar="FILE", help="Write to this file instead.")]
 Method = Annotated[
-    str, typer.Option(metavar="level|change|evidence", help="How symbols are weighed.")
+    str | None,
+    typer.Option(
+        metavar="level|change|evidence|contribution|lean",
+        help="How symbols are weighed. [default: what fits the model]",
+    ),
 ]
 Top = Annotated[int, typer.Option(metavar="N", help="How many to list.", min=1)]
 MinCount = Annotated[

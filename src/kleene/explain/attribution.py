@@ -16,10 +16,11 @@ from torch import Tensor
 from kleene.arrays import Floats, Ints
 from kleene.data.alphabet import FIRST_SYMBOL, Alphabet
 from kleene.data.batch import make_batch
-from kleene.explain.batched_traces import passes, plan, scores_of
+from kleene.explain.batched_traces import batched_traces, plan, scores_of
+from kleene.explain.methods import METHODS, predicting_states
 from kleene.explain.scoring import margins, state_scores
-from kleene.explain.weights import choose_method, predicting_states
 from kleene.nn.classifier import Classifier
+from kleene.nn.inference import inference
 
 Attribution = Callable[[Classifier, Sequence[Ints], Ints], list[Floats]]
 """From a network, encoded words and the class to explain for each, to weights for each word."""
@@ -32,13 +33,13 @@ class ByStates:
     method: str = "level"
 
     def __call__(self, network: Classifier, encoded: Sequence[Ints], classes: Ints) -> list[Floats]:
-        """See `kleene.explain.weights`."""
-        weigh = choose_method(self.method)
-        verdicts = state_scores(network).argmax(-1).cpu().numpy()
+        """See `kleene.explain.methods`."""
+        weigh = METHODS[self.method]
+        of_states = state_scores(network).argmax(-1).cpu().numpy()
         weights: list[Floats] = [np.zeros(0, np.float32)] * len(encoded)
-        for done in passes(network, encoded):
-            found = weigh(network, done, predicting_states(done, verdicts))
-            for row, index in enumerate(done.batch.order):
+        for traced in batched_traces(network, encoded):
+            found = weigh(network, traced, predicting_states(network, traced, of_states))
+            for row, index in enumerate(traced.batch.order):
                 weights[index] = found[row, : len(encoded[index])]
         return weights
 
@@ -87,14 +88,10 @@ class IntegratedGradients:
     def __call__(self, network: Classifier, encoded: Sequence[Ints], classes: Ints) -> list[Floats]:
         """Forward and backward once for every point of the path."""
         weights: list[Floats] = [np.zeros(0, np.float32)] * len(encoded)
-        training = network.training
-        network.eval()
-        try:
+        with inference(network, grad=True):
             for order in plan([len(word) for word in encoded], self.batch_size, 20_000):
                 for index, found in self._batch(network, encoded, classes, order):
                     weights[index] = found
-        finally:
-            network.train(training)
         return weights
 
     def _batch(

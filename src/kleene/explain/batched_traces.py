@@ -16,7 +16,10 @@ from kleene.arrays import Floats, Ints
 from kleene.data.batch import Batch, Encoded, make_batch
 from kleene.errors import DataError, ReadingError
 from kleene.explain.scoring import final_scores
+from kleene.machine import Word
+from kleene.model import Model
 from kleene.nn.classifier import Classifier
+from kleene.nn.inference import inference
 from kleene.nn.trace import Trace
 
 BATCH_SIZE = 128
@@ -24,8 +27,8 @@ MAX_STEPS = 100_000  # of one batch, padding included, which bounds the memory o
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pass:
-    """One batch of words and what the network did on it; time 0 is the start token's."""
+class TracedBatch:
+    """Words, their trace and their scores; time 0 is the start token's."""
 
     batch: Batch
     trace: Trace
@@ -43,9 +46,14 @@ class Pass:
         return self.scores.float().softmax(-1).cpu().numpy()
 
     @cached_property
+    def predicted_classes(self) -> Tensor:
+        """The class of the highest score of each word, (batch,)."""
+        return self.scores.argmax(-1)
+
+    @cached_property
     def predicted(self) -> Ints:
-        """The most probable class of each word."""
-        return self.scores.argmax(-1).cpu().numpy()
+        """The same as an array."""
+        return self.predicted_classes.cpu().numpy()
 
     @cached_property
     def states(self) -> Ints:
@@ -69,27 +77,22 @@ class Pass:
         return ids
 
 
-def passes(
+def batched_traces(
     network: Classifier,
     encoded: Sequence[Encoded],
     *,
     batch_size: int = BATCH_SIZE,
     max_steps: int = MAX_STEPS,
-) -> Iterator[Pass]:
+) -> Iterator[TracedBatch]:
     """Run a network, in eval mode, over all words, a batch at a time, the longest words first."""
     require_states(network)
     require_fit(network, encoded)
-    training = network.training
-    network.eval()
-    try:
-        for order in plan([len(word) for word in encoded], batch_size, max_steps):
-            batch = make_batch(encoded, order=order)
-            with torch.inference_mode():
-                trace = network.trace(batch)
-                scores = final_scores(network, trace)
-            yield Pass(batch=batch, trace=trace, scores=scores)
-    finally:
-        network.train(training)
+    for order in plan([len(word) for word in encoded], batch_size, max_steps):
+        batch = make_batch(encoded, order=order)
+        with inference(network), torch.inference_mode():
+            trace = network.trace(batch)
+            scores = final_scores(network, trace)
+        yield TracedBatch(batch=batch, trace=trace, scores=scores)
 
 
 def plan(lengths: Sequence[int], batch_size: int, max_steps: int) -> list[Ints]:
@@ -102,6 +105,22 @@ def plan(lengths: Sequence[int], batch_size: int, max_steps: int) -> list[Ints]:
         parts.append(order[start : start + size])
         start += size
     return parts
+
+
+def encode(model: Model, words: Sequence[Word]) -> list[Encoded]:
+    """Words as the network takes them: ids of symbols, or the vectors themselves."""
+    if model.network.config.num_symbols:
+        return list(model.alphabet.encode_many(words))
+    return [np.asarray(word, dtype=np.float32).reshape(len(word), -1) for word in words]
+
+
+def require_symbols(model: Model, what: str) -> None:
+    """Refuse a model that reads vectors, which have no names to list."""
+    if not model.network.config.num_symbols:
+        raise ReadingError(
+            f"{what} need symbols, but this network reads vectors; use `features` or "
+            "`transition_maps`"
+        )
 
 
 def require_states(network: Classifier) -> None:
@@ -119,9 +138,10 @@ def require_fit(network: Classifier, encoded: Sequence[Encoded]) -> None:
     needed = ("time",) if network.config.num_symbols else ("time", size)
     for i, word in enumerate(encoded):
         if word.ndim != len(needed) or word.shape[1:] != needed[1:]:
-            came = f"word {i} has the shape {word.shape}"
             shape = "(time,), ids" if network.config.num_symbols else f"(time, {size}), vectors"
-            raise DataError(f"{came}, the network reads {shape}; encode the words that way")
+            raise DataError(
+                f"words must have the shape {shape}, got {word.shape} for word {i}; encode them so"
+            )
 
 
 def scores_of(
@@ -129,12 +149,9 @@ def scores_of(
 ) -> Tensor:
     """Scores of the classes for all words, in their order and in eval mode, (word, class)."""
     require_fit(network, encoded)
-    training = network.training
-    network.eval()
     scores = torch.zeros(len(encoded), network.config.num_classes)
-    with torch.inference_mode():
+    with inference(network), torch.inference_mode():
         for order in plan([len(word) for word in encoded], batch_size, MAX_STEPS):
             batch = make_batch(encoded, order=order)
             scores[torch.from_numpy(batch.order)] = network(batch).float().cpu()
-    network.train(training)
     return scores

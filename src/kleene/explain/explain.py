@@ -1,7 +1,8 @@
 """Why this word got this label: Algorithm 3 of the paper.
 
 For a word x_1 ... x_T the network gives a label y, the state j it ends in, and P with
-P_t(i) = the probability of moving to state i at symbol t. Symbol t is highlighted by P_t(j).
+P_t(i) = the probability of moving to state i at symbol t. Symbol t is highlighted by P_t(j), or by
+its exact share of the prediction where states have weights.
 """
 
 from __future__ import annotations
@@ -14,10 +15,8 @@ from typing import Any
 import numpy as np
 
 from kleene.arrays import Floats, Ints
-from kleene.data.alphabet import Alphabet
-from kleene.data.batch import Encoded
 from kleene.errors import DataError
-from kleene.explain.batched_traces import Pass, passes, require_states
+from kleene.explain.batched_traces import TracedBatch, batched_traces, encode, require_states
 from kleene.explain.markup import (
     as_json,
     as_text,
@@ -27,10 +26,11 @@ from kleene.explain.markup import (
     joint,
     legend_html,
 )
-from kleene.explain.scoring import state_scores
-from kleene.explain.weights import choose_method, predicting_states
+from kleene.explain.methods import METHODS, choose_method, predicting_states
+from kleene.explain.scoring import lead, state_scores
+from kleene.explain.state_labels import state_labels
 from kleene.machine import Label, Symbol, Word
-from kleene.nn.classifier import Classifier
+from kleene.model import Model
 
 TOP = 8  # symbols that the one-line form names
 
@@ -48,8 +48,8 @@ class Explanation:
     """P, (time, state): the probability of moving to each state at each symbol."""
     states: Ints
     """The most probable state after each symbol, (time,)."""
-    state_labels: tuple[Label, ...]
-    """The class of each state alone: its centroid, classified."""
+    state_labels: tuple[Label | None, ...]
+    """The class that each state stands for, None for those that stand for none."""
     start_state: int
     final_state: int
     predicting_state: int
@@ -57,6 +57,9 @@ class Explanation:
     method: str
     weights: Floats
     """How much each symbol speaks for the prediction, or against it where below 0, (time,)."""
+    lead: float | None = None
+    """Where the weights add up: the logit of the prediction minus the mean of the others. It is
+    the sum of all weights and of `rest`."""
 
     between: str = " "
     """What stands between two symbols where the word is shown."""
@@ -70,6 +73,11 @@ class Explanation:
         """Of the predicted class."""
         return float(self.probabilities[self.classes.index(self.prediction)])
 
+    @property
+    def rest(self) -> float | None:
+        """What the bias and the start token give the prediction, where the weights add up."""
+        return None if self.lead is None else self.lead - float(self.weights.sum(dtype=np.float64))
+
     def top(self, count: int = TOP) -> list[tuple[int, Symbol, float]]:
         """Place, symbol and weight of the symbols that speak most for the prediction."""
         order = np.argsort(-self.weights, kind="stable")[:count]
@@ -77,18 +85,21 @@ class Explanation:
 
     def __str__(self) -> str:
         strongest = ", ".join(f"{as_text(symbol)} ({w:.2f})" for _, symbol, w in self.top())
-        return f"{self._headline()}\nstrongest: {strongest or 'nothing, the word is empty'}"
+        lines = [self._headline(), f"strongest: {strongest or 'nothing, the word is empty'}"]
+        return "\n".join([*lines, *self._sum()])
 
     def to_ansi(self) -> str:
         """For a terminal with colours."""
-        return f"{self._headline()}\n{highlight_ansi(self.word, self.weights, self.between)}"
+        text = highlight_ansi(self.word, self.weights, self.between)
+        return "\n".join([self._headline(), text, *self._sum()])
 
     def to_html(self) -> str:
         """A fragment of a web page that stands by itself."""
         head = f"<strong>{escape(self._headline())}</strong>"
         most = float(np.abs(self.weights).max(initial=0))
         text = highlight_html(self.word, self.weights, self.between)
-        return f"<div>{head}{text}{legend_html(most)}</div>"
+        total = "".join(f"<br><small>{escape(line)}</small>" for line in self._sum())
+        return f"<div>{head}{text}{legend_html(most)}{total}</div>"
 
     _repr_html_ = to_html
 
@@ -108,6 +119,8 @@ class Explanation:
             },
             "method": self.method,
             "weights": self.weights.astype(float).round(6).tolist(),
+            "lead": self.lead,
+            "rest": self.rest,
             "states": self.states.tolist(),
             "start_state": self.start_state,
             "final_state": self.final_state,
@@ -119,73 +132,71 @@ class Explanation:
     def maps(self, shape: tuple[int, int]) -> Floats:
         """P of an image read pixel by pixel, as one map per state, (state, row, column)."""
         if len(self) != shape[0] * shape[1]:
-            came = f"{len(self)} steps for an image of {shape[0]} x {shape[1]}"
-            raise DataError(f"{came} came; give the shape the sequence was made from")
+            raise DataError(
+                f"shape must have {len(self)} pixels, got {shape[0]} x {shape[1]}; "
+                "give the shape the sequence was made from"
+            )
         return self.probs.T.reshape(-1, *shape)
 
+    def _sum(self) -> list[str]:
+        """A line that says that the numbers add up, where they do."""
+        if self.lead is None or self.rest is None:
+            return []
+        what = "log-odds" if len(self.classes) == 2 else "lead over the mean of the other classes"
+        words = self.lead - self.rest
+        return [
+            f"{what} {self.lead:+.2f} = {words:+.2f} of the symbols {self.rest:+.2f} at the start"
+        ]
+
     def _headline(self) -> str:
-        label = as_text(self.state_labels[self.predicting_state])
+        label = self.state_labels[self.predicting_state]
         if self.method in ("level", "change"):
-            basis = f"by the {self.method} of state {self.predicting_state} ({label})"
+            name = "" if label is None else f" ({as_text(label)})"
+            basis = f"by the {self.method} of state {self.predicting_state}{name}"
         else:
             basis = f"by {self.method}"
         return f"{as_text(self.prediction)} ({self.probability:.2f}), {basis}"
 
 
-def explain(
-    network: Classifier,
-    alphabet: Alphabet | None,
-    classes: Sequence[Label],
-    word: Word,
-    *,
-    method: str = "evidence",
-) -> Explanation:
+def explain(model: Model, word: Word, *, method: str | None = None) -> Explanation:
     """Explain the prediction for one word; see `explain_many`."""
-    return explain_many(network, alphabet, classes, [word], method=method)[0]
+    return explain_many(model, [word], method=method)[0]
 
 
 def explain_many(
-    network: Classifier,
-    alphabet: Alphabet | None,
-    classes: Sequence[Label],
-    words: Sequence[Word],
-    *,
-    method: str = "evidence",
+    model: Model, words: Sequence[Word], *, method: str | None = None
 ) -> list[Explanation]:
     """Explain the predictions for some words, at little more than the cost of predicting them.
 
-    `method` is "level" (the paper's P_t(j)), "change" (of it) or "evidence" (by how much a symbol
-    raises the log-odds of the predicted class). Where the input are vectors there is no alphabet.
+    `method` is "level" (the paper's P_t(j)), "change" (of it), "evidence" (by how much a symbol
+    raises the log-odds of the predicted class) or, where states have weights, "contribution" (its
+    exact share of the lead of the predicted class) or "lean" (the same whatever the length).
+    None is "contribution" where states have weights, else "evidence".
     """
+    network = model.network
     require_states(network)
-    weigh = choose_method(method)
-    encoded = encode(alphabet, words)
-    verdicts = state_scores(network).argmax(-1).cpu().numpy()
-    state_labels = tuple(classes[i] for i in verdicts)
+    name = choose_method(network, method)
+    of_states = state_scores(network).argmax(-1).cpu().numpy()
+    labels = state_labels(model)
     explained: dict[int, Explanation] = {}
-    for done in passes(network, encoded):
-        predicting = predicting_states(done, verdicts)
-        weights = weigh(network, done, predicting)
-        for row, index in enumerate(done.batch.order.tolist()):
+    for traced in batched_traces(network, encode(model, words)):
+        predicting = predicting_states(network, traced, of_states)
+        weights = METHODS[name](network, traced, predicting)
+        leads = lead(traced.scores, traced.predicted_classes).tolist()
+        for row, index in enumerate(traced.batch.order.tolist()):
             explained[index] = _explanation(
-                done,
+                traced,
                 row,
                 word=symbols_of(words[index]),
-                classes=tuple(classes),
-                state_labels=state_labels,
+                classes=model.classes,
+                state_labels=labels,
                 predicting=int(predicting[row]),
-                method=method,
+                method=name,
                 weights=weights[row],
+                lead=leads[row] if name == "contribution" else None,
                 between=joint(words[index]),
             )
     return [explained[i] for i in range(len(words))]
-
-
-def encode(alphabet: Alphabet | None, words: Sequence[Word]) -> Sequence[Encoded]:
-    """Words as a network takes them; vectors, for which there is no alphabet, as they are."""
-    if alphabet is not None:
-        return alphabet.encode_many(words)
-    return [np.asarray(word, dtype=np.float32).reshape(len(word), -1) for word in words]
 
 
 def symbols_of(word: Word) -> tuple[Symbol, ...]:
@@ -198,25 +209,26 @@ def symbols_of(word: Word) -> tuple[Symbol, ...]:
 
 
 def _explanation(
-    done: Pass,
+    traced: TracedBatch,
     row: int,
     *,
     word: tuple[Symbol, ...],
     classes: tuple[Label, ...],
-    state_labels: tuple[Label, ...],
+    state_labels: tuple[Label | None, ...],
     predicting: int,
     method: str,
     weights: Floats,
+    lead: float | None,
     between: str,
 ) -> Explanation:
     steps = len(word)
-    states = done.states[row]
+    states = traced.states[row]
     return Explanation(
         word=word,
-        prediction=classes[done.predicted[row]],
+        prediction=classes[traced.predicted[row]],
         classes=classes,
-        probabilities=done.probabilities[row],
-        probs=done.probs[row, 1 : steps + 1],
+        probabilities=traced.probabilities[row],
+        probs=traced.probs[row, 1 : steps + 1],
         states=states[1 : steps + 1],
         state_labels=state_labels,
         start_state=int(states[0]),
@@ -224,5 +236,6 @@ def _explanation(
         predicting_state=predicting,
         method=method,
         weights=weights[:steps],
+        lead=lead,
         between=between,
     )

@@ -142,7 +142,7 @@ def faithfulness(
     divided by their number.
     """
     if not len(encoded) or min(map(len, encoded)) == 0:
-        raise DataError("an empty word or none at all came; give words of at least one symbol")
+        raise DataError("words must have at least one symbol, got an empty word or none at all")
     predicted = scores_of(network, encoded).argmax(-1).numpy()
     every: dict[str, Attribution] = {RANDOM: Random(), **methods}
     curves = []

@@ -9,7 +9,7 @@ import numpy as np
 from kleene.arrays import Floats, Ints
 from kleene.data.batch import Encoded
 from kleene.errors import DataError, SettingError
-from kleene.explain.batched_traces import Pass, passes
+from kleene.explain.batched_traces import TracedBatch, batched_traces
 from kleene.nn.classifier import Classifier
 
 STATISTICS = ("mean", "max", "final")
@@ -24,12 +24,12 @@ def features(
     row. The empty word has the probabilities after the start token.
     """
     if not statistics or any(name not in STATISTICS for name in statistics):
-        came, known = ", ".join(map(repr, statistics)) or "nothing", ", ".join(STATISTICS)
-        raise SettingError(f"statistics {came} came, choose from {known}")
+        got, known = ", ".join(map(repr, statistics)) or "nothing", ", ".join(STATISTICS)
+        raise SettingError(f"statistics must be among {known}, got {got}")
     size = network.config.num_states * len(statistics)
     rows = np.zeros((len(encoded), size), np.float32)
-    for done in passes(network, encoded):
-        rows[done.batch.order] = np.concatenate([_statistic(done, s) for s in statistics], -1)
+    for traced in batched_traces(network, encoded):
+        rows[traced.batch.order] = np.concatenate([_statistic(traced, s) for s in statistics], -1)
     return rows
 
 
@@ -44,14 +44,14 @@ def transition_maps(
     """
     lengths = sorted({len(word) for word in encoded})
     if len(lengths) != 1:
-        came = f"{len(lengths)} lengths, from {lengths[0]} to {lengths[-1]}," if lengths else "none"
-        raise DataError(f"words of {came} came; maps need words of one length, images of one size")
+        got = f"{len(lengths)}, from {lengths[0]} to {lengths[-1]}" if lengths else "no words"
+        raise DataError(f"words must have one length, got {got}; give images of one size")
     sums = np.zeros((network.config.num_classes, lengths[0], network.config.num_states))
     counts = np.zeros(network.config.num_classes, np.int64)
-    for done in passes(network, encoded):
-        of = done.predicted if labels is None else np.asarray(labels)[done.batch.order]
+    for traced in batched_traces(network, encoded):
+        of = traced.predicted if labels is None else np.asarray(labels)[traced.batch.order]
         for label in np.unique(of):
-            sums[label] += done.probs[of == label, 1:].sum(0)
+            sums[label] += traced.probs[of == label, 1:].sum(0)
         counts += np.bincount(of, minlength=len(counts))
     means: Floats = (sums / np.maximum(counts, 1)[:, None, None]).astype(np.float32)
     return means.transpose(0, 2, 1)
@@ -63,14 +63,14 @@ def telling_states(maps: Floats) -> Ints:
     return order
 
 
-def _statistic(done: Pass, name: str) -> Floats:
-    lengths = done.batch.lengths
+def _statistic(traced: TracedBatch, name: str) -> Floats:
+    lengths = traced.batch.lengths
     if name == "final":
-        last: Floats = done.probs[np.arange(len(lengths)), lengths]
+        last: Floats = traced.probs[np.arange(len(lengths)), lengths]
         return last
-    inside = done.probs[:, 1:] * done.mask[:, :, None]
+    inside = traced.probs[:, 1:] * traced.mask[:, :, None]
     if name == "mean":
         found = inside.sum(1) / np.maximum(lengths, 1)[:, None]
     else:
         found = inside.max(1, initial=0)
-    return np.where(lengths[:, None] > 0, found, done.probs[:, 0]).astype(np.float32)
+    return np.where(lengths[:, None] > 0, found, traced.probs[:, 0]).astype(np.float32)

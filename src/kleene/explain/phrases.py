@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from kleene.arrays import Ints
 from kleene.data.alphabet import UNKNOWN, Alphabet
-from kleene.errors import ReadingError, SettingError
-from kleene.explain.batched_traces import passes
+from kleene.errors import SettingError
+from kleene.explain.batched_traces import batched_traces, encode, require_symbols
+from kleene.explain.contributions import adds_up
 from kleene.explain.markup import as_json, as_text, columns, joint, table
+from kleene.explain.methods import METHODS, choose_method, predicting_states
 from kleene.explain.scoring import state_scores
-from kleene.explain.weights import choose_method, predicting_states
 from kleene.machine import Label, Symbol, Word
-from kleene.nn.classifier import Classifier
+from kleene.model import Model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,50 +73,50 @@ class Phrases:
 
 
 def phrases(
-    network: Classifier,
-    alphabet: Alphabet | None,
-    classes: Sequence[Label],
+    model: Model,
     words: Sequence[Word],
     *,
     n: int = 2,
     top: int = 10,
     min_count: int = 1,
-    method: str = "level",
+    method: str | None = None,
 ) -> Phrases:
     """The n-grams of highest mean weight over a corpus, for each predicted class.
 
-    With the method "level" the weight of a symbol is, as in the paper, its transition probability
-    to the state that predicts its word. Windows with a symbol outside the alphabet do not count.
+    `method` None is "lean" where states have weights: the weight, for the predicted class, of the
+    states a symbol leads to. Else it is the paper's "level": the transition probability to the
+    state that predicts its word. Windows with a symbol outside the alphabet do not count.
     """
     if n < 1:
-        raise SettingError(f"n={n} came, needed is a window of at least 1 symbol")
-    if alphabet is None:
-        raise ReadingError("phrases are of symbols, but this network reads vectors; use `features`")
-    weigh = choose_method(method)
-    verdicts = state_scores(network).argmax(-1).cpu().numpy()
+        raise SettingError(f"n must be at least 1, got {n}")
+    require_symbols(model, "phrases")
+    network = model.network
+    default = "lean" if adds_up(network) else "level"
+    weigh = METHODS[choose_method(network, method or default)]
+    of_states = state_scores(network).argmax(-1).cpu().numpy()
     grams, of, weights = [np.zeros((0, n), np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
-    for done in passes(network, alphabet.encode_many(words)):
-        found = weigh(network, done, predicting_states(done, verdicts))[done.mask]
-        ids, row = done.ids, np.nonzero(done.mask)[0]
+    for traced in batched_traces(network, encode(model, words)):
+        found = weigh(network, traced, predicting_states(network, traced, of_states))[traced.mask]
+        ids, row = traced.ids, np.nonzero(traced.mask)[0]
         if len(ids) < n:
             continue
         windows = np.lib.stride_tricks.sliding_window_view(ids, n)
         inside = (row[: len(windows)] == row[n - 1 :]) & (windows > UNKNOWN).all(1)
         means = np.lib.stride_tricks.sliding_window_view(found, n).mean(1)
         grams.append(windows[inside])
-        of.append(done.predicted[row[: len(windows)][inside]])
+        of.append(traced.predicted[row[: len(windows)][inside]])
         weights.append(means[inside])
     every, belongs, weight = np.concatenate(grams), np.concatenate(of), np.concatenate(weights)
     between = joint(words[0]) if len(words) else " "
     best = [
-        _best(alphabet, every[belongs == i], weight[belongs == i], top, min_count)
-        for i in range(len(classes))
+        _best(model.alphabet, every[belongs == i], weight[belongs == i], top, min_count)
+        for i in range(len(model.classes))
     ]
     return Phrases(
         n=n,
         classes={
             label: tuple(replace(phrase, between=between) for phrase in found)
-            for label, found in zip(classes, best, strict=True)
+            for label, found in zip(model.classes, best, strict=True)
         },
     )
 

@@ -1,29 +1,38 @@
 """What the states stand for: Algorithm 2 of the paper.
 
 For each state, the symbols that lead there with the highest transition probability; for each class,
-those that do so in its words; and each state's own class, by classifying its centroid.
+those that do so in its words; and each state's own class and weight, where it has them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kleene.arrays import Ints
+from kleene.arrays import Floats, Ints
 from kleene.data.alphabet import UNKNOWN, Alphabet
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
-from kleene.errors import DataError, ReadingError
-from kleene.explain.batched_traces import Pass, passes, require_states
+from kleene.errors import DataError
+from kleene.explain.batched_traces import (
+    TracedBatch,
+    batched_traces,
+    encode,
+    require_states,
+    require_symbols,
+)
 from kleene.explain.markup import as_json, as_text, columns, table
+from kleene.explain.methods import predicting_states
 from kleene.explain.scoring import state_scores
-from kleene.explain.weights import predicting_states
+from kleene.explain.state_labels import label_text, state_labels, state_leads
 from kleene.extraction.corpus import blocks
 from kleene.machine import Label, Symbol, Word
-from kleene.nn.classifier import Classifier
+from kleene.model import Model
 
 MIN_COUNT = 5
 
@@ -50,23 +59,27 @@ class Prototypes:
 
     states: tuple[tuple[Prototype, ...], ...]
     """Of each state."""
-    state_labels: tuple[Label, ...]
-    """The class of each state alone: its centroid, classified (an LSTM's memory being zero)."""
+    state_labels: tuple[Label | None, ...]
+    """The class that each state stands for, None for those that stand for none."""
     visits: tuple[float, ...]
     """The share of all steps at which each state is the most probable."""
     classes: dict[Label, tuple[Prototype, ...]]
-    """For each class: within its words, by the probability of the state that predicts each."""
+    """For each class, within its words: by the weight of the states a symbol leads to, where states
+    have weights, else by the probability of the state that predicts each word."""
+    weights: tuple[tuple[float, ...], ...] | None = None
+    """Of each state for each class against the others; None where states have none. They are
+    weights of the network itself: with the bias they add up to its logits."""
 
     def __str__(self) -> str:
         of_states = columns(self._header, self._state_rows())
         of_classes = columns(["class", "symbols"], self._class_rows())
-        return f"{of_states}\n\n{of_classes}"
+        return "\n\n".join([of_states, *self._note, of_classes])
 
     def to_html(self) -> str:
         """Two tables."""
         return (
             table(self._header, self._state_rows())
-            + "<br>"
+            + "".join(f"<p>{escape(line)}</p>" for line in self._note or ("",))
             + table(["class", "symbols"], self._class_rows())
         )
 
@@ -76,7 +89,13 @@ class Prototypes:
         """Plain values, for JSON."""
         return {
             "states": [
-                {"state": i, "label": as_json(label), "visits": visits, "symbols": _listed(found)}
+                {
+                    "state": i,
+                    "label": as_json(label),
+                    "weights": None if self.weights is None else self._weights(i),
+                    "visits": visits,
+                    "symbols": _listed(found),
+                }
                 for i, (label, visits, found) in enumerate(
                     zip(self.state_labels, self.visits, self.states, strict=True)
                 )
@@ -86,13 +105,33 @@ class Prototypes:
 
     _header = ("state", "class", "visits", "symbols")
 
+    @property
+    def _note(self) -> tuple[str, ...]:
+        if self.weights is None:
+            return ()
+        return (
+            "Weights of states are the network's own: with the bias they add up to its logits.",
+        )
+
+    def _weights(self, state: int) -> dict[str, float]:
+        assert self.weights is not None
+        return dict(zip(map(str, self.classes), self.weights[state], strict=True))
+
     def _state_rows(self) -> list[list[str]]:
         return [
-            [str(i), as_text(label), f"{visits:.1%}", ", ".join(map(str, found))]
-            for i, (label, visits, found) in enumerate(
-                zip(self.state_labels, self.visits, self.states, strict=True)
-            )
+            [str(i), self._class(i), f"{visits:.1%}", ", ".join(map(str, found))]
+            for i, (visits, found) in enumerate(zip(self.visits, self.states, strict=True))
         ]
+
+    def _class(self, state: int) -> str:
+        """The class of a state, with its weight where it has one."""
+        label = self.state_labels[state]
+        if self.weights is None:
+            return label_text(label)
+        strongest = max(self.weights[state])
+        return (
+            f"neutral {strongest:+.1f}" if label is None else f"{as_text(label)} {strongest:+.1f}"
+        )
 
     def _class_rows(self) -> list[list[str]]:
         return [
@@ -101,9 +140,7 @@ class Prototypes:
 
 
 def prototypes(
-    network: Classifier,
-    alphabet: Alphabet | None,
-    classes: Sequence[Label],
+    model: Model,
     words: Sequence[Word],
     *,
     labels: Sequence[Label] | None = None,
@@ -116,16 +153,14 @@ def prototypes(
     nothing does) and is ranked by its mean transition probability; with `min_count=1` rare symbols
     win. Classes are those of `labels` where these are given, else the predicted ones.
     """
-    class_numbers(classes, labels, len(words))
-    told = [None] * len(words) if labels is None else labels
-    examples = zip(words, told, strict=True)
-    return read_prototypes(network, alphabet, classes, examples, top=top, min_count=min_count)
+    class_numbers(model, labels, len(words))
+    known = [None] * len(words) if labels is None else labels
+    examples = zip(words, known, strict=True)
+    return read_prototypes(model, examples, top=top, min_count=min_count)
 
 
 def read_prototypes(
-    network: Classifier,
-    alphabet: Alphabet | None,
-    classes: Sequence[Label],
+    model: Model,
     examples: Iterable[tuple[Word, Label | None]],
     *,
     top: int = 10,
@@ -133,92 +168,84 @@ def read_prototypes(
     process_group: ProcessGroup = SINGLE_PROCESS,
 ) -> Prototypes:
     """The same for words that come one by one with their labels, if any; processes share them."""
+    network = model.network
     require_states(network)
-    if alphabet is None:
-        raise ReadingError(
-            "prototypes are symbols, but this network reads vectors; see `transition_maps`"
-        )
-    verdicts = state_scores(network).argmax(-1).cpu().numpy()
-    tally = _Tally(len(alphabet), network.config.num_states, len(classes))
+    require_symbols(model, "prototypes")
+    of_states, leads = state_scores(network).argmax(-1).cpu().numpy(), state_leads(model)
+    one_state = np.eye(network.config.num_states, dtype=np.float32)
+    sums = _Sums(len(model.alphabet), network.config.num_states, len(model.classes))
     with process_group.raise_together():
         for block in process_group.shard(blocks(examples, size=lambda example: len(example[0]))):
             words, labels = zip(*block, strict=True)
-            known = None if labels[0] is None else labels
-            given = class_numbers(classes, known, len(words))
-            for done in passes(network, alphabet.encode_many(words)):
-                of = done.predicted if given is None else given[done.batch.order]
-                tally.add(done, predicting_states(done, verdicts), of)
-    tally.pool(process_group)
+            given = class_numbers(model, None if labels[0] is None else labels, len(words))
+            for traced in batched_traces(network, encode(model, words)):
+                of = traced.predicted if given is None else given[traced.batch.order]
+                predicting = predicting_states(network, traced, of_states)
+                sums.add(traced, one_state[predicting] if leads is None else leads.T[of], of)
+    sums.all_reduce(process_group)
+    best = partial(_best, model.alphabet, top=top, min_count=min_count)
     return Prototypes(
         states=tuple(
-            _best(alphabet, tally.sums[:, i], tally.most[:, i], tally.counts, top, min_count)
+            best(sums.probs[:, i], sums.most[:, i], sums.counts)
             for i in range(network.config.num_states)
         ),
-        state_labels=tuple(classes[i] for i in verdicts),
-        visits=tuple((tally.visits / max(tally.visits.sum(), 1)).tolist()),
+        state_labels=state_labels(model, sums.visits),
+        weights=None if leads is None else tuple(map(tuple, leads.tolist())),
+        visits=tuple((sums.visits.sum(0) / max(sums.visits.sum(), 1)).tolist()),
         classes={
-            label: _best(
-                alphabet,
-                tally.class_sums[i],
-                tally.class_most[i],
-                tally.class_counts[i],
-                top,
-                min_count,
-            )
-            for i, label in enumerate(classes)
+            label: best(sums.class_weights[i], sums.class_most[i], sums.class_counts[i])
+            for i, label in enumerate(model.classes)
         },
     )
 
 
-def class_numbers(
-    classes: Sequence[Label], labels: Sequence[Label] | None, words: int
-) -> Ints | None:
+def class_numbers(model: Model, labels: Sequence[Label] | None, words: int) -> Ints | None:
     """Labels as indices of classes; None for none."""
     if labels is None:
         return None
     if len(labels) != words:
-        raise DataError(f"{len(labels)} labels came for {words} words; give one a word")
-    numbers = {label: i for i, label in enumerate(classes)}
+        raise DataError(f"expected one label a word, got {len(labels)} labels for {words} words")
     for label in labels:
-        if label not in numbers:
-            known = ", ".join(map(repr, classes))[:120]
-            raise DataError(f"the label {label!r:.40} is none of the network's classes, {known}")
-    return np.array([numbers[label] for label in labels], dtype=np.int64)
+        if label not in model.class_ids:
+            known = ", ".join(map(repr, model.classes))[:120]
+            raise DataError(f"labels must be classes of the network, {known}; got {label!r:.40}")
+    return np.array([model.class_ids[label] for label in labels], dtype=np.int64)
 
 
-class _Tally:
+class _Sums:
     """Sums over all steps of a corpus."""
 
     def __init__(self, symbols: int, states: int, classes: int) -> None:
         self.counts = np.zeros(symbols, np.int64)
-        self.sums = np.zeros((symbols, states))
+        self.probs = np.zeros((symbols, states))
         self.most = np.zeros((symbols, states), np.float32)
-        self.visits = np.zeros(states, np.int64)
+        self.visits = np.zeros((classes, states), np.int64)
         self.class_counts = np.zeros((classes, symbols), np.int64)
-        self.class_sums = np.zeros((classes, symbols))
-        self.class_most = np.zeros((classes, symbols), np.float32)
+        self.class_weights = np.zeros((classes, symbols))
+        self.class_most = np.full((classes, symbols), -np.inf, np.float32)
 
-    def pool(self, process_group: ProcessGroup) -> None:
+    def all_reduce(self, process_group: ProcessGroup) -> None:
         """Make these the sums over the words of all processes."""
         for name, values in vars(self).items():
             largest = name.endswith("most")
             pooled = process_group.all_reduce_array(values, "MAX" if largest else "SUM")
             setattr(self, name, pooled)
 
-    def add(self, done: Pass, predicting: Ints, of: Ints) -> None:
-        row, time = np.nonzero(done.mask)
-        ids = done.ids
-        probs = done.probs[row, time + 1]  # steps state
+    def add(self, traced: TracedBatch, chosen: Floats, of: Ints) -> None:
+        """Add a batch; `chosen` weighs the states of each word for its class, (batch, state)."""
+        row, time = np.nonzero(traced.mask)
+        ids = traced.ids
+        probs = traced.probs[row, time + 1]  # steps state
         self.counts += np.bincount(ids, minlength=len(self.counts))
         places = (ids[:, None] * probs.shape[1] + np.arange(probs.shape[1])).ravel()
-        np.add.at(self.sums.ravel(), places, probs.ravel())
+        np.add.at(self.probs.ravel(), places, probs.ravel())
         np.maximum.at(self.most.ravel(), places, probs.ravel())
-        self.visits += np.bincount(probs.argmax(-1), minlength=len(self.visits))
-        chosen = probs[np.arange(len(row)), predicting[row]]
+        np.add.at(self.visits, (traced.predicted[row], probs.argmax(-1)), 1)
+        weights = (probs * chosen[row]).sum(-1).astype(np.float32)
         places = of[row] * len(self.counts) + ids
         np.add.at(self.class_counts.ravel(), places, 1)
-        np.add.at(self.class_sums.ravel(), places, chosen)
-        np.maximum.at(self.class_most.ravel(), places, chosen)
+        np.add.at(self.class_weights.ravel(), places, weights)
+        np.maximum.at(self.class_most.ravel(), places, weights)
 
 
 def _best(
@@ -226,6 +253,7 @@ def _best(
     sums: NDArray[np.float64],
     most: NDArray[np.float32],
     counts: Ints,
+    *,
     top: int,
     min_count: int,
 ) -> tuple[Prototype, ...]:

@@ -93,6 +93,20 @@ def margins(scores: Tensor, classes: Tensor) -> Tensor:
     return scores.gather(-1, index).squeeze(-1) - others.logsumexp(-1)
 
 
+def lead(scores: Tensor, classes: Tensor) -> Tensor:
+    """The score of one class a word minus the mean of the others, (batch, ..., class) -> (...).
+
+    It is linear, so that shares of the scores become shares of the lead; with two classes it is
+    the log-odds.
+    """
+    count = scores.shape[-1]
+    if count == 1:
+        return torch.zeros_like(scores[..., 0])
+    index = classes.view(-1, *(1,) * (scores.dim() - 1)).expand(*scores.shape[:-1], 1)
+    own = scores.gather(-1, index).squeeze(-1)
+    return own - (scores.sum(-1) - own) / (count - 1)
+
+
 def _features(network: Classifier, trace: Trace) -> list[Tensor]:
     """What is pooled over time: hidden vectors and memory, where there is one, or the states."""
     if network.config.pooling == "states" and trace.weights is not None:

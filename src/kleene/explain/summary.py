@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 
 from kleene.arrays import Ints
 from kleene.data.alphabet import UNKNOWN, Alphabet
-from kleene.errors import ReadingError, SettingError
-from kleene.explain.batched_traces import Pass, passes
+from kleene.errors import SettingError
+from kleene.explain.batched_traces import TracedBatch, batched_traces, encode, require_symbols
 from kleene.explain.markup import as_json, as_text, columns, table
-from kleene.explain.scoring import state_scores
+from kleene.explain.state_labels import state_labels
 from kleene.files import write_atomically
 from kleene.machine import Label, Symbol, Word
-from kleene.nn.classifier import Classifier
+from kleene.model import Model
 
 DRAWINGS = ("svg", "png", "pdf")
-_FILLS = ("#cfe3f2", "#fbe3b8", "#c9e8dd", "#f6d3c0", "#ecd6e5", "#fbf7c4", "#d6e0ea", "#e0e0e0")
+_FILLS = ("#cfe3f2", "#fbe3b8", "#c9e8dd", "#f6d3c0", "#ecd6e5", "#fbf7c4", "#d6e0ea")
+_NEUTRAL = "#e8e8e8"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +54,8 @@ class Move:
 class Summary:
     """The moves of a corpus, those of each state together, the commonest first."""
 
-    state_labels: tuple[Label, ...]
+    state_labels: tuple[Label | None, ...]
+    """The class that each state stands for, None for those that stand for none."""
     visits: tuple[float, ...]
     """The share of all steps that end in each state."""
     moves: tuple[Move, ...]
@@ -93,7 +95,7 @@ class Summary:
 
     def to_dot(self, *, min_share: float = 0.08, symbols: int = 3) -> str:
         """A Graphviz drawing: the moves of at least `min_share`, with their first symbols."""
-        labels = sorted(set(map(str, self.state_labels)))
+        labels = sorted({str(label) for label in self.state_labels if label is not None})
         lines = [
             "digraph summary {",
             '  graph [bgcolor="transparent", nodesep=0.5, ranksep=0.9];',
@@ -101,8 +103,9 @@ class Summary:
             '  edge [fontname="Helvetica", fontsize=11, color="#555555", arrowsize=0.7];',
         ]
         for i, (label, visits) in enumerate(zip(self.state_labels, self.visits, strict=True)):
-            text = _quoted(f"{i}: {as_text(label)}\n{visits:.0%} of steps")
-            fill = _FILLS[labels.index(str(label)) % len(_FILLS)]
+            name = str(i) if label is None else f"{i}: {as_text(label)}"
+            text = _quoted(f"{name}\n{visits:.0%} of steps")
+            fill = _NEUTRAL if label is None else _FILLS[labels.index(str(label)) % len(_FILLS)]
             size = 11 + 9 * min(1.0, visits * 2)
             lines.append(f'  {i} [label={text}, fillcolor="{fill}", fontsize={size:.0f}];')
         for move in self.moves:
@@ -139,17 +142,12 @@ class Summary:
         ]
 
     def _name(self, state: int) -> str:
-        return f"{state} ({as_text(self.state_labels[state])})"
+        label = self.state_labels[state]
+        return str(state) if label is None else f"{state} ({as_text(label)})"
 
 
 def summarize(
-    network: Classifier,
-    alphabet: Alphabet | None,
-    classes: Sequence[Label],
-    words: Sequence[Word],
-    *,
-    top: int = 8,
-    min_share: float = 0.01,
+    model: Model, words: Sequence[Word], *, top: int = 8, min_share: float = 0.01
 ) -> Summary:
     """Follow the most probable states of the network over a corpus and count its moves.
 
@@ -157,34 +155,34 @@ def summarize(
     must be frequent there, and make the move likelier than it is anyway. Moves with less than
     `min_share` of their source's steps are left out.
     """
-    if alphabet is None:
-        raise ReadingError(
-            "a summary is of symbols, but this network reads vectors; use `features`"
-        )
+    require_symbols(model, "moves")
+    network, symbols = model.network, len(model.alphabet)
     k = network.config.num_states
     codes, counts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for done in passes(network, alphabet.encode_many(words)):
-        found, often = np.unique(_codes(done, len(alphabet), k), return_counts=True)
+    visits = np.zeros((len(model.classes), k), np.int64)
+    for traced in batched_traces(network, encode(model, words)):
+        found, often = np.unique(_codes(traced, symbols, k), return_counts=True)
         codes.append(found)
         counts.append(often)
+        row, time = np.nonzero(traced.mask)
+        np.add.at(visits, (traced.predicted[row], traced.states[row, time + 1]), 1)
     found, place = np.unique(np.concatenate(codes), return_inverse=True)
     often = np.bincount(place, np.concatenate(counts)).astype(np.int64)
-    source, symbol, target = found // k // len(alphabet), found // k % len(alphabet), found % k
+    source, symbol, target = found // k // symbols, found // k % symbols, found % k
     between = np.zeros((k, k), np.int64)
     np.add.at(between, (source, target), often)
-    verdicts = state_scores(network).argmax(-1).cpu().numpy()
     return Summary(
-        state_labels=tuple(classes[i] for i in verdicts),
+        state_labels=state_labels(model, visits),
         visits=tuple((between.sum(0) / max(between.sum(), 1)).tolist()),
-        moves=_moves(alphabet, source, symbol, target, often, between, top, min_share),
+        moves=_moves(model.alphabet, source, symbol, target, often, between, top, min_share),
     )
 
 
-def _codes(done: Pass, symbols: int, states: int) -> Ints:
+def _codes(traced: TracedBatch, symbols: int, states: int) -> Ints:
     """Each step as one number that tells source, symbol and target apart."""
-    row, time = np.nonzero(done.mask)
-    source, target = done.states[row, time], done.states[row, time + 1]
-    return (source * symbols + done.ids) * states + target
+    row, time = np.nonzero(traced.mask)
+    source, target = traced.states[row, time], traced.states[row, time + 1]
+    return (source * symbols + traced.ids) * states + target
 
 
 def _moves(

@@ -56,10 +56,10 @@ def content(
         "history": [asdict(epoch) for epoch in model.history.epochs],
         "view": shown.to_dict(),
         "trust": trust(model, reading),
-        "meaning": _or_reason(lambda: prototypes(*_of(model), read).to_dict()),
+        "meaning": _or_reason(lambda: prototypes(model, read).to_dict()),
         "examples": explained,
         "samples": _samples(words, result),
-        "phrases": _or_reason(lambda: phrases(*_of(model), read, n=2, min_count=2).to_dict()),
+        "phrases": _or_reason(lambda: phrases(model, read, n=2, min_count=2).to_dict()),
         "trajectories": _trajectories(model, explained if isinstance(explained, list) else []),
         "map": _or_reason(lambda: _tsne(model, words, labels, result, seed)),
     }
@@ -81,10 +81,6 @@ def describe(model: Model) -> dict[str, Any]:
         "tokens": model.tokens,
         "longest": model.longest,
     }
-
-
-def _of(model: Model) -> tuple[Any, Any, Any]:
-    return model.network, model.alphabet, model.classes
 
 
 def _method(model: Model) -> str:
@@ -151,7 +147,7 @@ def _examples(
     model: Model, words: Sequence[Word], labels: Sequence[Label], picked: Sequence[int]
 ) -> list[dict[str, Any]]:
     some = [words[i] for i in picked]
-    by_method = {method: explain_many(*_of(model), some, method=method) for method in METHODS}
+    by_method = {method: explain_many(model, some, method=method) for method in METHODS}
     return [
         {
             "label": as_text(labels[i]) if labels else None,

@@ -14,6 +14,7 @@ from typing import Any
 from kleene.automata import DFA
 from kleene.automata.formats.dot import diagram
 from kleene.explain.markup import as_text
+from kleene.explain.state_labels import label_text
 from kleene.explain.summary import Move, Summary
 
 POINTS = 72  # to an inch, Graphviz's measure of nodes
@@ -75,7 +76,7 @@ def draw_summary(summary: Summary, start: int | None, *, moves: int = 3) -> dict
     """The commonest moves between states over a corpus, with the symbols that stand out."""
     used = {i for i, visits in enumerate(summary.visits) if visits >= 0.002} | {start}
     nodes = [
-        Node(id=i, lines=(str(i), _short(as_text(label)), f"{summary.visits[i]:.0%} of steps"))
+        Node(id=i, lines=(str(i), _short(label_text(label)), f"{summary.visits[i]:.0%} of steps"))
         for i, label in enumerate(summary.state_labels)
         if i in used
     ]

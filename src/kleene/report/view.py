@@ -13,7 +13,7 @@ from typing import Any
 
 from kleene.automata import DFA
 from kleene.explain.markup import as_json, as_text
-from kleene.explain.scoring import state_scores
+from kleene.explain.state_labels import label_text, state_labels
 from kleene.explain.summary import summarize
 from kleene.extraction.result import Extraction
 from kleene.machine import Label, Word
@@ -30,7 +30,7 @@ class View:
     kind: str
     """`automaton`; `map`, the moves over some words; or `states` alone."""
     names: tuple[str, ...]
-    labels: tuple[Label, ...]
+    labels: tuple[Label | None, ...]
     drawing: dict[str, Any]
     dfa: DFA | None
     """The automaton whose states these are, for the page to step on."""
@@ -45,7 +45,7 @@ class View:
             "kind": self.kind,
             "exact": self.exact,
             "states": [
-                {"name": name, "label": as_text(label)}
+                {"name": name, "label": label_text(label)}
                 for name, label in zip(self.names, self.labels, strict=True)
             ],
             "drawing": self.drawing,
@@ -84,9 +84,8 @@ def automaton_view(
 
 def states_view(model: Model) -> View:
     """The states of a network without their moves, for want of words to see them on."""
-    predicted = state_scores(model.network).argmax(-1).tolist()
-    labels = tuple(model.classes[i] for i in predicted)
-    nodes = [Node(id=i, lines=(str(i), as_text(label))) for i, label in enumerate(labels)]
+    labels = state_labels(model)
+    nodes = [Node(id=i, lines=(str(i), label_text(label))) for i, label in enumerate(labels)]
     return View(
         kind="states",
         names=tuple(map(str, range(len(labels)))),
@@ -115,7 +114,7 @@ def page_table(dfa: DFA) -> dict[str, Any]:
 
 def _map(model: Model, table: Extraction | None, words: Sequence[Word]) -> View:
     """The states of the network itself, and the commonest moves between them."""
-    summary = summarize(model.network, model.alphabet, model.classes, words)
+    summary = summarize(model, words)
     states = range(len(summary.state_labels))
     dfa = None if table is None else _by_centroid(table.raw, model)
     return View(

@@ -151,9 +151,7 @@ class Network:
 
     def explain(self, word: Word) -> dict[str, Any]:
         """The label, the path through the states, and how much every symbol speaks for it."""
-        model = self.model
-        of = (model.network, model.alphabet, model.classes)
-        found = {m: explain_many(*of, [word], method=m)[0] for m in METHODS}
+        found = {m: explain_many(self.model, [word], method=m)[0] for m in METHODS}
         plain = explained_dict(found["level"], word)
         shown = self.view.of_centroid
         path = [shown.get(state) for state in plain["states"]]

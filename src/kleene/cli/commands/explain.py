@@ -32,7 +32,7 @@ def explain(
     file: Annotated[
         str | None, typer.Option(metavar="DATA", help="Explain all words of a file; - is stdin.")
     ] = None,
-    method: Method = "evidence",
+    method: Method = None,
     html: Annotated[
         Path | None, typer.Option(metavar="OUT", help="Write a web page to this file.")
     ] = None,
@@ -52,7 +52,7 @@ def explain(
     """
     if (word is None) == (file is None):
         raise SettingError("give a word or --file, one of the two")
-    from kleene.cli.input import parts, typed_word
+    from kleene.cli.input import typed_word
     from kleene.explain.explain import explain_many
     from kleene.model import Model
 
@@ -61,7 +61,7 @@ def explain(
         words, _ = _read(trained, file, text_column, None, max_length)
     else:
         words = [typed_word(str(word), trained)]
-    explained = explain_many(*parts(trained), words, method=method)
+    explained = explain_many(trained, words, method=method)
     if html is not None:
         _write_page(html, explained)
         say(f"wrote {html}")

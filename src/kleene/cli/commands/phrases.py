@@ -30,7 +30,7 @@ def phrases(
     n: Annotated[int, typer.Option("-n", metavar="N", help="Symbols in a phrase.", min=1)] = 2,
     top: Top = 10,
     min_count: MinCount = 1,
-    method: Method = "level",
+    method: Method = None,
     text_column: TextColumn = None,
     max_length: MaxLength = MAX_LENGTH,
     json: Json = False,
@@ -41,13 +41,12 @@ def phrases(
     Example:
       kleene phrases model reviews.csv --text-column review -n 3
     """
-    from kleene.cli.input import parts
     from kleene.explain.phrases import phrases as read
     from kleene.model import Model
 
     trained = Model.load(model)
     words, _ = _read(trained, data, text_column, None, max_length)
-    found = read(*parts(trained), words, n=n, top=top, min_count=min_count, method=method)
+    found = read(trained, words, n=n, top=top, min_count=min_count, method=method)
     answer_json(found.to_dict()) if json else answer(str(found))
 
 

@@ -99,7 +99,7 @@ def maps(
 
     trained = Model.load(model)
     encoded, labels = _encoded(trained, data, text_column, label_column, max_length)
-    numbers = class_numbers(trained.classes, labels or None, len(encoded))
+    numbers = class_numbers(trained, labels or None, len(encoded))
     found = transition_maps(trained.network, encoded, numbers)
     rows, columns = _size(shape, found.shape[-1])
     chosen = sorted(telling_states(found)[:states].tolist())
@@ -148,7 +148,7 @@ def _encoded(
 ) -> tuple[list[Encoded], list[Label]]:
     """The words of a file as numbers, and their labels if there are any."""
     from kleene.cli.input import DataSource
-    from kleene.explain.explain import encode
+    from kleene.explain.batched_traces import encode
 
     if "-ubyte" in Path(path).name:
         return _images(model, path), []
@@ -156,7 +156,7 @@ def _encoded(
         path=path, text_column=text_column, label_column=label_column, max_length=max_length
     )
     words, labels = source.words(model)
-    return list(encode(model.alphabet if model.network.config.num_symbols else None, words)), labels
+    return encode(model, words), labels
 
 
 def _images(model: Model, path: str) -> list[Encoded]:

@@ -33,7 +33,7 @@ def prototypes(
       kleene prototypes model reviews.csv --text-column review
       torchrun --nproc-per-node 4 -m kleene prototypes model corpus.tsv.gz
     """
-    from kleene.cli.input import DataSource, parts
+    from kleene.cli.input import DataSource
     from kleene.distributed import init_process_group
     from kleene.explain.prototypes import read_prototypes
     from kleene.model import Model
@@ -44,7 +44,7 @@ def prototypes(
     )
     with init_process_group() as process_group:
         found = read_prototypes(
-            *parts(trained),
+            trained,
             source.each_word(trained, process_group),
             top=top,
             min_count=min_count,

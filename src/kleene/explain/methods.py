@@ -1,0 +1,118 @@
+"""How much each symbol of a word speaks for the network's prediction, in five ways.
+
+Each is a function of one traced pass, so that explaining costs little more than predicting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from kleene.arrays import Floats, Ints
+from kleene.errors import SettingError
+from kleene.explain.batched_traces import TracedBatch
+from kleene.explain.contributions import adds_up, contributions, state_weights
+from kleene.explain.scoring import lead, margins, prefix_scores
+from kleene.nn.classifier import Classifier
+from kleene.nn.inference import inference
+
+Method = Callable[[Classifier, TracedBatch, Ints], Floats]
+"""From a network, traced words and the state that predicts each, to weights (batch, time)."""
+
+
+def level(network: Classifier, traced: TracedBatch, states: Ints) -> Floats:
+    """The probability of moving to the predicting state j, as in the paper: P_t(j)."""
+    return _of_state(traced.probs, states)[:, 1:]
+
+
+def change(network: Classifier, traced: TracedBatch, states: Ints) -> Floats:
+    """By how much a symbol raises the probability of the predicting state: P_t(j) - P_{t-1}(j)."""
+    return np.diff(_of_state(traced.probs, states), axis=1)
+
+
+def evidence(network: Classifier, traced: TracedBatch, states: Ints) -> Floats:
+    """By how much a symbol raises the log-odds of the predicted class.
+
+    Every prefix is classified, which the trace allows without another pass. The weights of a word
+    add up to its log-odds minus those of the empty word.
+    """
+    with inference(network):
+        after = margins(prefix_scores(network, traced.trace), traced.predicted_classes)
+    raised: Floats = np.diff(after.float().cpu().numpy(), axis=1)
+    return raised
+
+
+def contribution(network: Classifier, traced: TracedBatch, states: Ints) -> Floats:
+    """A symbol's exact share of the predicted class's lead; needs `pooling="states"`."""
+    with torch.inference_mode():
+        shares = lead(contributions(network, traced.trace), traced.predicted_classes)
+    return shares[:, 1:].float().cpu().numpy()
+
+
+def lean(network: Classifier, traced: TracedBatch, states: Ints) -> Floats:
+    """The weight, for the predicted class, of the states a symbol leads to: alpha_t (10 W + 3 V).
+
+    Unlike `contribution` it does not shrink with the length of the word, so that symbols of
+    different words can be compared; needs `pooling="states"`.
+    """
+    on_mean, on_max = state_weights(network)
+    assert traced.trace.weights is not None
+    with torch.inference_mode():
+        found = lead(traced.trace.weights @ (on_mean + on_max), traced.predicted_classes)
+    return found[:, 1:].float().cpu().numpy()
+
+
+METHODS: dict[str, Method] = {
+    "level": level,
+    "change": change,
+    "evidence": evidence,
+    "contribution": contribution,
+    "lean": lean,
+}
+
+
+def choose_method(network: Classifier, name: str | None, otherwise: str = "evidence") -> str:
+    """The name of a method; None is `contribution` where states have weights, or `otherwise`."""
+    if name is None:
+        return "contribution" if adds_up(network) else otherwise
+    if name not in METHODS:
+        raise SettingError(f"method must be one of {', '.join(METHODS)}, got {name!r}")
+    return name
+
+
+def predicting_states(network: Classifier, traced: TracedBatch, state_classes: Ints) -> Ints:
+    """For each word the state that stands for its prediction.
+
+    Where states have weights it is the one that gives the prediction most. Else it is the last
+    state, as in the paper, if that state's own class is the predicted one; memory and pooling may
+    lead to another prediction, and then it is the state most visited by the word among those of
+    the predicted class, and the last state if there is none.
+    """
+    if adds_up(network):
+        return _heaviest(network, traced)
+    last: Ints = traced.states[np.arange(len(traced.batch)), traced.batch.lengths]
+    agree = state_classes[None, :] == traced.predicted[:, None]
+    visits = (traced.probs[:, 1:] * traced.mask[:, :, None]).sum(1)
+    favourite = np.where(agree, visits, -1.0).argmax(-1)
+    fits = (state_classes[last] == traced.predicted) | ~agree.any(-1)
+    chosen: Ints = np.where(fits, last, favourite)
+    return chosen
+
+
+def _heaviest(network: Classifier, traced: TracedBatch) -> Ints:
+    """The state with the greatest share of the predicted class's lead in each word."""
+    on_mean, on_max = state_weights(network)
+    alpha = traced.trace.weights
+    assert alpha is not None
+    with torch.inference_mode():
+        mean = alpha.sum(1) / traced.trace.lengths[:, None]  # batch state
+        shares = mean[:, :, None] * on_mean + alpha.amax(1)[:, :, None] * on_max
+        return lead(shares, traced.predicted_classes).argmax(-1).cpu().numpy()
+
+
+def _of_state(probs: Floats, states: Ints) -> Floats:
+    """The probabilities of one state a word, (batch, time)."""
+    chosen: Floats = np.take_along_axis(probs, states[:, None, None], -1)[:, :, 0]
+    return chosen
