@@ -87,7 +87,7 @@ def tokens(cell: str, shape: str) -> Variants:
 
     def run() -> Tensor:
         inputs = LookedUp(ids=ids.reshape(-1), table=ours.project(table.weight))
-        return ours.scan_layers(inputs, [B] * T, [start], [memory], mixed=True)[0].hidden
+        return ours.scan_layers(inputs, [B] * T, [start], [memory], with_hidden=True)[0].hidden
 
     return {
         "torch.nn": trained(nn.ModuleList([torchs, table]), lambda: torchs(table(ids))[0]),

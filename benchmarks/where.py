@@ -17,7 +17,7 @@ from peers import SHAPES, forward_products, network, peer, products
 from recurrent import quiet, trained
 from timing import interleave, process_time, write
 
-from kleene.nn.fused import backward, forward
+from kleene.nn.fused.kernels import backward, forward
 
 ROWS = (("inference", "A"), ("inference", "C"), ("one", "A"), ("one", "C"), ("train", "D"))
 

@@ -37,14 +37,14 @@ ONNX_FORMAT = "kleene.onnx-model/1"
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """A network, what its inputs and outputs stand for, and how it was trained."""
+    """A network with its alphabet, its classes, and the record of its training."""
 
     network: Classifier
     alphabet: Alphabet
     classes: tuple[Label, ...]
     tokens: str = "chars"
-    """How texts become words: `chars`, at white space (`words`), lower case and punctuation apart
-    (`text`), or given as `symbols`."""
+    """How a text is split into symbols: `chars`, `words` (at white space), `text` (lower case,
+    punctuation apart), or `symbols` (sequences are given)."""
     longest: int = 0
     """The length of the longest training word."""
     settings: dict[str, Any] = field(default_factory=dict)
@@ -104,7 +104,7 @@ class Model:
         return {**files, "config.json": json.dumps(config, indent=2).encode()}
 
     def save(self, folder: str | Path) -> Path:
-        """Write the model folder; an older model in it stays whole until this one is there."""
+        """Write the model folder; an older model in it stays intact until this one is complete."""
         folder, files = Path(folder), self.to_files()
         made = not folder.exists()
         try:
@@ -123,7 +123,7 @@ class Model:
 
     @classmethod
     def load(cls, folder: str | Path) -> Model:
-        """Read a model folder, or say in one line what is wrong with it."""
+        """Read a model folder; a `ModelError` says in one line what is wrong with it."""
         folder = Path(folder)
         if not folder.is_dir():
             what = "is a file" if folder.exists() else "does not exist"
@@ -168,7 +168,7 @@ class Model:
 
     @classmethod
     def from_files(cls, files: Mapping[str, bytes], *, name: str = "the model") -> Model:
-        """The model that `to_files` took apart; `name` is what errors call it."""
+        """The model of the files that `to_files` returned; `name` appears in error messages."""
         config = _checked_config(files["config.json"], name)
         for part in PARTS:
             if hashlib.sha256(files[part]).hexdigest() != config["sha256"].get(part):
@@ -190,14 +190,15 @@ class Model:
         described = NetworkConfig.from_dict(config["network"])
         alphabet = Alphabet.from_json(files["alphabet.json"].decode())
         classes = tuple(map(from_json_symbol, config["classes"]))
-        for what, came, needed in (
+        for what, found, needed in (
             ("symbols", len(alphabet), described.num_symbols or len(alphabet)),
             ("classes", len(set(classes)), described.num_classes),
         ):
-            if came != needed:
-                raise ModelError(f"{came} {what} came, the network has {needed}")
+            if found != needed:
+                raise ModelError(f"the network has {needed} {what}, but {found} are listed")
         if config["tokens"] not in TOKENS:
-            raise ModelError(f"tokens={config['tokens']!r:.40} came, known are {', '.join(TOKENS)}")
+            known = ", ".join(TOKENS)
+            raise ModelError(f"tokens must be one of {known}, got {config['tokens']!r:.40}")
         history = History.from_dict(json.loads(files["history.json"]))
         try:
             weights = load(files["model.safetensors"])
@@ -205,10 +206,10 @@ class Model:
             raise ModelError(f"the weights cannot be read ({error})") from None
         if not all(bool(torch.isfinite(tensor).all()) for tensor in weights.values()):
             raise ModelError("some weights are not finite")
-        if described.num_layers > len(weights):  # each has some, so that a lie costs no memory
+        if described.num_layers > len(weights):  # every layer has some; before memory is allocated
             layers = f"{described.num_layers} layers"
-            raise ModelError(f"{layers} came, but only {len(weights)} weights")
-        with torch.device("meta"):  # no memory is taken before the shapes are known to be right
+            raise ModelError(f"{layers} need more than {len(weights)} weights")
+        with torch.device("meta"):  # no memory is allocated before the shapes are checked
             network = Classifier(described)
         network.load_state_dict(weights, assign=True)
         network.eval()
@@ -245,7 +246,7 @@ def _read(folder: Path) -> dict[str, bytes]:
 
 
 def _unfinished(folder: Path) -> Iterator[dict[str, bytes]]:
-    """The model of a process that was killed while it gave its files their names."""
+    """The complete model left by a process that was killed while it renamed its files."""
     left = {name: unfinished(folder / name) for name in FILES}
     if not any(left.values()):
         return
@@ -266,7 +267,7 @@ def _unfinished(folder: Path) -> Iterator[dict[str, bytes]]:
 
 
 def _contents(paths: Iterable[Path]) -> list[bytes]:
-    """What can be read of some files; each may be gone by now."""
+    """The contents of the files that can be read."""
     contents = []
     for path in paths:
         with suppress(OSError):
@@ -284,7 +285,7 @@ def _json_label(label: Label) -> Any:
 
 
 def _config_sum(config: Mapping[str, Any]) -> str:
-    """Digest of the settings, however they are laid out."""
+    """Digest of the settings, independent of their formatting."""
     rest = {name: value for name, value in config.items() if name != "sha256"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
@@ -294,10 +295,10 @@ def _checked_config(content: bytes, name: str) -> dict[str, Any]:
         config = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise ModelError(f"config.json of {name} is no JSON ({error}); train again") from None
-    came = config.get("format") if isinstance(config, dict) else None
-    if came != FORMAT:
+    found = config.get("format") if isinstance(config, dict) else None
+    if found != FORMAT:
         cure = "give a folder that `kleene train --out` wrote"
-        raise ModelError(f"{name}: {mismatch(came, FORMAT, cure)}")
+        raise ModelError(f"{name}: {mismatch(found, FORMAT, cure)}")
     sums = config.get("sha256")
     if not isinstance(sums, dict) or sums.get("config.json") != _config_sum(config):
         raise _changed(name, "config.json")

@@ -1,4 +1,4 @@
-"""ONNX graphs, node by node: what the exports of networks and automata share.
+"""Build ONNX graphs node by node, for networks and automata.
 
 graph = Graph()
 double = graph("Add", "x", "x")
@@ -17,7 +17,7 @@ import numpy as np
 from kleene.errors import SettingError
 
 OPSET = 18  # the first in which all reductions take their axes as an input
-IR_VERSION = 8  # of that opset's time, so that runtimes of the last years can read the file
+IR_VERSION = 8  # as old as that opset, so that older runtimes can read the file
 
 
 class Graph:
@@ -29,11 +29,11 @@ class Graph:
         self._prefix, self._count = prefix, 0
 
     def __call__(self, operator: str, *inputs: str, **attributes: Any) -> str:
-        """Add a node; the name of its only result."""
+        """Add a node and return the name of its only result."""
         return self.results(operator, 1, *inputs, **attributes)[0]
 
     def results(self, operator: str, count: int, *inputs: str, **attributes: Any) -> list[str]:
-        """Add a node; the names of its results."""
+        """Add a node and return the names of its results."""
         names = [self._name(operator.lower()) for _ in range(count)]
         self.nodes.append(_helper().make_node(operator, inputs, names, **attributes))
         return names
@@ -54,10 +54,11 @@ class Graph:
         inputs: Sequence[tuple[str, Any]],
         outputs: Sequence[Any],
     ) -> tuple[list[str], list[str]]:
-        """A loop over the first axis of the inputs, as (name, type) each; `outputs` are types.
+        """Add a loop over the first axis of the inputs, given as (name, type); `outputs` are types.
 
-        `step(body, carried, inputs)` adds one turn's nodes to `body`, and names what is carried on
-        and what is put out. Returns what is carried in the end, and all that was put out, stacked.
+        `step(body, carried, inputs)` adds the nodes of one iteration to `body`, and returns the
+        names of what is carried on and of the outputs. Returns the names of the last carried values
+        and of the outputs of all iterations, stacked.
         """
         helper, body = _helper(), Graph(f"{self._name('body')}_")
         before = [body._name("carried") for _ in carried]
@@ -85,14 +86,14 @@ class Graph:
         return names[: len(carried)], names[len(carried) :]
 
     def output(self, name: str, public: str, dtype: Any, *shape: str | int) -> Any:
-        """Give a result the name that users see."""
+        """Give a result its public name."""
         self.nodes.append(_helper().make_node("Identity", [name], [public]))
         return tensor(public, dtype, *shape)
 
     def model(
         self, name: str, inputs: list[Any], outputs: list[Any], about: Mapping[str, Any]
     ) -> bytes:
-        """The file; `about` is kept in its metadata, as JSON, under "kleene"."""
+        """The contents of the file; `about` goes into its metadata, as JSON, under "kleene"."""
         import onnx
 
         helper = _helper()
@@ -112,7 +113,7 @@ class Graph:
 
 
 def tensor(name: str, dtype: Any, *shape: str | int) -> Any:
-    """The description of an input or output; names among the axes stand for any size."""
+    """The description of an input or output; a name as an axis means any size."""
     helper = _helper()
     kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     return helper.make_tensor_value_info(name, kind, list(shape) or None)
@@ -123,6 +124,6 @@ def _helper() -> Any:
         from onnx import helper
     except ImportError:
         raise SettingError(
-            "ONNX files need the package onnx; `pip install 'kleene[onnx]'` brings it"
+            "ONNX export needs the package onnx; install it with `pip install 'kleene[onnx]'`"
         ) from None
     return helper

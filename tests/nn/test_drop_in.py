@@ -173,7 +173,7 @@ def test_temperature_is_set_for_every_layer_and_read_back() -> None:
     net.temperature = 3
     assert [net.recurrence(i).component.temperature.item() for i in (0, 1)] == pytest.approx([3, 3])
     for bad in (0, -1, math.nan):
-        with pytest.raises(SettingError, match="above 0"):
+        with pytest.raises(SettingError, match="> 0"):
             net.temperature = bad
 
 
@@ -208,13 +208,13 @@ def test_the_settings_show_in_print() -> None:
     ("build", "message"),
     [
         (lambda: SRGRU(2, 3, bidirectional=True), "left to right"),
-        (lambda: SRGRU(0, 3), "input_size=0"),
-        (lambda: SRGRU(2, 0), "hidden_size=0"),
-        (lambda: SRGRU(2, 3, 0), "num_layers=0"),
-        (lambda: SRGRU(2, 3, num_states=-1), "num_states=-1"),
-        (lambda: SRGRU(2, 3, temperature=0), "temperature=0"),
+        (lambda: SRGRU(0, 3), "input_size must be at least 1, got 0"),
+        (lambda: SRGRU(2, 0), "hidden_size must be at least 1, got 0"),
+        (lambda: SRGRU(2, 3, 0), "num_layers must be at least 1, got 0"),
+        (lambda: SRGRU(2, 3, num_states=-1), "num_states must be at least 0, got -1"),
+        (lambda: SRGRU(2, 3, temperature=0), "temperature must be > 0, got 0"),
         (lambda: SRRNN(2, 3, nonlinearity="gelu"), "'tanh' or 'relu'"),
-        (lambda: SRLSTM(2, 3, proj_size=1), "proj_size=1"),
+        (lambda: SRLSTM(2, 3, proj_size=1), "proj_size must be 0, got 1"),
         (lambda: SRGRU(2, 3, num_states=0).centroids(), "no centroids"),
     ],
 )
@@ -226,10 +226,10 @@ def test_wrong_settings_say_what_to_do(build, message) -> None:
 @pytest.mark.parametrize(
     ("cell", "arguments", "message"),
     [
-        ("gru", (torch.zeros(4, 1, 3),), "size 3 came"),
+        ("gru", (torch.zeros(4, 1, 3),), "input_size = 2, got 3"),
         ("gru", (torch.zeros(4, 1, 1, 2),), "2 or 3 dimensions"),
         ("gru", (torch.zeros(2),), "2 or 3 dimensions"),
-        ("gru", (torch.zeros(4, 1, 2), torch.zeros(1, 2, 3)), r"needed is \(1, 1, 3\)"),
+        ("gru", (torch.zeros(4, 1, 2), torch.zeros(1, 2, 3)), r"= \(1, 1, 3\), got \(1, 2, 3\)"),
         ("gru", (torch.zeros(4, 1, 2), (torch.zeros(1, 1, 3),) * 2), "one tensor h_0"),
         ("lstm", (torch.zeros(4, 1, 2), torch.zeros(1, 1, 3)), r"a pair \(h_0, c_0\)"),
     ],

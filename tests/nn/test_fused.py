@@ -32,9 +32,11 @@ from kleene.nn import (
     soft_argmax,
 )
 from kleene.nn.fused import use_fused
-from kleene.nn.fused.dispatch import serve
+from kleene.nn.fused.dispatch import dispatch
+from kleene.nn.fused.switch import enabled
 from kleene.nn.inputs import Gates, LookedUp, Projected
-from kleene.nn.scan import Component, Recurrence, Scan, scan
+from kleene.nn.recurrence import Component, Recurrence, Scan
+from kleene.nn.scan import scan
 
 CELLS = [Elman(), Elman("relu"), GRU(), LSTM(), LSTM(peephole=True)]
 SYMBOLS = 5
@@ -52,7 +54,7 @@ class Problem:
     transition: object = mixture
     similarity: object = dot
     start: bool = False  # from a state of one's own
-    mixed: bool = False  # hidden vectors on the way
+    with_hidden: bool = False
     seed: int = 0
 
     @property
@@ -112,7 +114,7 @@ class Problem:
         memory = (leaves["c"] if self.start else zeros) if self.cell.has_memory else None
         torch.manual_seed(self.seed)
         hidden = leaves["h"] if self.start else zeros
-        return scan(recurrence, inputs, self.sizes, hidden, memory, mixed=self.mixed)
+        return scan(recurrence, inputs, self.sizes, hidden, memory, with_hidden=self.with_hidden)
 
 
 @dataclass(frozen=True)
@@ -192,7 +194,7 @@ lengths = st.one_of(
         transition=st.sampled_from([mixture, gumbel]),
         similarity=st.sampled_from([dot, euclidean, cosine]),
         start=st.booleans(),
-        mixed=st.booleans(),
+        with_hidden=st.booleans(),
         seed=st.integers(0, 1000),
     )
 )
@@ -214,16 +216,16 @@ def test_hard_transitions_take_the_same_path(cell, transition, similarity) -> No
     assert_agrees(problem)
 
 
-def served(problem: Problem) -> bool:
+def dispatched(problem: Problem) -> bool:
     """Whether the fused path takes the problem."""
     taken = []
 
     def spy(*args: object) -> object:
-        taken.append(result := serve(*args))
+        taken.append(result := dispatch(*args))
         return result
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kleene.nn.scan.serve", spy)
+        patch.setattr("kleene.nn.scan.dispatch", spy)
         problem.run(problem.tensors())
     return taken != [None]
 
@@ -232,21 +234,21 @@ def served(problem: Problem) -> bool:
 @pytest.mark.parametrize("states", [0, 4])
 def test_these_tests_test_the_fused_path(cell, states) -> None:
     problem = Problem(cell=cell, lengths=(3, 2), states=states)
-    assert served(problem)
+    assert dispatched(problem)
     with use_fused(False):
-        assert not served(problem)
+        assert not dispatched(problem)
 
 
 @pytest.mark.parametrize("threads", [2, 3])
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
 @pytest.mark.parametrize("kind", ["vectors", "tokens", "gates"])
 def test_threads_change_nothing(cell, kind, threads, monkeypatch) -> None:
-    monkeypatch.setattr("kleene.nn.fused.blocks.WORTH", 1)
+    monkeypatch.setattr("kleene.nn.fused.blocks.MIN_WORK", 1)
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
         lengths = (30, 21, 9, 9, 2, 0)
-        assert_agrees(Problem(cell=cell, lengths=lengths, given=kind, start=True, mixed=True))
+        assert_agrees(Problem(cell=cell, lengths=lengths, given=kind, start=True, with_hidden=True))
     finally:
         torch.set_num_threads(before)
 
@@ -255,12 +257,12 @@ def test_threads_change_nothing(cell, kind, threads, monkeypatch) -> None:
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
 def test_stretches_of_many_rows(cell, threads, monkeypatch) -> None:
     """More rows than are gathered at once, blocks of many sequences, weights worth BLAS."""
-    monkeypatch.setattr("kleene.nn.fused.blocks.WORTH", 1)
+    monkeypatch.setattr("kleene.nn.fused.blocks.MIN_WORK", 1)
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     lengths = (60, 60, *range(59, 43, -1), 3, 0)
     try:
-        assert_agrees(Problem(cell=cell, lengths=lengths, hidden=20, states=18, mixed=True))
+        assert_agrees(Problem(cell=cell, lengths=lengths, hidden=20, states=18, with_hidden=True))
     finally:
         torch.set_num_threads(before)
 
@@ -417,7 +419,7 @@ def child():
     for a, b in zip(gradients(network, x), true, strict=True):
         torch.testing.assert_close(a, b)
 
-kleene.nn.fused.blocks.WORTH = 1
+kleene.nn.fused.blocks.MIN_WORK = 1
 torch.set_num_threads(2)
 network, x = SRGRU(3, 4, num_states=3), torch.randn(5, 4, 3)
 true = gradients(network, x)  # threads exist before the fork
@@ -457,6 +459,28 @@ def test_not_a_number_is_not_hidden() -> None:
         out, _ = build(3, 4, num_states=3)(x)
         assert out[2:, 1].isnan().all()
         assert not out[:, 0].isnan().any()
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"), [("peephole_l0", (3, 1)), ("bias_hh_l0", (1,)), ("bias_ih_l0", (1,))]
+)
+def test_weights_of_other_shapes_take_the_plain_path(name: str, shape: tuple[int, ...]) -> None:
+    """Such weights broadcast in torch; compiled code would read beyond their end."""
+    network, x = SRLSTM(3, 40, num_states=3, peephole=True), torch.randn(5, 2, 3)
+    small = torch.randn(shape)
+    full = small.expand_as(network.get_parameter(name)).contiguous()
+    small, full = (torch.func.functional_call(network, {name: w}, (x,))[0] for w in (small, full))
+    torch.testing.assert_close(small, full)
+
+
+def test_the_switch_holds_in_its_block_and_thread_only() -> None:
+    use_fused(False)  # no block, no effect
+    assert enabled()
+    with use_fused(False):
+        assert not enabled()
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(enabled).result()
+    assert enabled()
 
 
 def test_function_transforms_take_the_plain_path() -> None:

@@ -25,8 +25,8 @@ def step(
     if isinstance(cell, LSTM) and memory is not None:
         return _lstm(graph, graph("Add", x_gates, h_gates), memory, peephole)
     raise SettingError(
-        f"the cell {cell.name!r} came; those with a form in ONNX are rnn, rnn-relu, gru, lstm, "
-        "lstm-p: add one to kleene.export.onnx_cells"
+        "the cell must be one of rnn, rnn-relu, gru, lstm, lstm-p to be exported to ONNX, "
+        f"got {cell.name!r}; add it to kleene.export.onnx_cells"
     )
 
 

@@ -1,8 +1,8 @@
 """A classifier as an ONNX graph: words of any number and length in, probabilities out.
 
-The recurrence is that of `scan`, in centroid space, as ONNX's own loop over a padded batch: what is
-carried are the weights w of the centroids, none at the start, so that R h + b = w (S R^T) + b there
-too. Past the end of a word a row keeps what it has.
+The recurrence is that of `scan`, in centroid space, as ONNX's own loop over a padded batch: the
+weights w of the centroids are carried, zero at the start, so that R h + b = w (S R^T) + b there
+too. Past the end of a word a row keeps its state.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kleene.errors import SettingError
 from kleene.export.onnx_cells import step
 from kleene.nn.classifier import Classifier
 from kleene.nn.pooling import MAX_SCALE, MEAN_SCALE
-from kleene.nn.scan import Component, Recurrence
+from kleene.nn.recurrence import Component, Recurrence
 from kleene.nn.similarity import Cosine
 from kleene.nn.transition import Gumbel, Sample, SoftArgmax
 from kleene.onnx_graph import Graph, tensor
@@ -29,14 +29,14 @@ def to_onnx(network: Classifier, about: Mapping[str, Any]) -> bytes:
     """The file of a network, as it runs in eval mode; `about` goes into the file's metadata.
 
     Inputs are `ids`, (batch, time), padded with any id, or `vectors`, (batch, time, size), and
-    `lengths`, (batch,). Outputs are `scores` and `probabilities`, (batch, class), and, where the
+    `lengths`, (batch,). Outputs are `scores` and `probabilities`, (batch, class), and, if the
     network has states, those of the top layer, `states`, (batch, time + 1): the first is that after
-    the start token, and -1 stands past the end of a word.
+    the start token, and -1 marks the padding.
     """
     if isinstance(network.rnn.transition, Sample):
         raise SettingError(
-            "a network that draws its states (transition 'sample') came; ONNX needs one that gives "
-            "the same answer twice: set network.rnn.transition to soft_argmax or mixture first"
+            "ONNX export needs a deterministic transition, got 'sample'; "
+            "set network.rnn.transition to soft_argmax or mixture first"
         )
     return _Export(network).model(about)
 
@@ -47,7 +47,7 @@ class _Layer:
 
     recurrence: Recurrence
     size: int
-    """How many numbers are carried: weights of the centroids, or the hidden vector itself."""
+    """Of what is carried: weights of the centroids, or the hidden vector itself."""
     hidden_weight: str  # size gates*hidden
     hidden_bias: str  # gates*hidden
     input_weight: str  # input gates*hidden

@@ -1,7 +1,7 @@
 """Recurrent networks with a finite set of states."""
 
 from kleene.nn.cells import GRU, LSTM, Cell, Elman
-from kleene.nn.fused import use_fused
+from kleene.nn.fused import empty_cache, use_fused
 from kleene.nn.inference import inference
 from kleene.nn.layers import SRGRU, SRLSTM, SRRNN, StateRegularized
 from kleene.nn.similarity import cosine, dot, euclidean
@@ -23,6 +23,7 @@ __all__ = [
     "Trace",
     "cosine",
     "dot",
+    "empty_cache",
     "euclidean",
     "gumbel",
     "gumbel_hard",

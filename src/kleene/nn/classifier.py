@@ -23,13 +23,13 @@ from kleene.nn.config import CELLS, SIMILARITIES, TRANSITIONS, NetworkConfig
 from kleene.nn.inputs import Gates, LookedUp
 from kleene.nn.layers import StateRegularized
 from kleene.nn.pooling import pool, state_statistics
-from kleene.nn.scan import Scan
+from kleene.nn.recurrence import Scan
 from kleene.nn.trace import Trace, make_trace
 from kleene.nn.transition import soft_argmax
 
 
 class Classifier(nn.Module):
-    """The network behind `SequenceClassifier`; rows of its results follow those of the batch."""
+    """The network of `SequenceClassifier`; results have the row order of the batch."""
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class Classifier(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """The device of the weights."""
         return self.head.weight.device
 
     def forward(self, batch: Batch) -> Tensor:
@@ -63,7 +63,7 @@ class Classifier(nn.Module):
         return self.observe(batch)[0]
 
     def observe(self, batch: Batch) -> tuple[Tensor, list[Scan]]:
-        """Scores of the classes, and what every layer left behind, packed as in the batch."""
+        """Scores of the classes, and the scan of every layer, packed as in the batch."""
         scans, sizes = self._run(batch)
         return self._decide(scans, sizes), scans
 
@@ -106,8 +106,8 @@ class Classifier(nn.Module):
     def advance(self, states: Tensor | None, tokens: Tensor) -> tuple[list[Tensor], Tensor]:
         """One hard step of a memory-less network: from centroids to the nearest centroids.
 
-        `states` are (n, layer), or None for the start from nothing; `tokens` are (n,). Returns the
-        transition probabilities of every layer, (n, state), and the next states, (n, layer).
+        `states` are (n, layer), or None for the initial zero vectors; `tokens` are (n,). Returns
+        the transition probabilities of every layer, (n, state), and the next states, (n, layer).
         """
         layers = range(self.rnn.num_layers)
         if states is None:
@@ -143,8 +143,8 @@ class Classifier(nn.Module):
         zeros = self.rnn.zeros(len(batch))
         layers = range(self.rnn.num_layers)
         memory = [zeros if self.rnn.cell.has_memory else None for _ in layers]
-        hidden, mixed = [zeros for _ in layers], self.config.pooling in ("mean", "max")
-        return self.rnn.scan_layers(x_gates, sizes, hidden, memory, mixed=mixed), sizes
+        hidden, pooled = [zeros for _ in layers], self.config.pooling in ("mean", "max")
+        return self.rnn.scan_layers(x_gates, sizes, hidden, memory, with_hidden=pooled), sizes
 
     def _gates(self, data: Tensor, batch: int) -> Gates:
         """The first layer's W x + b, the start token's in front: (steps, gates*hidden)."""

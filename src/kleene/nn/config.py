@@ -1,7 +1,4 @@
-"""The settings of a network as plain values, and the network they stand for.
-
-Names in files and on the command line become objects here, once.
-"""
+"""The settings of a network as plain values, for JSON; names become objects here, once."""
 
 from __future__ import annotations
 
@@ -30,18 +27,18 @@ Choice = TypeVar("Choice")
 
 
 def choose(kind: str, name: str, choices: Mapping[str, Choice]) -> Choice:
-    """The object of a name, or an error that lists the names."""
+    """Return the object of a name, or raise an error that lists the names."""
     if name not in choices:
-        raise SettingError(f"{kind}={name!r} came, choose one of {', '.join(choices)}")
+        raise SettingError(f"{kind} must be one of {', '.join(choices)}, got {name!r}")
     return choices[name]
 
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkConfig:
-    """All that is needed to build a network; written to a model folder as JSON."""
+    """Everything that builds a network; written to a model folder as JSON."""
 
     num_symbols: int
-    """Rows of the embedding table, special symbols included; 0 where the input are vectors."""
+    """Rows of the embedding table, special symbols included; 0 if the input is vectors."""
     num_classes: int
     cell: str = "gru"
     input_size: int = 32
@@ -76,16 +73,16 @@ class NetworkConfig:
         for name, bound in least.items():
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < bound:
-                raise SettingError(f"{name}={value!r} came, needed is a whole number from {bound}")
+                raise SettingError(f"{name} must be an integer >= {bound}, got {value!r}")
         if self.pooling == "states" and not self.num_states:
             raise SettingError(
                 "pooling='states' classifies states, got num_states=0; "
                 "give states, or choose another pooling"
             )
         if not 0 <= self.dropout < 1:
-            raise SettingError(f"dropout={self.dropout!r} came, needed is a number from 0 up to 1")
+            raise SettingError(f"dropout must be in [0, 1), got {self.dropout!r}")
         if not self.temperature > 0:
-            raise SettingError(f"temperature={self.temperature!r} came, needed is one above 0")
+            raise SettingError(f"temperature must be > 0, got {self.temperature!r}")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

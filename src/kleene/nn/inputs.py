@@ -1,6 +1,6 @@
-"""The input's half of a layer's gates, W x + b, before it is computed.
+"""The input's half of a layer's gates, W x + b, not yet computed.
 
-A scan that can fold the product into its loop never builds the whole of it; any other asks for
+The fused path computes it inside its loop and never builds all of it; the plain loop calls
 `gates()`.
 """
 
@@ -15,7 +15,7 @@ from torch.nn.functional import embedding, linear
 
 @dataclass(frozen=True, kw_only=True)
 class Projected:
-    """Vectors and the weights they are multiplied with."""
+    """Vectors, and the weights that multiply them."""
 
     x: Tensor  # steps input
     weight: Tensor  # gates*hidden input
@@ -28,7 +28,7 @@ class Projected:
 
 @dataclass(frozen=True, kw_only=True)
 class LookedUp:
-    """Symbols, and the gates that each symbol of the alphabet gives."""
+    """Ids of symbols, and a table of the gates of every symbol."""
 
     ids: Tensor  # steps
     table: Tensor  # symbol gates*hidden
@@ -42,5 +42,5 @@ Gates: TypeAlias = Tensor | Projected | LookedUp
 
 
 def gates_of(inputs: Gates) -> Tensor:
-    """The product itself."""
+    """The product, computed."""
     return inputs if isinstance(inputs, Tensor) else inputs.gates()

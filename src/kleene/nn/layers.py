@@ -1,8 +1,8 @@
-"""`SRRNN`, `SRGRU` and `SRLSTM`: torch's recurrent modules with states that mean something.
+"""`SRRNN`, `SRGRU` and `SRLSTM`: torch's recurrent modules with a finite set of states.
 
 They take the arguments of `torch.nn.RNN`, `GRU` and `LSTM`, name their weights alike and return the
-same results; what they add is the number of states, and `trace()`. With `num_states=0`, or while
-`regularized` is False, they are the vanilla networks.
+same results; they add the number of states, and `trace()`. With `num_states=0`, or while
+`regularized` is False, they are the plain networks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from kleene.errors import SettingError
 from kleene.nn.cells import GRU, LSTM, Cell, Elman
 from kleene.nn.inputs import Gates, Projected
 from kleene.nn.packing import Initial, Packed, pack
-from kleene.nn.scan import Component, Recurrence, Scan, scan
+from kleene.nn.recurrence import Component, Recurrence, Scan
+from kleene.nn.scan import scan
 from kleene.nn.similarity import Similarity, dot
 from kleene.nn.trace import Trace, make_trace
 from kleene.nn.transition import Transition, mixture
@@ -53,8 +54,8 @@ class StateRegularized(nn.Module):
         super().__init__()
         if bidirectional:
             raise SettingError(
-                "bidirectional=True came, but a state machine reads from left to right: "
-                "use bidirectional=False, or a second module on the reversed words"
+                "bidirectional must be False: a state machine reads from left to right; "
+                "run a second module on the reversed sequences instead"
             )
         for name, value, least in [
             ("input_size", input_size, 1),
@@ -63,7 +64,7 @@ class StateRegularized(nn.Module):
             ("num_states", num_states, 0),
         ]:
             if value < least:
-                raise SettingError(f"{name}={value} came, {name} must be at least {least}")
+                raise SettingError(f"{name} must be at least {least}, got {value}")
         self.cell, self.input_size, self.hidden_size = cell, input_size, hidden_size
         self.num_layers, self.bias, self.batch_first = num_layers, bias, batch_first
         self.dropout, self.num_states = float(dropout), num_states
@@ -114,7 +115,7 @@ class StateRegularized(nn.Module):
     @temperature.setter
     def temperature(self, value: float) -> None:
         if not value > 0:
-            raise SettingError(f"temperature={value} came, it must be above 0, such as 1.0")
+            raise SettingError(f"temperature must be > 0, got {value}")
         for layer in range(self.num_layers if self.num_states else 0):
             with torch.no_grad():
                 self._weight("log_temperature", layer).fill_(math.log(value))
@@ -122,11 +123,11 @@ class StateRegularized(nn.Module):
     def centroids(self, layer: int = 0) -> Tensor:
         """The centroids of a layer, (state, hidden)."""
         if not self.num_states:
-            raise SettingError("this network has no centroids: build it with num_states above 0")
+            raise SettingError("this network has no centroids; build it with num_states > 0")
         return self._weight("centroids", layer)
 
     def _weight(self, name: str, layer: int) -> Tensor:
-        """By attribute, so that `functional_call` and parametrisations may put in their own."""
+        """By attribute, so that `functional_call` and parametrisations can replace it."""
         weight: Tensor = getattr(self, f"{name}_l{layer}")
         return weight
 
@@ -150,7 +151,7 @@ class StateRegularized(nn.Module):
         )
 
     def inputs(self, x: Tensor, layer: int = 0) -> Projected:
-        """W x + b_ih of a layer, left to the scan to compute."""
+        """W x + b_ih of a layer, not yet computed: the scan may fold it into its loop."""
         bias = self._weight("bias_ih", layer) if self.bias else None
         return Projected(x=x, weight=self._weight("weight_ih", layer), bias=bias)
 
@@ -159,7 +160,7 @@ class StateRegularized(nn.Module):
         return self.inputs(x, layer).gates()
 
     def zeros(self, batch: int) -> Tensor:
-        """A start from nothing, (batch, hidden)."""
+        """The initial hidden vectors, (batch, hidden)."""
         weight = self._weight("weight_hh", 0)
         return weight.new_zeros(batch, self.hidden_size)
 
@@ -170,12 +171,13 @@ class StateRegularized(nn.Module):
         hidden: Sequence[Tensor],
         memory: Sequence[Tensor | None],
         *,
-        full: bool = True,
-        mixed: bool = False,
+        all_steps: bool = True,
+        with_hidden: bool = False,
     ) -> list[Scan]:
         """Run all layers over packed input, the outputs of one being the input of the next.
 
-        `full` asks for memory and scores of all steps, `mixed` for the top's hidden vectors.
+        `all_steps` asks for memory and scores of all steps, `with_hidden` for the hidden vectors of
+        the top layer.
         """
         scans: list[Scan] = []
         for layer in range(self.num_layers):
@@ -184,8 +186,10 @@ class StateRegularized(nn.Module):
                 inputs = self.inputs(below, layer)
             recurrence = self.recurrence(layer)
             h, c = hidden[layer], memory[layer]
-            wanted = mixed or layer + 1 < self.num_layers
-            scans.append(scan(recurrence, inputs, batch_sizes, h, c, full=full, mixed=wanted))
+            needed = with_hidden or layer + 1 < self.num_layers
+            scans.append(
+                scan(recurrence, inputs, batch_sizes, h, c, all_steps=all_steps, with_hidden=needed)
+            )
         return scans
 
     def end(
@@ -202,7 +206,7 @@ class StateRegularized(nn.Module):
         self, input: Tensor | PackedSequence, hx: Initial = None
     ) -> tuple[Tensor | PackedSequence, Any]:
         """As `torch.nn.RNN`, `GRU` and `LSTM`: the outputs of all steps, and the last state."""
-        packed, scans = self._run(input, hx, full=False, mixed=True)
+        packed, scans = self._run(input, hx, all_steps=False, with_hidden=True)
         output = packed.restore(scans[-1].hidden, self.batch_first)
         last = packed.restore_state([s.last_hidden for s in scans])
         if not self.cell.has_memory:
@@ -216,13 +220,22 @@ class StateRegularized(nn.Module):
         return make_trace(scans, components, packed.batch_sizes, packed.unsorted)
 
     def _run(
-        self, input: Tensor | PackedSequence, hx: Initial, full: bool = True, mixed: bool = False
+        self,
+        input: Tensor | PackedSequence,
+        hx: Initial,
+        all_steps: bool = True,
+        with_hidden: bool = False,
     ) -> tuple[Packed, list[Scan]]:
         packed = pack(input, self.batch_first, self.input_size)
         shape = (self.num_layers, packed.batch, self.hidden_size)
         hidden, memory = packed.initial(hx, self.zeros, shape, self.cell.has_memory)
         return packed, self.scan_layers(
-            self.inputs(packed.data), packed.batch_sizes, hidden, memory, full=full, mixed=mixed
+            self.inputs(packed.data),
+            packed.batch_sizes,
+            hidden,
+            memory,
+            all_steps=all_steps,
+            with_hidden=with_hidden,
         )
 
     def flatten_parameters(self) -> None:
@@ -253,7 +266,7 @@ class SRRNN(StateRegularized):
         **kwargs: Any,
     ) -> None:
         if nonlinearity not in ("tanh", "relu"):
-            raise SettingError(f"nonlinearity={nonlinearity!r} came, choose 'tanh' or 'relu'")
+            raise SettingError(f"nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
         super().__init__(Elman(nonlinearity), input_size, hidden_size, num_layers, *args, **kwargs)
 
 
@@ -285,6 +298,6 @@ class SRLSTM(StateRegularized):
     ) -> None:
         if proj_size:
             raise SettingError(
-                f"proj_size={proj_size} came, but the centroids are the projection here: use 0"
+                f"proj_size must be 0, got {proj_size}; the centroids are the projection"
             )
         super().__init__(LSTM(peephole), input_size, hidden_size, *args, **kwargs)

@@ -1,4 +1,4 @@
-"""Whatever form the input has, the scan sees packed sequences; and back again."""
+"""From any form of input to packed sequences, and back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Initial: TypeAlias = Tensor | tuple[Tensor, Tensor] | None
 
 @dataclass(frozen=True, kw_only=True)
 class Packed:
-    """Time steps of all sequences one after the other, and what is needed to undo it."""
+    """The steps of all sequences in packed order, and how to undo it."""
 
     data: Tensor  # steps size
     batch_sizes: list[int]
@@ -27,7 +27,7 @@ class Packed:
 
     @property
     def unsorted(self) -> Tensor | None:
-        """Where each given sequence stands in the sorted order."""
+        """The position of each input sequence in the sorted order."""
         return None if self.source is None else self.source.unsorted_indices
 
     def initial(
@@ -45,7 +45,7 @@ class Packed:
         tensors = (given,) if isinstance(given, Tensor) else tuple(given)
         if len(tensors) != 1 + has_memory:
             needed = "a pair (h_0, c_0)" if has_memory else "one tensor h_0"
-            raise SettingError(f"{len(tensors)} initial tensors came, needed is {needed}")
+            raise SettingError(f"the initial state must be {needed}, got {len(tensors)} tensors")
         parts = [self._sort(tensor, shape) for tensor in tensors]
         return [parts[0][i] for i in layers], [parts[1][i] if has_memory else None for i in layers]
 
@@ -53,14 +53,14 @@ class Packed:
         state = state[:, None] if self.unbatched and state.dim() == 2 else state
         if tuple(state.shape) != shape:
             raise SettingError(
-                f"an initial state of shape {tuple(state.shape)} came, needed is {shape}: "
-                "(num_layers, batch, hidden_size)"
+                "the initial state must have shape (num_layers, batch, hidden_size) = "
+                f"{shape}, got {tuple(state.shape)}"
             )
         order = None if self.source is None else self.source.sorted_indices
         return state if order is None else state[:, order]
 
     def restore(self, hidden: Tensor, batch_first: bool) -> Tensor | PackedSequence:
-        """Outputs of all steps in the form in which the input came."""
+        """Outputs of all steps in the form of the input."""
         if self.source is not None:
             return self.source._replace(data=hidden)
         if self.unbatched:
@@ -82,8 +82,7 @@ def pack(input: Tensor | PackedSequence, batch_first: bool, input_size: int) -> 
     size = (input.data if isinstance(input, PackedSequence) else input).shape[-1]
     if size != input_size:
         raise SettingError(
-            f"input of size {size} came, this network reads vectors of size {input_size}; "
-            "match the last dimension to input_size"
+            f"the last dimension of the input must be input_size = {input_size}, got {size}"
         )
     if isinstance(input, PackedSequence):
         sizes = input.batch_sizes.tolist()
@@ -92,8 +91,8 @@ def pack(input: Tensor | PackedSequence, batch_first: bool, input_size: int) -> 
         return Packed(data=input, batch_sizes=[1] * len(input), batch=1, unbatched=True)
     if input.dim() != 3:
         raise SettingError(
-            f"input of shape {tuple(input.shape)} came, needed is (time, input_size) or a batch of "
-            "such; give a tensor of 2 or 3 dimensions, or a PackedSequence"
+            "the input must be a tensor of 2 or 3 dimensions or a PackedSequence, "
+            f"got shape {tuple(input.shape)}"
         )
     steps = input.transpose(0, 1) if batch_first else input
     time, batch = steps.shape[:2]

@@ -15,7 +15,7 @@ MEAN_SCALE, MAX_SCALE = 10.0, 3.0
 def pool(values: Tensor, batch_sizes: Sequence[int], *, mean: bool) -> Tensor:
     """Mean or maximum over the steps of each word, (steps, size) -> (batch, size).
 
-    Stretches of time that hold the same words are pooled as one block, the last one first.
+    Consecutive steps with the same words are pooled as one block, the last block first.
     """
     blocks = [(n, len(list(steps))) for n, steps in groupby(batch_sizes)]
     parts = torch.split(values, [n * steps for n, steps in blocks])

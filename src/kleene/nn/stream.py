@@ -1,4 +1,4 @@
-"""A network that reads its input as it comes, symbol by symbol, and carries its state along."""
+"""Run a network one symbol at a time."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import torch
 from torch import Tensor
 
 from kleene.errors import SettingError
-from kleene.nn.fused.dispatch import serves
+from kleene.nn.fused.dispatch import supports
 from kleene.nn.fused.layout import layout
 from kleene.nn.inputs import LookedUp, Projected
 from kleene.nn.layers import StateRegularized
-from kleene.nn.scan import Recurrence, scan
+from kleene.nn.recurrence import Recurrence
+from kleene.nn.scan import scan
 
 if TYPE_CHECKING:
     from kleene.nn.fused.stepper import Stepper
@@ -22,10 +23,9 @@ if TYPE_CHECKING:
 class Stream:
     """Runs a trained network one step at a time, without gradients.
 
-    The weights are those the network has when the stream starts: what depends on them alone is
-    built once, so that a step costs one small product per weight and nothing that grows with the
-    number of states or symbols besides. With `embedding`, (symbol, input_size), the stream reads
-    the numbers of symbols instead of vectors.
+    The weights are those of the network when the stream is made: what depends on them alone is
+    computed once, and a step costs one small product per weight. With `embedding`,
+    (symbol, input_size), the stream reads the ids of symbols instead of vectors.
 
     >>> import torch
     >>> from kleene.nn import SRGRU, Stream
@@ -40,16 +40,16 @@ class Stream:
         self, network: StateRegularized, batch: int = 1, embedding: Tensor | None = None
     ) -> None:
         if batch < 1:
-            raise SettingError(f"batch={batch} came, a stream reads at least 1 sequence")
+            raise SettingError(f"batch must be at least 1, got {batch}")
         self.network, self.batch = network, batch
         with torch.no_grad():
             self._table = None if embedding is None else network.project(embedding).clone()
-            self._recurrences = [_settled(network, i) for i in range(network.num_layers)]
+            self._recurrences = [_without_noise(network, i) for i in range(network.num_layers)]
         self.reset()
 
     @torch.no_grad()
     def reset(self) -> None:
-        """Start over, from nothing."""
+        """Go back to the start: zero hidden vectors and memory."""
         zeros = self.network.zeros(self.batch)
         layers = range(self.network.num_layers)
         self.hidden: list[Tensor] = [zeros for _ in layers]
@@ -69,7 +69,9 @@ class Stream:
     def weights(self) -> Tensor:
         """The weights of the top layer's states after the last step, (batch, state)."""
         if self._carried[-1] is None:
-            raise SettingError("this stream has no states yet: it needs states and one `step`")
+            raise SettingError(
+                "a stream has states after its first `step`, if its network has centroids"
+            )
         return self._carried[-1].clone()  # the next step writes over it
 
     @torch.no_grad()
@@ -81,13 +83,12 @@ class Stream:
         wanted = (self.batch,) if self._table is not None else (self.batch, self.network.input_size)
         if tuple(x.shape) != wanted:
             raise SettingError(
-                f"input of shape {tuple(x.shape)} came, a step of this stream reads {wanted}: "
-                "one row per sequence"
+                f"input must have shape {wanted}, got {tuple(x.shape)}; give one row per sequence"
             )
         if self._table is not None and not 0 <= int(x.min()) <= int(x.max()) < len(self._table):
             raise SettingError(
-                f"symbols {x.tolist()} came, the embedding has 0 to {len(self._table) - 1}: "
-                "give the numbers of symbols in it"
+                f"ids must be from 0 to {len(self._table) - 1}, the rows of the embedding, "
+                f"got {x.tolist()}"
             )
         for layer in range(len(self._layers)):
             x = self._step(layer, x)
@@ -114,7 +115,7 @@ class Stream:
         return self.network.inputs(x, layer)
 
     def _layer(self, layer: int, zeros: Tensor) -> Stepper | None:
-        """The compiled form of a layer, None where there is none."""
+        """The compiled form of a layer, or None where the plain loop runs it."""
         recurrence = self._recurrences[layer]
         if layer == 0 and self._table is not None:
             x = torch.zeros(2 * self.batch, dtype=torch.int64)
@@ -122,16 +123,16 @@ class Stream:
             size = self.network.hidden_size if layer else self.network.input_size
             x = zeros.new_zeros(2 * self.batch, size)
         inputs, memory = self._inputs(layer, x), self.memory[layer]
-        lines = layout((self.batch, self.batch))
-        if not serves(recurrence, inputs, lines, zeros, memory):
+        rows = layout((self.batch, self.batch))
+        if not supports(recurrence, inputs, rows, zeros, memory):
             return None
         from kleene.nn.fused.stepper import Stepper
 
         return Stepper(recurrence, inputs, zeros)
 
 
-def _settled(network: StateRegularized, layer: int) -> Recurrence:
-    """The layer without noise."""
+def _without_noise(network: StateRegularized, layer: int) -> Recurrence:
+    """The recurrence of a layer, without noise."""
     recurrence = network.recurrence(layer)
     if recurrence.component is None:
         return recurrence

@@ -1,4 +1,4 @@
-"""The record of one pass: everything before it trains, everything after it reads."""
+"""`Trace`: the record of one pass over a batch, which everything that reads a network takes."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from kleene.nn.scan import Component, Scan
+from kleene.nn.recurrence import Component, Scan
 from kleene.nn.similarity import probabilities
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trace:
-    """What a network did at every step; rows of shorter words are padded with zeros.
+    """What a network did at every step; shorter sequences are padded with zeros.
 
     The fields are those of the top layer; `layers` has one trace per layer, the lowest first, and
     the global state of a network is the tuple of its layers' states.
@@ -51,7 +51,7 @@ def make_trace(
     batch_sizes: Sequence[int],
     order: Tensor | None = None,
 ) -> Trace:
-    """Pad what the scans of all layers recorded, and put the words back in their order."""
+    """Pad the scans of all layers; `order` restores the order of the input."""
     batch, device = len(scans[0].last_hidden), scans[0].last_hidden.device
     sizes = torch.tensor([*batch_sizes], dtype=torch.int64, device=device)
     rows = torch.arange(batch, device=device) if order is None else order

@@ -18,7 +18,7 @@ from kleene.automata import DFA
 from kleene.data.alphabet import Alphabet
 from kleene.data.batch import Batch
 from kleene.nn.classifier import Classifier
-from kleene.nn.scan import Scan
+from kleene.nn.recurrence import Scan
 
 UNTAUGHT = -100
 

@@ -1,9 +1,11 @@
-"""The fused float32 path on CPUs: the same pass as `scan`, compiled, with a backward by hand.
+"""The fused float32 path on CPUs: the pass of `scan`, compiled, with a backward pass by hand.
 
-`serve.serve` says None to whatever it does not take (other dtypes and devices, transitions and
-cells of one's own, functorch, tracing); the plain loop takes it then, with the same result.
+`dispatch` returns None for what it does not support (other dtypes and devices, custom cells and
+transitions, functorch, tracing); the plain loop runs those, with the same results.
 """
 
-from kleene.nn.fused.switch import enabled, use_fused
+from kleene.nn.fused.buffers import empty_cache
+from kleene.nn.fused.load import load_kernels
+from kleene.nn.fused.switch import use_fused
 
-__all__ = ["enabled", "use_fused"]
+__all__ = ["empty_cache", "load_kernels", "use_fused"]

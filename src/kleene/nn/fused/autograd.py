@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import torch
@@ -10,151 +10,163 @@ from torch import Tensor
 from torch.autograd import Function
 
 from kleene.nn.fused.blocks import run, split
-from kleene.nn.fused.buffers import floats, lend, packed
-from kleene.nn.fused.fold import GIVEN, Settings, Tensors, asked, fold, unfold
-from kleene.nn.fused.kernels import backward as back
-from kleene.nn.fused.kernels import forward as fore
+from kleene.nn.fused.buffers import contiguous, empty, empty_cached
+from kleene.nn.fused.fold import fold, required_grads, unfold
+from kleene.nn.fused.kernels import backward as backward_kernel
+from kleene.nn.fused.kernels import forward as forward_kernel
 from kleene.nn.fused.kernels.blas import sgemm_address
-from kleene.nn.fused.kernels.cells import GRU, LSTM
-from kleene.nn.fused.kernels.records import Incoming, Job, Outgoing, Record
+from kleene.nn.fused.kernels.records import (
+    GRU,
+    LSTM,
+    ForwardBuffers,
+    InputGrads,
+    Job,
+    OutputGrads,
+)
+from kleene.nn.fused.plan import INPUTS, Plan, Tensors
 
-ADDRESSES = Job._fields[Job._fields.index("X") :]  # a job's tensors, after its shapes
-FOLDED = (  # of them, those that `fold` makes or changes
-    "bias", "H0", "M", "h_bias", "keys", "offsets", "peephole",
+TENSORS = Job._fields[Job._fields.index("X") :]  # of a job, after its shapes
+FOLDED = ("bias", "H0", "M", "h_bias", "keys", "offsets", "peephole")  # made or changed by `fold`
+OUTPUTS = (
+    "weights", "scores", "memory", "last_weights", "last_memory", "hidden", "last_hidden",
 )  # fmt: skip
-MIXED = range(5, 7)  # the fields of a Record that are mixtures of the centroids
-OUTPUTS = MIXED.stop  # its first fields, up to these
+"""The results of the node, in this order."""
+UNREAD = ("hidden", "last_hidden")  # by the backward pass; callers may write to them
+SAVED = tuple(name for name in ForwardBuffers._fields if name not in UNREAD)
+SUMS = ("X", "W", "bias", "H0", "M", "h_bias", "S", "keys", "offsets", "temperature", "peephole")
 Blocks: TypeAlias = Sequence[tuple[int, int]]
 
 
-def address(tensor: Tensor | None) -> int:
-    """Where its numbers are; 0 for none."""
-    return 0 if tensor is None else tensor.data_ptr()
+def addresses(tensors: Mapping[str, Tensor | None], names: Sequence[str]) -> dict[str, int]:
+    """Addresses of the named tensors, 0 for absent ones."""
+    found = {name: tensors.get(name) for name in names}
+    return {name: 0 if tensor is None else tensor.data_ptr() for name, tensor in found.items()}
 
 
-def make_job(settings: Settings, held: Tensors) -> Job:
-    """The pass over what `fold` made, which must outlive it."""
-    x, H0 = held["x"], held["H0"]
+def make_job(plan: Plan, tensors: Tensors) -> Job:
+    """The arguments of a pass over the results of `fold`, which must outlive it."""
+    x, H0 = tensors["x"], tensors["H0"]
     assert H0 is not None
     return Job(
-        sgemm_address(),
-        settings.cell,
-        int(settings.hard),
-        int(settings.unit),
-        len(settings.layout.sizes),
-        settings.batch,
-        settings.hidden,
-        settings.states,
-        settings.gates,
-        settings.width,
-        settings.width if settings.states else settings.gates,
-        1 if x is None else x.shape[1],
-        int(H0.shape[0] == 1),
-        int(not settings.full),
-        *settings.layout.places,
-        *[address(held[name]) for name in ADDRESSES],
+        sgemm=sgemm_address(),
+        cell=plan.cell,
+        hard=int(plan.hard),
+        normalised=int(plan.normalised),
+        time=plan.layout.time,
+        batch=plan.batch,
+        hidden=plan.hidden,
+        states=plan.states,
+        gates=plan.gates,
+        width=plan.width,
+        columns=plan.width if plan.states else plan.gates,
+        size=1 if x is None else x.shape[1],
+        shared_start=int(H0.shape[0] == 1),
+        two_steps=int(not plan.all_steps),
+        sizes=plan.layout.sizes.ctypes.data,
+        starts=plan.layout.starts.ctypes.data,
+        **addresses(tensors, TENSORS),
     )
 
 
-def make_record(settings: Settings, keep: bool) -> list[Tensor | None]:
-    """Room for what a pass writes, in the order of `Record`."""
-    k, d, steps = settings.states, settings.hidden, settings.layout.steps
-    memory, kept = settings.cell >= LSTM, keep and settings.unit
-    rows = steps if settings.full else 2 * settings.batch
-    return [
-        floats(steps, k or d),
-        lend(rows, k) if k else None,
-        lend(rows, d) if memory else None,
-        floats(settings.layout.widest, k or d),
-        floats(settings.batch, d) if memory else None,
-        floats(steps, d) if settings.mixed else None,
-        floats(settings.layout.widest, d) if settings.mixed else None,
-        lend(steps, settings.width) if keep else None,
-        lend(steps, d) if keep and settings.cell == GRU else None,
-        lend(steps, d) if kept else None,
-        lend(steps) if kept else None,
-        lend(steps, k) if keep and settings.hard else None,
-    ]
+def make_buffers(plan: Plan, keep: bool) -> Tensors:
+    """Memory for what a pass writes; with `keep`, also for what its backward pass reads."""
+    k, d, steps = plan.states, plan.hidden, plan.layout.steps
+    rows = steps if plan.all_steps else 2 * plan.batch
+    buffers: Tensors = {
+        "weights": empty(steps, k or d),
+        "last_weights": empty(plan.layout.widest, k or d),
+    }
+    if k:
+        buffers["scores"] = empty_cached(rows, k)
+    if plan.cell >= LSTM:
+        buffers |= {"memory": empty_cached(rows, d), "last_memory": empty(plan.batch, d)}
+    if plan.with_hidden:
+        buffers |= {"hidden": empty(steps, d), "last_hidden": empty(plan.layout.widest, d)}
+    if keep:
+        buffers["G"] = empty_cached(steps, plan.width)
+        if plan.cell == GRU:
+            buffers["N"] = empty_cached(steps, d)
+        if plan.normalised:
+            buffers |= {"Q": empty_cached(steps, d), "norms": empty_cached(steps)}
+        if plan.hard:
+            buffers["soft"] = empty_cached(steps, k)
+    return buffers
 
 
-def run_forward(
-    settings: Settings, held: Tensors, keep: bool
-) -> tuple[list[Tensor | None], Blocks]:
-    """Run the pass, block by block of sequences; the fields of a `Record`, and the blocks."""
-    record = make_record(settings, keep)
-    c0, last_memory, done = held["c0"], record[4], settings.layout.widest
-    if last_memory is not None and c0 is not None and done < settings.batch:
+def run_forward(plan: Plan, tensors: Tensors, keep: bool) -> tuple[Tensors, Blocks]:
+    """Run the pass, one block of sequences per thread; its buffers, and the blocks."""
+    buffers = make_buffers(plan, keep)
+    c0, last_memory, done = tensors["c0"], buffers.get("last_memory"), plan.layout.widest
+    if last_memory is not None and c0 is not None and done < plan.batch:
         last_memory[done:] = c0[done:]
-    job, arrays = make_job(settings, held), Record(*map(address, record))
-    blocks = split(settings.layout, settings.batch, settings.width * (settings.states + 1))
+    job = make_job(plan, tensors)
+    forward = ForwardBuffers(**addresses(buffers, ForwardBuffers._fields))
+    blocks = split(plan.layout, plan.batch, plan.width * (plan.states + 1))
 
     def work(first: int, end: int) -> None:
-        scratch = floats(fore.room(job, end - first))
-        fore.forward(job, arrays, scratch.data_ptr(), first, end, 0)
+        workspace = empty(forward_kernel.workspace_size(job, end - first))
+        forward_kernel.forward(job, forward, workspace.data_ptr(), first, end, 0)
 
     run(work, blocks)
-    return record, blocks
+    return buffers, blocks
 
 
 class Fused(Function):
-    """The outputs of a pass, in the order of a `Record`."""
+    """From the tensors of `INPUTS` to those of `OUTPUTS`."""
 
     @staticmethod
-    def forward(ctx: Any, settings: Settings, *tensors: Tensor | None) -> Any:
-        """Run the pass and keep what the way back needs."""
-        held = fold(settings, dict(zip(GIVEN, tensors, strict=True)))
-        record, ctx.blocks = run_forward(settings, held, keep=True)
-        ctx.settings = settings
-        unread = [None] * len(MIXED)  # on the way back; whoever gets them may write to them
-        kept = [*record[: MIXED.start], *unread, *record[MIXED.stop :]]
-        ctx.save_for_backward(*tensors, *[held[name] for name in FOLDED], *kept)
+    def forward(ctx: Any, plan: Plan, *inputs: Tensor | None) -> Any:
+        """Run the pass and save what its backward pass reads."""
+        tensors = fold(plan, dict(zip(INPUTS, inputs, strict=True)))
+        buffers, ctx.blocks = run_forward(plan, tensors, keep=True)
+        ctx.plan = plan
+        folded, saved = (tensors[name] for name in FOLDED), (buffers.get(name) for name in SAVED)
+        ctx.save_for_backward(*inputs, *folded, *saved)
         ctx.set_materialize_grads(False)
-        return tuple(record[:OUTPUTS])
+        return tuple(buffers.get(name) for name in OUTPUTS)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> Any:
-        """Run the pass backward, or differentiate the plain one where a graph is wanted."""
-        settings, needs = ctx.settings, ctx.needs_input_grad[1:]
-        saved = ctx.saved_tensors
-        tensors, rest = saved[: len(GIVEN)], saved[len(GIVEN) :]
+        """Run the backward pass; differentiate the plain loop where its graph is needed."""
+        plan, needs = ctx.plan, ctx.needs_input_grad[1:]
+        inputs = ctx.saved_tensors[: len(INPUTS)]
         if torch.is_grad_enabled():
-            return (None, *_differentiable(settings, tensors, needs, grads))
-        held: Tensors = {
+            return (None, *_differentiable(plan, inputs, needs, grads))
+        names = (*INPUTS, *FOLDED)
+        tensors: Tensors = {
             name: None if tensor is None else tensor.contiguous()
-            for name, tensor in zip(GIVEN, tensors, strict=True)
+            for name, tensor in zip(names, ctx.saved_tensors[: len(names)], strict=True)
         }
-        held |= zip(FOLDED, rest[: len(FOLDED)], strict=True)
-        wanted = {name for name, need in zip(GIVEN, needs, strict=True) if need}
-        found = _gradients(settings, held, rest[len(FOLDED) :], wanted, ctx.blocks, grads)
-        return (None, *[found[name] if name in wanted else None for name in GIVEN])
-
-
-SUMS = ("X", "W", "bias", "H0", "M", "h_bias", "S", "keys", "offsets", "temperature", "peephole")
+        buffers: Tensors = dict(zip(SAVED, ctx.saved_tensors[len(names) :], strict=True))
+        needed = {name for name, need in zip(INPUTS, needs, strict=True) if need}
+        given = dict(zip(OUTPUTS, grads, strict=True))
+        found = _gradients(plan, tensors, buffers, needed, ctx.blocks, given)
+        return (None, *[found[name] if name in needed else None for name in INPUTS])
 
 
 def _gradients(
-    settings: Settings,
-    held: Tensors,
-    record: Sequence[Tensor | None],
+    plan: Plan,
+    tensors: Tensors,
+    buffers: Tensors,
     needs: set[str],
     blocks: Blocks,
-    grads: Sequence[Tensor | None],
+    grads: Tensors,
 ) -> dict[str, Tensor]:
-    incoming = [None if grad is None else packed(grad) for grad in grads]
-    job, arrays = make_job(settings, held), Record(*map(address, record))
-    hidden, last_hidden = (incoming[i] for i in MIXED)
-    given = Incoming(*map(address, (*incoming[:3], hidden)))
-    names = asked(settings, needs)
-    wanted = {name: tensor for name in names if (tensor := held[name]) is not None}
-    shared = _own_rows(settings, job, wanted, incoming, held["S"])
+    grads = {name: None if grad is None else contiguous(grad) for name, grad in grads.items()}
+    job = make_job(plan, tensors)
+    forward = ForwardBuffers(**addresses(buffers, ForwardBuffers._fields))
+    outputs = OutputGrads(**addresses(grads, OutputGrads._fields))
+    names = required_grads(plan, needs)
+    wanted = {name: tensor for name in names if (tensor := tensors[name]) is not None}
+    shared = _row_gradients(plan, job, wanted, grads, tensors["S"])
     added = [name for name in SUMS if name in wanted and name not in shared]
     sums = [{name: torch.zeros_like(wanted[name]) for name in added} for _ in blocks]
 
     def work(first: int, end: int) -> None:
-        mine = sums[blocks.index((first, end))] | shared
-        scratch = floats(back.room(job, end - first))
-        out = Outgoing(*[address(mine.get(name)) for name in Outgoing._fields])
-        back.backward(job, arrays, given, out, scratch.data_ptr(), first, end)
+        own = sums[blocks.index((first, end))] | shared
+        workspace = empty(backward_kernel.workspace_size(job, end - first))
+        inputs = InputGrads(**addresses(own, InputGrads._fields))
+        backward_kernel.backward(job, forward, outputs, inputs, workspace.data_ptr(), first, end)
 
     run(work, blocks)
     for name, total in sums[0].items():
@@ -162,23 +174,20 @@ def _gradients(
             total += other[name]
     result = sums[0] | shared
     result["c0"] = result["DC"]
+    last_weights, last_hidden = buffers["last_weights"], grads["last_hidden"]
     if "S" in result and last_hidden is not None:
-        last_weights = record[3]
         assert last_weights is not None
         result["S"].addmm_(last_weights.T, last_hidden)
-    return unfold(settings, needs, held, result)
+    return unfold(plan, needs, tensors, result)
 
 
-def _own_rows(
-    settings: Settings,
-    job: Job,
-    wanted: dict[str, Tensor],
-    grads: Sequence[Tensor | None],
-    S: Tensor | None,
+def _row_gradients(
+    plan: Plan, job: Job, wanted: dict[str, Tensor], grads: Tensors, S: Tensor | None
 ) -> dict[str, Tensor]:
-    """Gradients in which every sequence has rows of its own, so that threads can share them."""
-    last_weights, last_memory, _, last_hidden = grads[3:]
-    D = floats(settings.batch, settings.states or settings.hidden).zero_()
+    """Gradients with rows of their own for every sequence, which all threads may write to."""
+    last_weights, last_memory = grads["last_weights"], grads["last_memory"]
+    last_hidden = grads["last_hidden"]
+    D = empty(plan.batch, plan.states or plan.hidden).zero_()
     if last_weights is not None:
         D[: len(last_weights)] = last_weights
     if last_hidden is not None and S is not None:
@@ -186,30 +195,30 @@ def _own_rows(
     if last_memory is not None:
         DC = last_memory.clone()
     else:
-        DC = floats(settings.batch if settings.cell >= LSTM else 0, settings.hidden).zero_()
+        DC = empty(plan.batch if plan.cell >= LSTM else 0, plan.hidden).zero_()
     shared = {"D": D, "DC": DC}
     if "X" in wanted and not job.ids:
         shared["X"] = torch.empty_like(wanted["X"])
     if "x" in wanted:
         shared["x"] = torch.empty_like(wanted["x"])
-    if "H0" in wanted and not job.one_start:
+    if "H0" in wanted and not job.shared_start:
         shared["H0"] = torch.zeros_like(wanted["H0"])
     return shared
 
 
 def _differentiable(
-    settings: Settings,
-    tensors: Sequence[Tensor | None],
+    plan: Plan,
+    inputs: Sequence[Tensor | None],
     needs: Sequence[bool],
     grads: Sequence[Tensor | None],
 ) -> list[Tensor | None]:
     """Gradients that can be differentiated again."""
-    outputs = settings.plain(settings, *tensors)
+    outputs = plan.plain(plan, *inputs)
     pairs = [(o, g) for o, g in zip(outputs, grads, strict=True) if g is not None]
-    inputs = [t for t, need in zip(tensors, needs, strict=True) if need and t is not None]
+    leaves = [t for t, need in zip(inputs, needs, strict=True) if need and t is not None]
     found = torch.autograd.grad(
         [o for o, _ in pairs if o is not None],
-        inputs,
+        leaves,
         [g for _, g in pairs],
         create_graph=True,
         allow_unused=True,

@@ -1,4 +1,4 @@
-"""The sequences of a batch, split among threads; each thread runs its own through all of time."""
+"""Split the sequences of a batch among threads; each thread runs its own through all of time."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from itertools import pairwise
 import numpy as np
 import torch
 
-from kleene.nn.fused.kernels.blas import alone, single_threaded
+from kleene.nn.fused.kernels.blas import one_thread, use_one_thread
 from kleene.nn.fused.layout import Layout
 
-WORTH = 4_000_000  # multiplications below which a second thread costs more than it brings
+MIN_WORK = 4_000_000  # multiplications below which a second thread costs more than it saves
 _pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
 
 
 def split(layout: Layout, batch: int, weights: int) -> list[tuple[int, int]]:
-    """Blocks of sequences (first, end) of about equal work, at most one a thread."""
+    """Blocks of sequences (first, end) of about equal work, at most one per thread."""
     steps = layout.steps
-    threads = min(torch.get_num_threads(), batch, 1 + steps * weights // WORTH)
+    threads = min(torch.get_num_threads(), batch, 1 + steps * weights // MIN_WORK)
     if threads <= 1:
         return [(0, batch)]
     lengths = (layout.sizes[:, None] > np.arange(batch)).sum(0)  # longest first
@@ -31,12 +31,12 @@ def split(layout: Layout, batch: int, weights: int) -> list[tuple[int, int]]:
 
 
 def run(work: Callable[[int, int], None], blocks: Sequence[tuple[int, int]]) -> None:
-    """Do the work of every block; the compiled loops let go of Python's lock."""
-    mine, *others = blocks
+    """Run `work` on every block; the compiled loops release Python's global lock."""
+    own, *others = blocks
     futures = [_pool(len(others)).submit(work, *block) for block in others]
     try:
-        with alone():
-            work(*mine)
+        with one_thread():
+            work(*own)
     finally:
         for future in futures:
             future.result()
@@ -46,6 +46,6 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     key = (os.getpid(), threads)  # threads do not survive a fork
     if key not in _pools:
         _pools[key] = ThreadPoolExecutor(
-            threads, thread_name_prefix="kleene", initializer=single_threaded
+            threads, thread_name_prefix="kleene", initializer=use_one_thread
         )
     return _pools[key]

@@ -1,8 +1,8 @@
-"""Room for what a pass keeps for its way back, used again by the next pass.
+"""A cache of large float buffers, from one pass to the next.
 
-A long pass keeps hundreds of megabytes. The system would hand them out page by page, zeroed, at
-every step of training, which takes longer than writing them; so what a pass leaves is kept for the
-next one. A place is free again when the last tensor on it is gone, whoever holds it.
+A long pass stores hundreds of megabytes for its backward pass. The operating system hands such
+memory out page by page, zeroed, at every training step, which takes longer than writing to it. So a
+buffer is kept when the last tensor on it is gone, and a later pass uses it again.
 """
 
 from __future__ import annotations
@@ -17,60 +17,69 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-LARGE = 1 << 21
-"""Floats from which on a place is worth keeping: below, the allocator keeps it by itself."""
-MOST = 1 << 28
-"""Floats that are kept at most."""
+MIN_CACHED = 1 << 21
+"""Floats of the smallest cached buffer: smaller ones are cached by the allocator itself."""
+MAX_CACHED = 1 << 28
+"""Floats that the cache holds at most."""
 
-_free: dict[int, NDArray[np.float32]] = {}  # by a number of their own, the latest last
-_lock = threading.RLock()  # a place may come back while another is taken
+_free: dict[int, NDArray[np.float32]] = {}  # by id, the latest last
+_lock = threading.RLock()  # a buffer may be released while another is taken
 
 
-def floats(*shape: int) -> Tensor:
-    """`torch.empty` of the type that the loops write, whatever the default is."""
+def empty(*shape: int) -> Tensor:
+    """`torch.empty` in float32 on the CPU, whatever the defaults are."""
     return torch.empty(shape, dtype=torch.float32, device="cpu")
 
 
-def lend(*shape: int) -> Tensor:
-    """The same, on a place that was used before if there is one of about that size."""
+def empty_cached(*shape: int) -> Tensor:
+    """The same, on a cached buffer if there is one of about that size."""
     size = math.prod(shape)
-    if size < LARGE:
-        return floats(*shape)
-    place = _taken(size)
-    lent = place[:size].reshape(shape)
-    weakref.finalize(lent, _give_back, place).atexit = False
-    return torch.from_numpy(lent)
+    if size < MIN_CACHED:
+        return empty(*shape)
+    buffer = _take(size)
+    view = buffer[:size].reshape(shape)
+    weakref.finalize(view, _release, buffer).atexit = False
+    return torch.from_numpy(view)
 
 
-def packed(tensor: Tensor) -> Tensor:
-    """The same, or a copy without gaps."""
-    return tensor if tensor.is_contiguous() else lend(*tensor.shape).copy_(tensor)
+def contiguous(tensor: Tensor) -> Tensor:
+    """The tensor itself, or a contiguous copy of it."""
+    return tensor if tensor.is_contiguous() else empty_cached(*tensor.shape).copy_(tensor)
 
 
-def kept() -> int:
-    """Floats on places that wait for another pass."""
+def cached_floats() -> int:
+    """How many floats the cache holds."""
     with _lock:
-        return sum(len(place) for place in list(_free.values()))
+        return sum(len(buffer) for buffer in list(_free.values()))
 
 
-def _taken(size: int) -> NDArray[np.float32]:
+def empty_cache() -> None:
+    """Give all cached buffers back to the operating system, as `torch.cuda.empty_cache` does.
+
+    Up to 1 GiB is cached after long passes. Buffers in use are not touched.
+    """
     with _lock:
-        for key, place in reversed(list(_free.items())):
-            if size <= len(place) <= 2 * size and _free.pop(key, None) is not None:
-                return place
+        _free.clear()
+
+
+def _take(size: int) -> NDArray[np.float32]:
+    with _lock:
+        for key, buffer in reversed(list(_free.items())):
+            if size <= len(buffer) <= 2 * size and _free.pop(key, None) is not None:
+                return buffer
     return np.empty(size, np.float32)
 
 
-def _give_back(place: NDArray[np.float32]) -> None:
+def _release(buffer: NDArray[np.float32]) -> None:
     with _lock:
-        if len(place) <= MOST:
-            _free[id(place)] = place
-        while kept() > MOST:
+        if len(buffer) <= MAX_CACHED:
+            _free[id(buffer)] = buffer
+        while cached_floats() > MAX_CACHED:
             _free.pop(next(iter(_free)))
 
 
 def _after_fork() -> None:
-    """Another thread may have held the lock, and is not there any more."""
+    """Replace the lock: a thread that held it does not exist in the child."""
     global _lock
     _lock = threading.RLock()
 

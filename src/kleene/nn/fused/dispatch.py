@@ -1,74 +1,58 @@
-"""What the fused path takes, and how it is handed over."""
+"""Choose the fused path for a pass that it supports, and run it."""
 
 from __future__ import annotations
 
-import functools
-import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from kleene.nn.cells import GRU, LSTM, Elman
 from kleene.nn.fused.layout import Layout, layout
+from kleene.nn.fused.load import load_kernels
+from kleene.nn.fused.plan import Plan, Tensors, make_plan
 from kleene.nn.fused.switch import enabled
 from kleene.nn.inputs import Gates, LookedUp, Projected
+from kleene.nn.recurrence import Recurrence, Scan
 from kleene.nn.similarity import Cosine, Dot, Euclidean
 from kleene.nn.transition import Gumbel, Mixture, SoftArgmax
-
-if TYPE_CHECKING:
-    from kleene.nn.fused.fold import Settings, Tensors
-    from kleene.nn.scan import Recurrence
 
 CELLS, TRANSITIONS = (Elman, GRU, LSTM), (Mixture, SoftArgmax, Gumbel)
 SIMILARITIES, KINDS = (Dot, Euclidean, Cosine), (Tensor, torch.nn.Parameter)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Served:
-    """The results of a fused pass."""
-
-    carried: Tensor  # steps state; the weights, or the hidden vectors of a plain recurrence
-    scores: Tensor | None  # steps state; None if not asked for
-    memory: Tensor | None  # steps hidden; None if not asked for
-    last_carried: Tensor  # running state; of the sequences that have a step
-    last_memory: Tensor | None  # batch hidden
-    hidden: Tensor | None  # steps hidden; mixtures of the centroids, None if not asked for
-    last_hidden: Tensor | None  # running hidden; likewise
-
-
-def serve(
+def dispatch(
     recurrence: Recurrence,
     inputs: Gates,
     batch_sizes: Sequence[int],
     hidden: Tensor,
     memory: Tensor | None,
-    full: bool,
-    mixed: bool,
-) -> Served | None:
-    """Run the pass, or return None if it is not for this path."""
-    lines = layout(tuple(batch_sizes))
-    if not serves(recurrence, inputs, lines, hidden, memory):
+    all_steps: bool,
+    with_hidden: bool,
+) -> Scan | None:
+    """Run the pass, or return None if the plain loop must run it."""
+    rows = layout(tuple(batch_sizes))
+    if not supports(recurrence, inputs, rows, hidden, memory):
         return None
-    return _run(*prepare(recurrence, inputs, lines, hidden, memory, full, mixed))
+    plan, tensors = make_plan(recurrence, inputs, rows, hidden, memory, all_steps, with_hidden)
+    return _run(plan, tensors)
 
 
-def serves(
-    recurrence: Recurrence, inputs: Gates, lines: Layout, hidden: Tensor, memory: Tensor | None
+def supports(
+    recurrence: Recurrence, inputs: Gates, rows: Layout, hidden: Tensor, memory: Tensor | None
 ) -> bool:
-    """Whether this pass is for the fused path."""
+    """Whether the fused path runs this pass."""
     return (
         enabled()
-        and lines.sound
-        and _fits(recurrence, inputs, hidden, memory)
-        and _sound(recurrence, inputs, lines, hidden, memory)
-        and _ready()
+        and _supported_types(recurrence, inputs, hidden, memory)
+        and check_inputs(recurrence, inputs, rows, hidden, memory)
+        and load_kernels()
     )
 
 
-def _fits(recurrence: Recurrence, inputs: Gates, hidden: Tensor, memory: Tensor | None) -> bool:
+def _supported_types(
+    recurrence: Recurrence, inputs: Gates, hidden: Tensor, memory: Tensor | None
+) -> bool:
     component = recurrence.component
     if type(recurrence.cell) not in CELLS or torch.compiler.is_compiling():
         return False
@@ -83,7 +67,7 @@ def _fits(recurrence: Recurrence, inputs: Gates, hidden: Tensor, memory: Tensor 
         tensors += [inputs.x, inputs.weight, inputs.bias]
     else:
         tensors.append(inputs.table if isinstance(inputs, LookedUp) else inputs)
-    if any(t is not None and not _plain_tensor(t) for t in tensors):
+    if any(t is not None and not _supported_tensor(t) for t in tensors):
         return False
     return not (
         torch.jit.is_tracing()  # type: ignore[attr-defined,no-untyped-call]
@@ -93,129 +77,78 @@ def _fits(recurrence: Recurrence, inputs: Gates, hidden: Tensor, memory: Tensor 
     )
 
 
-def _sound(
-    recurrence: Recurrence, inputs: Gates, lines: Layout, hidden: Tensor, memory: Tensor | None
+def check_inputs(
+    recurrence: Recurrence, inputs: Gates, rows: Layout, hidden: Tensor, memory: Tensor | None
 ) -> bool:
-    """Whether every index stays in bounds; the plain loop words the error of those that do not."""
+    """Whether every tensor has the shape that the compiled loops assume, and every id a row.
+
+    Addresses go to compiled code, which checks nothing. Where this is False, the plain loop runs:
+    it broadcasts, or raises torch's own error.
+    """
+    cell, component = recurrence.cell, recurrence.component
     batch, size = hidden.shape
-    steps, width = lines.steps, recurrence.cell.gates * size
-    if lines.widest > batch:
+    width = cell.gates * size
+    if not rows.valid or rows.widest > batch or (memory is not None) != cell.has_memory:
         return False
-    if memory is not None and memory.shape != hidden.shape:
-        return False
-    if recurrence.weight.shape != (width, size):
-        return False
-    component = recurrence.component
-    if component is not None and (
-        component.centroids.shape[1] != size or component.temperature.numel() != 1
-    ):
-        return False
-    if isinstance(inputs, Projected):
-        rows, columns = inputs.x.shape
-        return rows == steps and columns > 0 and inputs.weight.shape == (width, columns)
-    if isinstance(inputs, LookedUp):
-        ids = inputs.ids.numpy()
-        if ids.shape != (steps,) or inputs.table.shape[1:] != (width,):
+    shapes: list[tuple[Tensor | None, tuple[int, ...]]] = [
+        (memory, (batch, size)),
+        (recurrence.weight, (width, size)),
+        (recurrence.bias, (width,)),
+        (recurrence.peephole, (cell.peepholes, size)),
+    ]
+    if component is not None:
+        shapes.append((component.centroids, (component.num_states, size)))
+        if component.num_states < 1 or component.temperature.numel() != 1:
             return False
-        return bool(ids.min() >= 0 and ids.max() < inputs.table.shape[0])
-    return inputs.shape == (steps, width)
+    if isinstance(inputs, Projected):
+        columns = inputs.x.shape[-1]
+        shapes += [
+            (inputs.x, (rows.steps, columns)),
+            (inputs.weight, (width, columns)),
+            (inputs.bias, (width,)),
+        ]
+        if columns < 1:
+            return False
+    elif isinstance(inputs, LookedUp):
+        ids, symbols = inputs.ids.numpy(), inputs.table.shape[0]
+        shapes.append((inputs.table, (symbols, width)))
+        if ids.shape != (rows.steps,) or ids.min() < 0 or ids.max() >= symbols:
+            return False
+    else:
+        shapes.append((inputs, (rows.steps, width)))
+    return all(tensor is None or tensor.shape == shape for tensor, shape in shapes)
 
 
-def _plain_tensor(tensor: Tensor) -> bool:
+def _supported_tensor(tensor: Tensor) -> bool:
     return type(tensor) in KINDS and tensor.dtype is torch.float32 and tensor.is_cpu
 
 
-@functools.cache
-def _ready() -> bool:
-    """Compile, or load what was compiled before; without Numba there is no fused path."""
-    try:
-        from kleene.nn.fused.kernels.compile import announced
-
-        with announced():
-            from kleene.nn.fused.warm import warm
-
-            warm()
-    except Exception as error:
-        warnings.warn(f"the fused path is off, networks run slower: {error}", stacklevel=2)
-        return False
-    return True
-
-
-def _run(settings: Settings, given: Tensors) -> Served:
+def _run(plan: Plan, tensors: Tensors) -> Scan:
     from kleene.nn.fused.autograd import OUTPUTS, Fused, run_forward
     from kleene.nn.fused.fold import fold
 
-    if settings.keep:
-        results = Fused.apply(settings, *given.values())  # type: ignore[no-untyped-call]
+    found: Tensors
+    if plan.needs_grad:
+        results = Fused.apply(plan, *tensors.values())  # type: ignore[no-untyped-call]
+        found = dict(zip(OUTPUTS, results, strict=True))
     else:
-        results = run_forward(settings, fold(settings, given), keep=False)[0][:OUTPUTS]
-    carried, scores, memory, last_carried, last_memory, hidden, last_hidden = results
-    return Served(
+        found = run_forward(plan, fold(plan, tensors), keep=False)[0]
+    carried, last = found["weights"], found.get("last_hidden")
+    S, hidden = tensors["S"], tensors["hidden"]
+    assert carried is not None
+    assert hidden is not None
+    if last is None:
+        last = found["last_weights"]
+        assert last is not None
+        last = last if S is None else last @ S
+    if len(last) < len(hidden):
+        last = torch.cat([last, hidden[len(last) :]])
+    return Scan(
         carried=carried,
-        scores=scores if settings.full else None,
-        memory=memory if settings.full else None,
-        last_carried=last_carried,
-        last_memory=last_memory,
-        hidden=hidden,
-        last_hidden=last_hidden,
+        centroids=S,
+        last_hidden=last,
+        memory=found.get("memory") if plan.all_steps else None,
+        last_memory=found.get("last_memory"),
+        scores=found.get("scores") if plan.all_steps else None,
+        mixtures=found.get("hidden"),
     )
-
-
-def prepare(
-    recurrence: Recurrence,
-    inputs: Gates,
-    lines: Layout,
-    hidden: Tensor,
-    memory: Tensor | None,
-    full: bool = True,
-    mixed: bool = False,
-) -> tuple[Settings, Tensors]:
-    """What the fused node takes."""
-    from kleene.nn.fused.fold import GIVEN, Settings
-    from kleene.nn.fused.plain import Plain
-
-    component = recurrence.component
-    given: Tensors = dict.fromkeys(GIVEN)
-    given |= {"hidden": hidden, "c0": memory, "R": recurrence.weight, "h_bias": recurrence.bias}
-    given["peephole"] = recurrence.peephole
-    if isinstance(inputs, Projected):
-        given |= {"x": inputs.x, "W": inputs.weight, "bias": inputs.bias}
-    elif isinstance(inputs, LookedUp):
-        given |= {"ids": inputs.ids.long(), "X": inputs.table}
-    else:
-        given["X"] = inputs
-    states, transition, similarity = 0, None, None
-    if component is not None:
-        states, S = component.num_states, component.centroids
-        transition, similarity = component.transition, component.similarity
-        given |= {"S": S, "temperature": component.temperature}
-        given["noise"] = transition.draw(lines.steps, states, S, component.stochastic)
-    keep = torch.is_grad_enabled() and any(
-        tensor is not None and tensor.requires_grad for tensor in given.values()
-    )
-    return Settings(
-        cell=_number(recurrence.cell),
-        hidden=hidden.shape[1],
-        states=states,
-        hard=isinstance(transition, SoftArgmax)
-        or (isinstance(transition, Gumbel) and transition.hard),
-        unit=isinstance(similarity, Cosine),
-        offset=isinstance(similarity, Euclidean),
-        batch=hidden.shape[0],
-        layout=lines,
-        from_zero=not (hidden.requires_grad or hidden.numpy().any()),
-        keep=keep,
-        full=full or keep,
-        mixed=mixed and component is not None,
-        plain=Plain(recurrence),
-    ), given
-
-
-def _number(cell: Any) -> int:
-    from kleene.nn.fused.kernels import cells
-
-    if isinstance(cell, Elman):
-        return cells.ELMAN if cell.nonlinearity == "tanh" else cells.RELU
-    if isinstance(cell, GRU):
-        return cells.GRU
-    return cells.PEEPHOLE if cell.peephole else cells.LSTM

@@ -1,4 +1,4 @@
-"""Where the steps of packed sequences lie: the same for every batch of the same lengths."""
+"""The packed layout of a batch: the same for every batch of the same lengths."""
 
 from __future__ import annotations
 
@@ -11,24 +11,26 @@ import numpy as np
 class Layout(NamedTuple):
     """Step t holds the first `sizes[t]` sequences, from row `starts[t]` on."""
 
-    sizes: Any  # NumPy; time
-    starts: Any  # NumPy; time
-    places: tuple[int, int]  # where the numbers of both are
-    steps: int  # of all sequences
-    widest: int  # sequences that have a step
-    sound: bool  # longest first, and nothing empty
+    sizes: Any  # NumPy, int64; time
+    starts: Any  # NumPy, int64; time
+    steps: int  # rows in all
+    widest: int  # sequences with at least one step
+    valid: bool  # sizes do not increase and are at least 1
+
+    @property
+    def time(self) -> int:
+        """The number of time steps."""
+        return len(self.sizes)
 
 
 @lru_cache(maxsize=64)
 def layout(batch_sizes: tuple[int, ...]) -> Layout:
-    """The layout of so many running sequences a step."""
+    """The layout of the given numbers of sequences per time step."""
     sizes = np.array(batch_sizes, np.int64)
-    starts = sizes.cumsum() - sizes
     return Layout(
         sizes=sizes,
-        starts=starts,
-        places=(sizes.ctypes.data, starts.ctypes.data),
+        starts=sizes.cumsum() - sizes,
         steps=int(sizes.sum()),
         widest=int(sizes[0]) if len(sizes) else 0,
-        sound=bool(len(sizes) and sizes[-1] >= 1 and (sizes[1:] <= sizes[:-1]).all()),
+        valid=bool(len(sizes) and sizes[-1] >= 1 and (sizes[1:] <= sizes[:-1]).all()),
     )

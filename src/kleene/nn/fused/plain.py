@@ -1,49 +1,48 @@
-"""The fused node by torch's own operations, for whoever differentiates its gradients."""
+"""The fused node by torch's operations, for gradients of its gradients."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torch import Tensor
 
 from kleene.nn.inputs import Gates, LookedUp, Projected
+from kleene.nn.loop import last_steps, loop
+from kleene.nn.recurrence import Recurrence
 from kleene.nn.transition import Transition
-
-if TYPE_CHECKING:
-    from kleene.nn.scan import Recurrence
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A transition whose noise has been drawn before."""
+    """A transition with its noise already drawn."""
 
     transition: Transition
     noise: Tensor | None
 
     @property
     def name(self) -> str:
-        """The same."""
+        """The name of the transition."""
         return self.transition.name
 
     def draw(self, steps: int, states: int, like: Tensor, stochastic: bool) -> Tensor | None:
-        """What was drawn."""
+        """The noise drawn before."""
         return self.noise
 
     def __call__(self, scores: Tensor, temperature: Tensor, noise: Tensor | None) -> Tensor:
-        """The same."""
+        """Apply the transition."""
         return self.transition(scores, temperature, noise)
 
 
 @dataclass(frozen=True)
 class Plain:
-    """The same outputs from the same tensors."""
+    """The fused node as a function of its tensors."""
 
     recurrence: Recurrence
 
     def __call__(
         self,
-        settings: Any,
+        plan: Any,
         X: Tensor | None,
         ids: Tensor | None,
         x: Tensor | None,
@@ -58,9 +57,7 @@ class Plain:
         peephole: Tensor | None,
         c0: Tensor | None,
     ) -> tuple[Tensor | None, ...]:
-        """What the fused node returns."""
-        from kleene.nn.scan import last_steps, loop
-
+        """The results of the fused node, in its order."""
         inputs: Gates
         if x is not None:
             assert W is not None
@@ -77,11 +74,11 @@ class Plain:
         recurrence = replace(
             self.recurrence, weight=R, bias=h_bias, peephole=peephole, component=component
         )
-        sizes = settings.layout.sizes.tolist()
+        sizes = plan.layout.sizes.tolist()
         found = loop(recurrence, inputs, sizes, hidden, c0)
         last = found.carried[last_steps(sizes)]
         outputs = (found.carried, found.scores, found.memory, last, found.last_memory)
-        if not settings.mixed:
+        if not plan.with_hidden:
             return (*outputs, None, None)
         assert S is not None
         return (*outputs, found.hidden, last @ S)

@@ -1,29 +1,30 @@
-"""Whether the fused path may be taken."""
+"""Whether the fused path may be used."""
 
 from __future__ import annotations
 
 import os
+from contextvars import ContextVar, Token
 from types import TracebackType
 
-_enabled = os.environ.get("KLEENE_FUSED", "1").strip().lower() not in ("0", "false", "off", "no")
+_OFF = os.environ.get("KLEENE_FUSED", "1").strip().lower() in ("0", "false", "off", "no")
+_enabled: ContextVar[bool] = ContextVar("kleene_fused", default=not _OFF)
 
 
-class use_fused:  # noqa: N801  called like a function, as torch.no_grad is
-    """Switch the fused CPU path off or on, for good or in a `with` block.
+class use_fused:  # noqa: N801  used like torch.no_grad
+    """Switch the fused CPU path off or on inside a `with` block, in this thread.
 
     >>> from kleene.nn import use_fused
     >>> with use_fused(False):
-    ...     pass  # networks run by torch's own operations here
+    ...     pass  # networks run by torch's operations here
 
-    Setting the environment variable KLEENE_FUSED to 0 switches it off from the start.
+    The environment variable KLEENE_FUSED=0 switches it off for the whole process.
     """
 
     def __init__(self, enabled: bool = True) -> None:
-        global _enabled
-        self._before, _enabled = _enabled, enabled
+        self._value, self._tokens = enabled, list[Token[bool]]()
 
     def __enter__(self) -> None:
-        return None
+        self._tokens.append(_enabled.set(self._value))
 
     def __exit__(
         self,
@@ -31,10 +32,9 @@ class use_fused:  # noqa: N801  called like a function, as torch.no_grad is
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        global _enabled
-        _enabled = self._before
+        _enabled.reset(self._tokens.pop())
 
 
 def enabled() -> bool:
-    """The state of the switch."""
-    return _enabled
+    """The state of the switch in this thread."""
+    return _enabled.get()

@@ -1,7 +1,7 @@
-"""The backward pass: one block of sequences back through all of time.
+"""The backward pass: one block of sequences, from the last time step to the first.
 
-The gradients of the gates of a stretch of time are kept together in the cache and leave it as a few
-large products, instead of one small product per step and weight.
+The gradients of the gates of a chunk of time are collected in the cache and multiplied at once: a
+few large products instead of a small one per step and weight.
 """
 
 # mypy: ignore-errors
@@ -13,7 +13,7 @@ from numba import njit
 from numba.extending import register_jitable
 
 from kleene.nn.fused.kernels.blas import gemm
-from kleene.nn.fused.kernels.cells import GRU, LSTM, RELU, elman_back, gru_back, lstm_back
+from kleene.nn.fused.kernels.cells import elman_backward, gru_backward, lstm_backward
 from kleene.nn.fused.kernels.compile import kernel
 from kleene.nn.fused.kernels.matmul import (
     FEW_WEIGHTS,
@@ -22,29 +22,45 @@ from kleene.nn.fused.kernels.matmul import (
     pack_transposed,
     times,
     times_transposed,
-    worth,
+    worth_packing,
 )
-from kleene.nn.fused.kernels.records import Incoming, Job, Outgoing, Record
-from kleene.nn.fused.kernels.rows import add, add_up, clear, copy, narrow, padded, widen
+from kleene.nn.fused.kernels.records import (
+    GRU,
+    LSTM,
+    RELU,
+    ForwardBuffers,
+    InputGrads,
+    Job,
+    OutputGrads,
+)
+from kleene.nn.fused.kernels.rows import (
+    add,
+    add_rows,
+    copy,
+    fill_zero,
+    pad_rows,
+    padded,
+    unpad_rows,
+)
 from kleene.nn.fused.kernels.simd import (
     LANES,
     get,
     load,
+    load_int,
     load_one,
-    load_whole,
     put,
     store,
     store_one,
 )
-from kleene.nn.fused.kernels.softmax import normalise_back, weigh_back
+from kleene.nn.fused.kernels.softmax import normalise_backward, softmax_backward
 
-CHUNK = 512  # rows whose gradients are gathered before they are multiplied
+CHUNK = 512  # rows of gradients that are collected before they are multiplied
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
 
 
 @register_jitable
-def room(job: Job, rows: int) -> int:
-    """Floats of scratch that a block of `rows` sequences needs."""
+def workspace_size(job: Job, rows: int) -> int:
+    """Floats of workspace for a block of `rows` sequences."""
     chunk = max(CHUNK, rows)
     row = job.width + job.gates + 2 * (job.states or job.hidden) + job.hidden + job.size
     packed = padded(job.states or job.hidden) * job.width + job.states * padded(job.hidden)
@@ -53,25 +69,27 @@ def room(job: Job, rows: int) -> int:
 
 
 @njit(error_model="numpy")
-def elman_rows_back(G: int, p: int, DU: int, DH: int, U: int, d: int, relu: bool, n: int) -> None:
-    """A step of `n` sequences; the vectors u are left in `U`."""
+def elman_rows_backward(
+    G: int, p: int, DU: int, DH: int, U: int, d: int, relu: bool, n: int
+) -> None:
+    """A step of `n` sequences; the vectors u go to `U`."""
     whole = d - d % LANES
     for b in range(n):
         g, r = (p + b) * d, b * d
-        if whole < d:  # first, since it may be stored beyond its end
+        if whole < d:  # first, since it may overwrite the beginning of the next row
             m = d - whole
             s = (n - b) * d - whole
             du = get(DU, r + whole, m)
-            put(U, r + whole, s, elman_back(G, g, du, DH, r, relu, whole, m, s))
+            put(U, r + whole, s, elman_backward(G, g, du, DH, r, relu, whole, m, s))
         for j in range(0, whole, LANES):
-            store(U, r + j, elman_back(G, g, load(DU, r + j), DH, r, relu, j, LANES, LANES))
+            store(U, r + j, elman_backward(G, g, load(DU, r + j), DH, r, relu, j, LANES, LANES))
 
 
 @njit(error_model="numpy")
-def gru_rows_back(
+def gru_rows_backward(
     G: int, N: int, p: int, DU: int, DH: int, DX: int, U: int, d: int, n: int
 ) -> None:
-    """A step of `n` sequences; the vectors u are left in `U`."""
+    """A step of `n` sequences; the vectors u go to `U`."""
     whole = d - d % LANES
     for b in range(n):
         g, q, r, h, x = (p + b) * 4 * d, (p + b) * d, b * d, b * 4 * d, b * 3 * d
@@ -79,14 +97,14 @@ def gru_rows_back(
             m = d - whole
             s = (n - b) * d - whole
             du = get(DU, r + whole, m)
-            put(U, r + whole, s, gru_back(G, g, N, q, du, DH, h, DX, x, d, whole, m, s))
+            put(U, r + whole, s, gru_backward(G, g, N, q, du, DH, h, DX, x, d, whole, m, s))
         for j in range(0, whole, LANES):
             du = load(DU, r + j)
-            store(U, r + j, gru_back(G, g, N, q, du, DH, h, DX, x, d, j, LANES, LANES))
+            store(U, r + j, gru_backward(G, g, N, q, du, DH, h, DX, x, d, j, LANES, LANES))
 
 
 @njit(error_model="numpy")
-def lstm_rows_back(
+def lstm_rows_backward(
     G: int,
     B: int,
     C: int,
@@ -100,7 +118,7 @@ def lstm_rows_back(
     d: int,
     n: int,
 ) -> None:
-    """A step of `n` sequences; the vectors u are left in `U`."""
+    """A step of `n` sequences; the vectors u go to `U`."""
     whole, wide = d - d % LANES, padded(d)
     for b in range(n):
         g, c, r, h, w = (p + b) * 4 * d, (p + b) * d, b * d, b * 4 * d, b * wide
@@ -108,18 +126,18 @@ def lstm_rows_back(
             m = d - whole
             s = (n - b) * d - whole
             du = get(DU, r + whole, m)
-            u = lstm_back(G, g, B, r, C, c, du, DC, w, DH, h, P, DP, d, wide, whole, m, s)
+            u = lstm_backward(G, g, B, r, C, c, du, DC, w, DH, h, P, DP, d, wide, whole, m, s)
             put(U, r + whole, s, u)
         for j in range(0, whole, LANES):
             du = load(DU, r + j)
-            u = lstm_back(G, g, B, r, C, c, du, DC, w, DH, h, P, DP, d, wide, j, LANES, LANES)
+            u = lstm_backward(G, g, B, r, C, c, du, DC, w, DH, h, P, DP, d, wide, j, LANES, LANES)
             store(U, r + j, u)
 
 
 @njit(error_model="numpy")
-def cell_back(
+def cell_backward(
     job: Job,
-    rec: Record,
+    fwd: ForwardBuffers,
     p: int,
     B: int,
     DU: int,
@@ -132,19 +150,19 @@ def cell_back(
 ) -> None:
     """From the gradient of u to those of the gates."""
     if job.cell <= RELU:
-        elman_rows_back(rec.G, p, DU, DH, U, job.hidden, job.cell == RELU, n)
+        elman_rows_backward(fwd.G, p, DU, DH, U, job.hidden, job.cell == RELU, n)
     elif job.cell == GRU:
-        gru_rows_back(rec.G, rec.N, p, DU, DH, DX, U, job.hidden, n)
+        gru_rows_backward(fwd.G, fwd.N, p, DU, DH, DX, U, job.hidden, n)
     else:
         P = job.peephole
-        lstm_rows_back(rec.G, B, rec.memory, p, DU, DC, DH, P, DP, U, job.hidden, n)
+        lstm_rows_backward(fwd.G, B, fwd.memory, p, DU, DC, DH, P, DP, U, job.hidden, n)
 
 
 @njit(error_model="numpy")
-def choose_back(
+def transition_backward(
     job: Job,
-    rec: Record,
-    given: Incoming,
+    fwd: ForwardBuffers,
+    grads: OutputGrads,
     keys: int,
     p: int,
     D: int,
@@ -155,33 +173,33 @@ def choose_back(
 ) -> float:
     """From the gradient of the weights to those of the scores, `DS`, and of u, `DU`.
 
-    `keys` are the panels of the job's.
+    `keys` are the panels of `job.keys`.
     """
     k, d = job.states, job.hidden
-    alpha = rec.soft if job.hard else rec.weights
+    alpha = fwd.soft if job.hard else fwd.weights
     inverse = 1.0 / load_one(job.temperature, 0)
-    to_inverse = weigh_back(
-        D, alpha, rec.scores, job.noise, given.scores, p, n, k, inverse, DS, learn
+    to_inverse = softmax_backward(
+        D, alpha, fwd.scores, job.noise, grads.scores, p, n, k, inverse, DS, learn
     )
     times(job.sgemm, n, d, k, DS, 0, job.keys, keys, DU, 0)
-    if job.unit:
-        normalise_back(DU, rec.Q, p, n, d, rec.norms)
+    if job.normalised:
+        normalise_backward(DU, fwd.Q, p, n, d, fwd.norms)
     return to_inverse
 
 
 @njit(error_model="numpy")
-def weights_back(
-    job: Job, out: Outgoing, DH: int, V: int, DS: int, U: int, first: int, rows: int, skip: int
+def weights_backward(
+    job: Job, out: InputGrads, DH: int, V: int, DS: int, U: int, first: int, rows: int, skip: int
 ) -> None:
-    """Gradients of the recurrent weights and centroids from a stretch of time.
+    """Gradients of the recurrent weights and centroids from a chunk of time.
 
-    Its first `skip` rows are the first step, which has its own recurrent half.
+    Its first `skip` rows are the first step, whose recurrent half is `H0`.
     """
     k, d, width = job.states, job.hidden, job.width
     carried = k or d
     if skip and out.H0:
-        if job.one_start:
-            add_up(out.H0, DH, 0, skip, width, width)
+        if job.shared_start:
+            add_rows(out.H0, DH, 0, skip, width, width)
         else:
             copy(out.H0, first * width, DH, 0, skip * width)
     if out.M and rows > skip:
@@ -190,19 +208,19 @@ def weights_back(
             DH, skip * width, width, ONE, out.M, 0, job.columns,
         )  # fmt: skip
     if out.h_bias:
-        add_up(out.h_bias, DH, skip, rows - skip, width, job.columns)
+        add_rows(out.h_bias, DH, skip, rows - skip, width, job.columns)
     if out.keys:
         gemm(job.sgemm, True, False, k, d, rows, DS, 0, k, U, 0, d, ONE, out.keys, 0, d)
     if out.offsets:
-        add_up(out.offsets, DS, 0, rows, k, k)
+        add_rows(out.offsets, DS, 0, rows, k, k)
 
 
 @njit(error_model="numpy")
-def mixtures_back(
+def mixtures_backward(
     job: Job,
-    rec: Record,
-    given: Incoming,
-    out: Outgoing,
+    fwd: ForwardBuffers,
+    grads: OutputGrads,
+    out: InputGrads,
     first: int,
     end: int,
     t: int,
@@ -212,23 +230,23 @@ def mixtures_back(
     k, d = job.states, job.hidden
     whole = first == 0 and end == job.batch
     while t < stop:
-        p = load_whole(job.starts, t) + first
+        p = load_int(job.starts, t) + first
         t = stop if whole else t + 1
-        last = load_whole(job.starts, t - 1) + first
-        rows = last + min(load_whole(job.sizes, t - 1), end) - first - p
+        last = load_int(job.starts, t - 1) + first
+        rows = last + min(load_int(job.sizes, t - 1), end) - first - p
         if k * d <= FEW_WEIGHTS:
-            add_outer(rows, k, d, rec.weights, p, given.hidden, out.S)
+            add_outer(rows, k, d, fwd.weights, p, grads.hidden, out.S)
         else:
             gemm(
-                job.sgemm, True, False, k, d, rows, rec.weights, p * k, k,
-                given.hidden, p * d, d, ONE, out.S, 0, d,
+                job.sgemm, True, False, k, d, rows, fwd.weights, p * k, k,
+                grads.hidden, p * d, d, ONE, out.S, 0, d,
             )  # fmt: skip
 
 
 @njit(error_model="numpy")
-def inputs_back(
+def inputs_backward(
     job: Job,
-    out: Outgoing,
+    out: InputGrads,
     DX: int,
     source: int,
     first: int,
@@ -237,7 +255,7 @@ def inputs_back(
     stop: int,
     rows: int,
 ) -> None:
-    """Gradients of the input and its weights from steps `t` to `stop`; `source` has their x."""
+    """Gradients of the input and its weights from steps `t` to `stop`; `source` holds their x."""
     gates, size = job.gates, job.size
     if out.W:
         gemm(
@@ -245,19 +263,19 @@ def inputs_back(
             DX, 0, gates, source, 0, size, ONE, out.W, 0, size,
         )  # fmt: skip
     if out.bias:
-        add_up(out.bias, DX, 0, rows, gates, gates)
+        add_rows(out.bias, DX, 0, rows, gates, gates)
     whole = first == 0 and end == job.batch
     if out.x and whole:
         gemm(
             job.sgemm, False, False, rows, size, gates, DX, 0, gates,
-            job.W, 0, size, ZERO, out.x, load_whole(job.starts, t) * size, size,
+            job.W, 0, size, ZERO, out.x, load_int(job.starts, t) * size, size,
         )  # fmt: skip
     if not (out.X or (out.x and not whole)):
         return
     local = 0
     while t < stop:
-        n = min(load_whole(job.sizes, t), end) - first
-        p = load_whole(job.starts, t) + first
+        n = min(load_int(job.sizes, t), end) - first
+        p = load_int(job.starts, t) + first
         if out.x:
             gemm(
                 job.sgemm, False, False, n, size, gates, DX, local * gates, gates,
@@ -265,7 +283,7 @@ def inputs_back(
             )  # fmt: skip
         elif job.ids:
             for b in range(n):
-                row = load_whole(job.ids, p + b)
+                row = load_int(job.ids, p + b)
                 add(out.X, row * gates, DX, (local + b) * gates, gates)
         else:
             copy(out.X, p * gates, DX, local * gates, n * gates)
@@ -275,15 +293,21 @@ def inputs_back(
 
 @kernel
 def backward(
-    job: Job, rec: Record, given: Incoming, out: Outgoing, scratch: int, first: int, end: int
+    job: Job,
+    fwd: ForwardBuffers,
+    grads: OutputGrads,
+    out: InputGrads,
+    workspace: int,
+    first: int,
+    end: int,
 ) -> None:
     """Gradients of sequences `first` to `end`."""
     d, k, width, columns, size = job.hidden, job.states, job.width, job.columns, job.size
     carried = k or d
     chunk = max(CHUNK, end - first)
-    DH = scratch  # gradients of the recurrent half of the gates
+    DH = workspace  # gradients of the recurrent half of the gates
     DX = DH + 4 * chunk * width if job.cell == GRU else DH  # and of the input's
-    V = scratch + 4 * chunk * (width + job.gates)  # weights of the steps before
+    V = workspace + 4 * chunk * (width + job.gates)  # weights of the steps before
     DS = V + 4 * chunk * carried  # gradients of the scores
     U = DS + 4 * chunk * carried  # vectors u
     x_rows = U + 4 * chunk * d
@@ -291,16 +315,16 @@ def backward(
     DC = DU + 4 * (end - first) * d  # gradients of the memory, its rows padded
     DP = DC + 4 * (end - first) * padded(d)  # gradients of the peepholes, likewise
     DW = DP + 4 * 3 * padded(d)  # gradients of the weights from those of the hidden vectors
-    D, given_memory = out.D + 4 * first * carried, out.DC + 4 * first * d
+    D, memory_grads = out.D + 4 * first * carried, out.DC + 4 * first * d
     if job.cell >= LSTM:
-        widen(DC, given_memory, d, end - first)
-        clear(DP, 3 * padded(d))
+        pad_rows(DC, memory_grads, d, end - first)
+        fill_zero(DP, 3 * padded(d))
     M, S, keys = 0, 0, 0  # the weights as panels
-    if worth(end - first, job.time):
-        keys = scratch + 4 * (room(job, end - first) - k * padded(d))
+    if worth_packing(end - first, job.time):
+        keys = workspace + 4 * (workspace_size(job, end - first) - k * padded(d))
         S = keys - 4 * padded(k) * d
         M = S - 4 * padded(carried) * width
-        if given.hidden:
+        if grads.hidden:
             pack_transposed(k, d, job.S, S)
         pack(d, k, job.keys, keys)
         pack_transposed(carried, columns, job.M, M)
@@ -309,12 +333,12 @@ def backward(
     above = 0  # sequences in the step above, whose rows come first in DH
 
     stop = job.time
-    while stop > 0 and load_whole(job.sizes, stop - 1) <= first:
+    while stop > 0 and load_int(job.sizes, stop - 1) <= first:
         stop -= 1
     while stop > 0:
         begin, rows = stop, 0
         while begin > 0:
-            more = min(load_whole(job.sizes, begin - 1), end) - first
+            more = min(load_int(job.sizes, begin - 1), end) - first
             if rows > 0 and rows + more > CHUNK:
                 break
             rows += more
@@ -322,9 +346,9 @@ def backward(
 
         local, above_at = rows, 0
         for t in range(stop - 1, begin - 1, -1):
-            n = min(load_whole(job.sizes, t), end) - first
-            p = load_whole(job.starts, t) + first
-            before = load_whole(job.starts, t - 1) + first if t > 0 else 0
+            n = min(load_int(job.sizes, t), end) - first
+            p = load_int(job.starts, t) + first
+            before = load_int(job.starts, t - 1) + first if t > 0 else 0
             local -= n
             if above > 0:
                 at = above_at * width
@@ -332,40 +356,40 @@ def backward(
                 if columns < width:
                     for b in range(above):
                         add(D, b * d, DH, (above_at + b) * width + columns, d)
-            if given.weights:
-                add(D, 0, given.weights, p * carried, n * carried)
-            if given.hidden:
-                times_transposed(job.sgemm, n, k, d, given.hidden, p * d, d, job.S, S, DW, 0)
+            if grads.weights:
+                add(D, 0, grads.weights, p * carried, n * carried)
+            if grads.hidden:
+                times_transposed(job.sgemm, n, k, d, grads.hidden, p * d, d, job.S, S, DW, 0)
                 add(D, 0, DW, 0, n * k)
-            if given.memory:
+            if grads.memory:
                 for b in range(n):
-                    add(DC, b * padded(d), given.memory, (p + b) * d, d)
+                    add(DC, b * padded(d), grads.memory, (p + b) * d, d)
             du, u = D, U + 4 * local * d
             if k:
                 ds, learn, du = DS + 4 * local * k, out.temperature != 0, DU
-                to_inverse += choose_back(job, rec, given, keys, p, D, ds, DU, n, learn)
-            B = rec.memory + 4 * before * d if t > 0 else job.c0 + 4 * first * d
+                to_inverse += transition_backward(job, fwd, grads, keys, p, D, ds, DU, n, learn)
+            B = fwd.memory + 4 * before * d if t > 0 else job.c0 + 4 * first * d
             dh, dx = DH + 4 * local * width, DX + 4 * local * job.gates
-            cell_back(job, rec, p, B, du, DC, dh, dx, DP, u, n)
+            cell_backward(job, fwd, p, B, du, DC, dh, dx, DP, u, n)
             if t > 0:
-                copy(V, local * carried, rec.weights, before * carried, n * carried)
-            if job.unit:
-                copy(U, local * d, rec.Q, p * d, n * d)
+                copy(V, local * carried, fwd.weights, before * carried, n * carried)
+            if job.normalised:
+                copy(U, local * d, fwd.Q, p * d, n * d)
             if copy_x:
                 copy(x_rows, local * size, job.x, p * size, n * size)
             above, above_at = n, local
 
-        skip = min(load_whole(job.sizes, 0), end) - first if begin == 0 else 0
-        weights_back(job, out, DH, V, DS, U, first, rows, skip)
-        if out.S and given.hidden:
-            mixtures_back(job, rec, given, out, first, end, begin, stop)
-        source = x_rows if copy_x else job.x + 4 * load_whole(job.starts, begin) * size
-        inputs_back(job, out, DX, source, first, end, begin, stop, rows)
+        skip = min(load_int(job.sizes, 0), end) - first if begin == 0 else 0
+        weights_backward(job, out, DH, V, DS, U, first, rows, skip)
+        if out.S and grads.hidden:
+            mixtures_backward(job, fwd, grads, out, first, end, begin, stop)
+        source = x_rows if copy_x else job.x + 4 * load_int(job.starts, begin) * size
+        inputs_backward(job, out, DX, source, first, end, begin, stop, rows)
         stop = begin
     if out.temperature:
         temperature = load_one(job.temperature, 0)
         store_one(out.temperature, 0, np.float32(-to_inverse / temperature / temperature))
     if job.cell >= LSTM:
-        narrow(given_memory, DC, d, end - first)
+        unpad_rows(memory_grads, DC, d, end - first)
     if out.peephole:
-        narrow(out.peephole, DP, d, 3)
+        unpad_rows(out.peephole, DP, d, 3)

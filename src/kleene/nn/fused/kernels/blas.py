@@ -1,8 +1,8 @@
-"""Matrix products inside compiled kernels, by the BLAS that torch brings along.
+"""Matrix products inside compiled kernels, by the BLAS inside torch.
 
-torch's own library exports the Fortran entry `sgemm_` where it was built on MKL or OpenBLAS;
-elsewhere SciPy's is used. The address is an argument of the kernels, so that their compiled form
-can be kept on disk.
+torch exports the Fortran entry `sgemm_` where it was built on MKL or OpenBLAS;
+elsewhere SciPy's is used. The address is an argument of the kernels, so that their compiled code
+can be cached on disk.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _torch_library() -> ctypes.CDLL | None:
 
 @functools.cache
 def sgemm_address() -> int:
-    """Where `sgemm_` lives in this process."""
+    """The address of `sgemm_` in this process."""
     entry = getattr(_torch_library(), "sgemm_", None)
     if entry is None:
         return int(get_cython_function_address("scipy.linalg.cython_blas", "sgemm"))
@@ -43,19 +43,19 @@ def sgemm_address() -> int:
 
 @functools.cache
 def _limit() -> Callable[[int], int]:
-    """Sets how many threads products of the calling thread may use; returns what it was."""
+    """Set the number of BLAS threads of the calling thread; return the previous number."""
     limit = getattr(_torch_library(), "MKL_Set_Num_Threads_Local", None)
     return limit or (lambda threads: 0)
 
 
-def single_threaded() -> None:
-    """What a thread calls once so that its products do not start threads of their own."""
+def use_one_thread() -> None:
+    """Make the BLAS calls of this thread run on it alone, for good."""
     _limit()(1)
 
 
 @contextmanager
-def alone() -> Iterator[None]:
-    """The calling thread's products start no threads inside."""
+def one_thread() -> Iterator[None]:
+    """Make the BLAS calls of this thread run on it alone, for a block."""
     if torch.get_num_threads() == 1:
         yield
         return
@@ -86,9 +86,9 @@ def gemm(
     c_index: Any,
     c_row: Any,
 ) -> Any:
-    """C = op(A) op(B) + beta C, row by row: (m, k) times (k, n); an index and a row's length each.
+    """C = op(A) op(B) + beta C, row-major: (m, k) times (k, n); an index and a row stride each.
 
-    Fortran sees the transposes, so it is asked for C^T = op(B)^T op(A)^T.
+    Fortran is column-major, so it is called for C^T = op(B)^T op(A)^T.
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:

@@ -1,10 +1,10 @@
 """The cells' equations and their derivatives, a vector of hidden units at a time.
 
-`H` is what the recurrent product left, `X` the input's half; `G` keeps what the backward pass
-needs, and is 0 where there is none. A small letter is the index of the row's first float; `d` is
-the hidden size, `j` the first unit of the vector and `m` how many of them there are. `s` is how
-many are stored: more than `m` where what lies beyond is stored later, since a whole vector is
-stored faster than a part of one.
+`H` is the recurrent product, `X` the input's half; `G` stores what the backward pass needs, and is
+0 where there is none. A small letter is the index of the row's first float; `d` is
+the hidden size, `j` the first unit of the vector and `m` the number of units in it. `s` is how many
+are stored: more than `m` where the memory beyond is written later, since storing a whole vector is
+faster than storing a part.
 """
 
 # mypy: ignore-errors
@@ -16,10 +16,10 @@ from typing import Any
 from numba import njit
 
 from kleene.nn.fused.kernels.simd import (
-    full,
+    broadcast,
     get,
-    larger,
     load,
+    maximum,
     put,
     sigmoid,
     sigmoid_and_tanh,
@@ -29,8 +29,6 @@ from kleene.nn.fused.kernels.simd import (
     where_positive,
 )
 
-ELMAN, RELU, GRU, LSTM, PEEPHOLE = range(5)
-
 
 @njit(forceinline=True)
 def elman(
@@ -38,19 +36,19 @@ def elman(
 ) -> Any:
     """u = phi(x + h)."""
     a = get(X, x + j, m) + get(H, h + j, m)
-    u = larger(a, full(0.0)) if relu else tanh(a)
+    u = maximum(a, broadcast(0.0)) if relu else tanh(a)
     if G:
         put(G, g + j, s, u)
     return u
 
 
 @njit(forceinline=True)
-def elman_back(
+def elman_backward(
     G: int, g: int, du: Any, DH: int, dh: int, relu: bool, j: int, m: int, s: int
 ) -> Any:
     """The derivative; returns u."""
     u = get(G, g + j, m)
-    put(DH, dh + j, s, where_positive(u, du) if relu else du * (full(1.0) - u * u))
+    put(DH, dh + j, s, where_positive(u, du) if relu else du * (broadcast(1.0) - u * u))
     return u
 
 
@@ -58,7 +56,7 @@ def elman_back(
 def gru(
     H: int, h: int, X: int, x: int, G: int, g: int, N: int, q: int, d: int, j: int, m: int, s: int
 ) -> Any:
-    """u = (1 - z) n + z h; `G` keeps r, z, h_n and h, `N` keeps n."""
+    """u = (1 - z) n + z h; `G` stores r, z, h_n and h, `N` stores n."""
     h_n, hidden = get(H, h + 2 * d + j, m), get(H, h + 3 * d + j, m)
     r = sigmoid(get(X, x + j, m) + get(H, h + j, m))
     a_z, a_n = get(X, x + d + j, m) + get(H, h + d + j, m), get(X, x + 2 * d + j, m) + r * h_n
@@ -73,7 +71,7 @@ def gru(
 
 
 @njit(forceinline=True)
-def gru_back(
+def gru_backward(
     G: int,
     g: int,
     N: int,
@@ -89,7 +87,7 @@ def gru_back(
     s: int,
 ) -> Any:
     """The derivative; returns u."""
-    one = full(1.0)
+    one = broadcast(1.0)
     r, z = get(G, g + j, m), get(G, g + d + j, m)
     h_n, hidden = get(G, g + 2 * d + j, m), get(G, g + 3 * d + j, m)
     n = get(N, q + j, m)
@@ -124,7 +122,7 @@ def lstm(
     m: int,
     s: int,
 ) -> Any:
-    """u = o tanh(c), from the memory `B` to the memory `C`; `G` keeps i, f, g and o."""
+    """u = o tanh(c), from the memory `B` to the memory `C`; `G` stores i, f, g and o."""
     before = get(B, b + j, m)
     a_i, a_f = get(X, x + j, m) + get(H, h + j, m), get(X, x + d + j, m) + get(H, h + d + j, m)
     a_o = get(X, x + 3 * d + j, m) + get(H, h + 3 * d + j, m)
@@ -145,7 +143,7 @@ def lstm(
 
 
 @njit(forceinline=True)
-def lstm_back(
+def lstm_backward(
     G: int,
     g: int,
     B: int,
@@ -169,7 +167,7 @@ def lstm_back(
 
     Rows of `DC` and `DP` are `wide` apart, a multiple of whole vectors.
     """
-    one = full(1.0)
+    one = broadcast(1.0)
     i, f = get(G, g + j, m), get(G, g + d + j, m)
     v, o = get(G, g + 2 * d + j, m), get(G, g + 3 * d + j, m)
     before, after = get(B, b + j, m), get(C, c + j, m)

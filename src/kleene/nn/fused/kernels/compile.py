@@ -1,7 +1,7 @@
-"""How the loops are compiled, and where the result is kept.
+"""How the kernels are compiled, and where the result is cached.
 
-Numba keeps compiled code beside the source, or in the user's cache folder where that cannot be
-written; where neither can, every process compiles for itself.
+Numba caches compiled code beside the source, or in the user's cache folder if that cannot be
+written; if neither can, every process compiles for itself.
 """
 
 from __future__ import annotations
@@ -20,21 +20,20 @@ import numba
 
 @functools.cache
 def _digest() -> str:
-    """Of the files that the loops are made of: those that compile, and what they work on."""
-    texts = {path.name: path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))}
-    compiled = [text for name, text in texts.items() if b"numba" in text or name == "job.py"]
-    return hashlib.sha256(b"".join(compiled)).hexdigest()
+    """Of all files in this folder: the kernels are compiled from several of them."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """A compiled function that leaves Python's lock alone and is kept on disk."""
+    """Compile a function that releases Python's global lock and is cached on disk."""
     options: Any = {"nogil": True, "error_model": "numpy"}
     try:
         compiled: Any = numba.njit(function, cache=True, **options)
-    except RuntimeError:  # nowhere to write
+    except RuntimeError:  # no folder can be written
         return numba.njit(function, **options)
     with suppress(AttributeError):
-        # Numba looks at the time stamp of one file; the loops are made of several.
+        # Numba compares the time stamp of one file; the kernels are made of several.
         compiled._cache._cache_file._source_stamp = _digest()
     return compiled
 

@@ -9,7 +9,7 @@ from numba import njit
 from numba.extending import register_jitable
 
 from kleene.nn.fused.kernels.blas import gemm
-from kleene.nn.fused.kernels.cells import GRU, LSTM, RELU, elman, gru, lstm
+from kleene.nn.fused.kernels.cells import elman, gru, lstm
 from kleene.nn.fused.kernels.compile import kernel
 from kleene.nn.fused.kernels.matmul import (
     pack,
@@ -17,20 +17,20 @@ from kleene.nn.fused.kernels.matmul import (
     panels,
     times,
     times_transposed,
-    worth,
+    worth_packing,
 )
-from kleene.nn.fused.kernels.records import Job, Record
+from kleene.nn.fused.kernels.records import GRU, LSTM, RELU, ForwardBuffers, Job
 from kleene.nn.fused.kernels.rows import copy, padded
-from kleene.nn.fused.kernels.simd import LANES, load_one, load_whole, put, store
-from kleene.nn.fused.kernels.softmax import harden, normalise, weigh, weigh_few
+from kleene.nn.fused.kernels.simd import LANES, load_int, load_one, put, store
+from kleene.nn.fused.kernels.softmax import harden, normalise, softmax, softmax_in_registers
 
 CHUNK = 512  # rows of input projected at once by BLAS; by panels it is a step's
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
 
 
 @register_jitable
-def room(job: Job, rows: int) -> int:
-    """Floats of scratch that a block of `rows` sequences needs."""
+def workspace_size(job: Job, rows: int) -> int:
+    """Floats of workspace for a block of `rows` sequences."""
     projected = max(CHUNK, rows) * job.gates + padded(job.gates) * job.size if job.x else 0
     packed = job.states * (padded(job.width) + padded(job.hidden))
     packed += padded(job.states) * job.hidden
@@ -44,8 +44,8 @@ def elman_rows(
     """A step of `n` sequences."""
     whole = d - d % LANES
     for b in range(n):
-        at, r = (load_whole(ids, x + b) if ids else x + b) * d, b * d
-        if whole < d:  # first, since it may be stored beyond its end
+        at, r = (load_int(ids, x + b) if ids else x + b) * d, b * d
+        if whole < d:  # first, since it may overwrite the beginning of the next row
             m = d - whole
             s = (n - b) * d - whole
             put(U, r + whole, s, elman(H, r, X, at, G, r, relu, whole, m, s))
@@ -58,7 +58,7 @@ def gru_rows(H: int, X: int, ids: int, x: int, G: int, N: int, U: int, d: int, n
     """A step of `n` sequences."""
     whole = d - d % LANES
     for b in range(n):
-        at = (load_whole(ids, x + b) if ids else x + b) * 3 * d
+        at = (load_int(ids, x + b) if ids else x + b) * 3 * d
         h, u = b * 4 * d, b * d
         if whole < d:
             m = d - whole
@@ -85,7 +85,7 @@ def lstm_rows(
     """A step of `n` sequences."""
     whole = d - d % LANES
     for b in range(n):
-        at = (load_whole(ids, x + b) if ids else x + b) * 4 * d
+        at = (load_int(ids, x + b) if ids else x + b) * 4 * d
         h, u = b * 4 * d, b * d
         if whole < d:
             m = d - whole
@@ -96,33 +96,35 @@ def lstm_rows(
 
 
 @njit(error_model="numpy")
-def recur(job: Job, rec: Record, H: int, M: int, first: int, before: int, n: int) -> None:
-    """The recurrent half of a step, from the weights of the step before (-1: from the start).
+def recurrent_half(
+    job: Job, fwd: ForwardBuffers, H: int, M: int, first: int, before: int, n: int
+) -> None:
+    """The recurrent half of the gates of a step, from the weights of row `before` on.
 
-    `M` are the panels of the job's.
+    A negative `before` stands for the start, `H0`. `M` are the panels of `job.M`.
     """
     width, d, columns = job.width, job.hidden, job.columns
     if before < 0:
         for b in range(n):
-            copy(H, b * width, job.H0, 0 if job.one_start else (first + b) * width, width)
+            copy(H, b * width, job.H0, 0 if job.shared_start else (first + b) * width, width)
     elif job.states:
         k = job.states
-        times(job.sgemm, n, width, k, rec.weights, before * k, job.M, M, H, 0)
+        times(job.sgemm, n, width, k, fwd.weights, before * k, job.M, M, H, 0)
     else:
         for b in range(n):
             if job.h_bias:
                 copy(H, b * width, job.h_bias, 0, columns)
             if columns < width:
-                copy(H, b * width + columns, rec.weights, (before + b) * d, d)
+                copy(H, b * width + columns, fwd.weights, (before + b) * d, d)
         gemm(
-            job.sgemm, False, False, n, columns, d, rec.weights, before * d, d,
+            job.sgemm, False, False, n, columns, d, fwd.weights, before * d, d,
             job.M, 0, columns, ONE if job.h_bias else ZERO, H, 0, width,
         )  # fmt: skip
 
 
 @njit(error_model="numpy")
 def project(job: Job, W: int, row: int, rows: int, to: int) -> None:
-    """W x + b of some rows of input; `W` are the panels of the job's, or 0."""
+    """W x + b of some rows of input; `W` are the panels of `job.W`, or 0."""
     gates, size, at = job.gates, job.size, row * job.size
     if W:
         panels(job.bias, rows, gates, size, job.x, at, size, W, to, 0)
@@ -137,41 +139,43 @@ def project(job: Job, W: int, row: int, rows: int, to: int) -> None:
 
 
 @njit(error_model="numpy")
-def choose(job: Job, rec: Record, keys: int, U: int, p: int, q: int, n: int) -> None:
+def transition(job: Job, fwd: ForwardBuffers, keys: int, U: int, p: int, q: int, n: int) -> None:
     """The stochastic component: weights of the states from the vectors u; scores go to row `q`.
 
-    `keys` are the panels of the job's, transposed.
+    `keys` are the panels of `job.keys`, transposed.
     """
     k, d = job.states, job.hidden
-    scores = rec.scores + 4 * (q - p) * k
-    if job.unit:
-        normalise(U, 0, n, d, rec.norms, p)
-        if rec.Q:
-            copy(rec.Q, p * d, U, 0, n * d)
+    scores = fwd.scores + 4 * (q - p) * k
+    if job.normalised:
+        normalise(U, 0, n, d, fwd.norms, p)
+        if fwd.Q:
+            copy(fwd.Q, p * d, U, 0, n * d)
     times_transposed(job.sgemm, n, k, d, U, 0, d, job.keys, keys, scores, p * k)
     inverse = 1.0 / load_one(job.temperature, 0)
     if k <= LANES:
-        weigh_few(scores, rec.weights, p, n, k, job.offsets, job.noise, inverse)
+        softmax_in_registers(scores, fwd.weights, p, n, k, job.offsets, job.noise, inverse)
     else:
-        weigh(scores, rec.weights, p, n, k, job.offsets, job.noise, inverse)
+        softmax(scores, fwd.weights, p, n, k, job.offsets, job.noise, inverse)
     if job.hard:
-        harden(rec.weights, rec.soft, p, n, k)
+        harden(fwd.weights, fwd.soft, p, n, k)
 
 
 @kernel
-def forward(job: Job, rec: Record, scratch: int, first: int, end: int, begin: int) -> None:
+def forward(
+    job: Job, fwd: ForwardBuffers, workspace: int, first: int, end: int, begin: int
+) -> None:
     """Run sequences `first` to `end` from step `begin` on."""
     d, carried = job.hidden, job.states or job.hidden
     whole = first == 0 and end == job.batch
-    H = scratch
+    H = workspace
     U = H + 4 * (end - first) * job.width
     projected = U + 4 * (end - first) * d
     W, M, S, keys = 0, 0, 0, 0  # the weights as panels
-    if worth(end - first, job.time - begin):
-        keys = scratch + 4 * (room(job, end - first) - padded(job.states) * d)
+    if worth_packing(end - first, job.time - begin):
+        keys = workspace + 4 * (workspace_size(job, end - first) - padded(job.states) * d)
         S = keys - 4 * job.states * padded(d)
         M = S - 4 * job.states * padded(job.width)
-        if rec.hidden:
+        if fwd.hidden:
             pack(d, job.states, job.S, S)
         pack(job.width, job.states, job.M, M)
         pack_transposed(job.states, d, job.keys, keys)
@@ -180,23 +184,23 @@ def forward(job: Job, rec: Record, scratch: int, first: int, end: int, begin: in
             pack_transposed(job.gates, job.size, job.W, W)
     chunk_end, local, before = begin, 0, -1
     if begin:
-        before = load_whole(job.starts, begin - 1) + first
-    left = before  # where the step before left its memory
+        before = load_int(job.starts, begin - 1) + first
+    left = before  # the row of the memory of the step before
 
     for t in range(begin, job.time):
-        n = min(load_whole(job.sizes, t), end) - first
+        n = min(load_int(job.sizes, t), end) - first
         if n <= 0:
             break
-        p = load_whole(job.starts, t) + first
-        q = (t % 2) * job.batch + first if job.brief else p
-        recur(job, rec, H, M, first, before, n)
+        p = load_int(job.starts, t) + first
+        q = (t % 2) * job.batch + first if job.two_steps else p
+        recurrent_half(job, fwd, H, M, first, before, n)
 
         X, ids, x = job.X, job.ids, p
         if job.x:
             if t >= chunk_end:
                 local, rows = 0, 0
                 while chunk_end < job.time and (rows == 0 or (whole and not W)):
-                    more = min(load_whole(job.sizes, chunk_end), end) - first
+                    more = min(load_int(job.sizes, chunk_end), end) - first
                     if rows > 0 and rows + more > CHUNK:
                         break
                     rows += more
@@ -205,29 +209,29 @@ def forward(job: Job, rec: Record, scratch: int, first: int, end: int, begin: in
             X, x = projected, local
             local += n
 
-        G = rec.G + 4 * p * job.width if rec.G else 0
-        u = U if job.states else rec.weights + 4 * p * d
+        G = fwd.G + 4 * p * job.width if fwd.G else 0
+        u = U if job.states else fwd.weights + 4 * p * d
         if job.cell <= RELU:
             elman_rows(H, X, ids, x, G, u, d, job.cell == RELU, n)
         elif job.cell == GRU:
-            gru_rows(H, X, ids, x, G, rec.N + 4 * p * d, u, d, n)
+            gru_rows(H, X, ids, x, G, fwd.N + 4 * p * d, u, d, n)
         else:
-            B = job.c0 + 4 * first * d if before < 0 else rec.memory + 4 * left * d
-            lstm_rows(H, X, ids, x, G, B, rec.memory + 4 * q * d, job.peephole, u, d, n)
+            B = job.c0 + 4 * first * d if before < 0 else fwd.memory + 4 * left * d
+            lstm_rows(H, X, ids, x, G, B, fwd.memory + 4 * q * d, job.peephole, u, d, n)
         if job.states:
-            choose(job, rec, keys, U, p, q, n)
-        if rec.hidden:
+            transition(job, fwd, keys, U, p, q, n)
+        if fwd.hidden:
             k = job.states
-            times(job.sgemm, n, d, k, rec.weights, p * k, job.S, S, rec.hidden, p * d)
+            times(job.sgemm, n, d, k, fwd.weights, p * k, job.S, S, fwd.hidden, p * d)
 
         running = 0
         if t + 1 < job.time:
-            running = max(0, min(load_whole(job.sizes, t + 1), end) - first)
+            running = max(0, min(load_int(job.sizes, t + 1), end) - first)
         if running < n:
             to, at, ended = first + running, p + running, n - running
-            copy(rec.last_weights, to * carried, rec.weights, at * carried, ended * carried)
-            if rec.hidden:
-                copy(rec.last_hidden, to * d, rec.hidden, at * d, ended * d)
+            copy(fwd.last_weights, to * carried, fwd.weights, at * carried, ended * carried)
+            if fwd.hidden:
+                copy(fwd.last_hidden, to * d, fwd.hidden, at * d, ended * d)
             if job.cell >= LSTM:
-                copy(rec.last_memory, to * d, rec.memory, (q + running) * d, ended * d)
+                copy(fwd.last_memory, to * d, fwd.memory, (q + running) * d, ended * d)
         before, left = p, q

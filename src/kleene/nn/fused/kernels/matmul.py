@@ -1,7 +1,12 @@
 """Matrix products of a few rows at a time, faster here than BLAS.
 
-A step multiplies the same weights again and again. They are packed once, as panels of one vector's
-width, and then stay in the cache; BLAS would pack them anew at every call.
+Every step multiplies by the same weights. They are packed once, as panels of one vector's width,
+and stay in the cache; BLAS packs them again at every call.
+
+A panel is multiplied with six rows of A at a time, then four, then one: six sums, the vector of the
+panel and the broadcast element of A fill the sixteen registers of AVX2 (a vector is two of them)
+and hide the latency of a multiply-add. The rows are written out one by one because Numba keeps
+scalars in registers, but not the elements of a tuple or an array.
 """
 
 # mypy: ignore-errors
@@ -16,24 +21,24 @@ from numba import njit
 from kleene.nn.fused.kernels.blas import gemm
 from kleene.nn.fused.kernels.simd import (
     LANES,
-    full,
+    broadcast,
     get,
     load,
     load_one,
     put,
+    reduce_sum,
     store,
     store_one,
-    total,
 )
 
-FEW_ROWS, FEW_STEPS = 2, 3  # at or below either, packing does not pay
+FEW_ROWS, FEW_STEPS = 2, 3  # at or below either, packing costs more than it saves
 FEW_WEIGHTS = 256  # at or below, `add_outer` is faster than BLAS
 ZERO = np.float32(0.0)
 
 
 @njit(error_model="numpy")
-def worth(rows: int, steps: int) -> bool:
-    """Whether to pack weights for so many rows, so many times."""
+def worth_packing(rows: int, steps: int) -> bool:
+    """Whether to pack weights that multiply `rows` rows, `steps` times."""
     return rows > FEW_ROWS and steps > FEW_STEPS
 
 
@@ -56,18 +61,19 @@ def pack_transposed(m: int, k: int, B: int, P: int) -> None:
 
 
 @njit(error_model="numpy")
-def _six(
+def _six_rows(
     s: Any, k: int, A: int, a: int, wide: int, P: int, p: int, C: int, c: int, m: int, left: int
 ) -> None:
+    """Six rows of A times one panel, plus `s`; `left` floats from `c` on may be written."""
     s0, s1, s2, s3, s4, s5 = s, s, s, s, s, s
     for i in range(k):
         b, at = load(P, p + i * LANES), a + i
-        s0 = s0 + full(load_one(A, at)) * b
-        s1 = s1 + full(load_one(A, at + wide)) * b
-        s2 = s2 + full(load_one(A, at + 2 * wide)) * b
-        s3 = s3 + full(load_one(A, at + 3 * wide)) * b
-        s4 = s4 + full(load_one(A, at + 4 * wide)) * b
-        s5 = s5 + full(load_one(A, at + 5 * wide)) * b
+        s0 = s0 + broadcast(load_one(A, at)) * b
+        s1 = s1 + broadcast(load_one(A, at + wide)) * b
+        s2 = s2 + broadcast(load_one(A, at + 2 * wide)) * b
+        s3 = s3 + broadcast(load_one(A, at + 3 * wide)) * b
+        s4 = s4 + broadcast(load_one(A, at + 4 * wide)) * b
+        s5 = s5 + broadcast(load_one(A, at + 5 * wide)) * b
     put(C, c, left, s0)
     put(C, c + m, left - m, s1)
     put(C, c + 2 * m, left - 2 * m, s2)
@@ -77,16 +83,17 @@ def _six(
 
 
 @njit(error_model="numpy")
-def _four(
+def _four_rows(
     s: Any, k: int, A: int, a: int, wide: int, P: int, p: int, C: int, c: int, m: int, left: int
 ) -> None:
+    """The same for four rows."""
     s0, s1, s2, s3 = s, s, s, s
     for i in range(k):
         b, at = load(P, p + i * LANES), a + i
-        s0 = s0 + full(load_one(A, at)) * b
-        s1 = s1 + full(load_one(A, at + wide)) * b
-        s2 = s2 + full(load_one(A, at + 2 * wide)) * b
-        s3 = s3 + full(load_one(A, at + 3 * wide)) * b
+        s0 = s0 + broadcast(load_one(A, at)) * b
+        s1 = s1 + broadcast(load_one(A, at + wide)) * b
+        s2 = s2 + broadcast(load_one(A, at + 2 * wide)) * b
+        s3 = s3 + broadcast(load_one(A, at + 3 * wide)) * b
     put(C, c, left, s0)
     put(C, c + m, left - m, s1)
     put(C, c + 2 * m, left - 2 * m, s2)
@@ -97,21 +104,23 @@ def _four(
 def _panel(
     bias: int, n: int, m: int, k: int, A: int, a: int, wide: int, P: int, C: int, c: int, j: int
 ) -> None:
-    """One vector's width of C, from column `j` on. A row's last vector is stored beyond its end,
-    where the next row is stored later, but never beyond the last row's.
+    """One vector's width of C, from column `j` on.
+
+    A row's last vector may be stored beyond its end, where the next row is written later, but never
+    beyond the end of the last row.
     """
     row, p, left = 0, j * k, n * m - j
-    s = get(bias, j, m - j) if bias else full(0.0)
+    s = get(bias, j, m - j) if bias else broadcast(0.0)
     while row + 6 <= n:
-        _six(s, k, A, a + row * wide, wide, P, p, C, c + row * m + j, m, left - row * m)
+        _six_rows(s, k, A, a + row * wide, wide, P, p, C, c + row * m + j, m, left - row * m)
         row += 6
     while row + 4 <= n:
-        _four(s, k, A, a + row * wide, wide, P, p, C, c + row * m + j, m, left - row * m)
+        _four_rows(s, k, A, a + row * wide, wide, P, p, C, c + row * m + j, m, left - row * m)
         row += 4
     while row < n:
         one = s
         for i in range(k):
-            one = one + full(load_one(A, a + row * wide + i)) * load(P, p + i * LANES)
+            one = one + broadcast(load_one(A, a + row * wide + i)) * load(P, p + i * LANES)
         put(C, c + row * m + j, left - row * m, one)
         row += 1
 
@@ -122,7 +131,7 @@ def panels(
 ) -> None:
     """C = A B + bias of (n, k) and (k, m) by the panels of B; the rows of A are `wide` apart."""
     whole = m - m % LANES
-    if whole < m:  # first, since it is stored beyond the rows' ends
+    if whole < m:  # first, since it may overwrite the beginnings of rows
         _panel(bias, n, m, k, A, a, wide, P, C, c, whole)
     for j in range(0, whole, LANES):
         _panel(bias, n, m, k, A, a, wide, P, C, c, j)
@@ -133,9 +142,9 @@ def _row(m: int, k: int, A: int, a: int, B: int, C: int, c: int) -> None:
     """One row, four vectors at a time."""
     j = 0
     while j + 4 * LANES <= m:
-        s0, s1, s2, s3 = full(0.0), full(0.0), full(0.0), full(0.0)
+        s0, s1, s2, s3 = broadcast(0.0), broadcast(0.0), broadcast(0.0), broadcast(0.0)
         for i in range(k):
-            x, at = full(load_one(A, a + i)), i * m + j
+            x, at = broadcast(load_one(A, a + i)), i * m + j
             s0 = s0 + x * load(B, at)
             s1 = s1 + x * load(B, at + LANES)
             s2 = s2 + x * load(B, at + 2 * LANES)
@@ -146,9 +155,9 @@ def _row(m: int, k: int, A: int, a: int, B: int, C: int, c: int) -> None:
         store(C, c + j + 3 * LANES, s3)
         j += 4 * LANES
     while j < m:
-        s0 = full(0.0)
+        s0 = broadcast(0.0)
         for i in range(k):
-            s0 = s0 + full(load_one(A, a + i)) * get(B, i * m + j, m - j)
+            s0 = s0 + broadcast(load_one(A, a + i)) * get(B, i * m + j, m - j)
         put(C, c + j, m - j, s0)
         j += LANES
 
@@ -158,7 +167,7 @@ def _row_dots(m: int, k: int, A: int, a: int, B: int, C: int, c: int) -> None:
     """One row against the rows of B, four at a time."""
     j = 0
     while j + 4 <= m:
-        s0, s1, s2, s3 = full(0.0), full(0.0), full(0.0), full(0.0)
+        s0, s1, s2, s3 = broadcast(0.0), broadcast(0.0), broadcast(0.0), broadcast(0.0)
         b = j * k
         for i in range(0, k, LANES):
             x = get(A, a + i, k - i)
@@ -166,16 +175,16 @@ def _row_dots(m: int, k: int, A: int, a: int, B: int, C: int, c: int) -> None:
             s1 = s1 + x * get(B, b + k + i, k - i)
             s2 = s2 + x * get(B, b + 2 * k + i, k - i)
             s3 = s3 + x * get(B, b + 3 * k + i, k - i)
-        store_one(C, c + j, total(s0))
-        store_one(C, c + j + 1, total(s1))
-        store_one(C, c + j + 2, total(s2))
-        store_one(C, c + j + 3, total(s3))
+        store_one(C, c + j, reduce_sum(s0))
+        store_one(C, c + j + 1, reduce_sum(s1))
+        store_one(C, c + j + 2, reduce_sum(s2))
+        store_one(C, c + j + 3, reduce_sum(s3))
         j += 4
     while j < m:
-        s0 = full(0.0)
+        s0 = broadcast(0.0)
         for i in range(0, k, LANES):
             s0 = s0 + get(A, a + i, k - i) * get(B, j * k + i, k - i)
-        store_one(C, c + j, total(s0))
+        store_one(C, c + j, reduce_sum(s0))
         j += 1
 
 
@@ -214,5 +223,5 @@ def add_outer(n: int, k: int, d: int, w: int, row: int, dh: int, dS: int) -> Non
         for i in range(k):
             s = get(dS, i * d + j, d - j)
             for r in range(row, row + n):
-                s = s + full(load_one(w, r * k + i)) * get(dh, r * d + j, d - j)
+                s = s + broadcast(load_one(w, r * k + i)) * get(dh, r * d + j, d - j)
             put(dS, i * d + j, d - j, s)

@@ -1,26 +1,30 @@
-"""What one pass works on, as the compiled loops take it: whole numbers only.
+"""The arguments of the compiled loops, by name: integers only.
 
-Memory is given by its address, 0 for what is not there. A row's length in floats is `hidden`,
-`states`, `gates` (the input's half of the gates), `width` (the recurrent half, with the hidden
-vector where the cell reads it) or `columns` (what the recurrent product fills of it).
+A tensor is given by its address, 0 for an absent one. The comment after a field is its shape. A row
+has `hidden`, `states`, `gates` (the input's half of the gates), `width` (the recurrent half, with
+the hidden vector where the cell reads it) or `columns` (what the recurrent product fills of it)
+floats. Every address must point to contiguous float32 memory (`ids`, `sizes` and `starts`: int64)
+of that shape; `dispatch.check_inputs` makes sure of it.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+ELMAN, RELU, GRU, LSTM, PEEPHOLE = range(5)  # the cells by number
+
 
 class Job(NamedTuple):
     """The shapes, weights and inputs of a pass.
 
-    The input's half of the gates comes in one of three ways: `X` has a row per step; or `X` is a
-    table and `ids` names each step's row; or `x` is projected by `W` and `bias` on the way.
+    The input's half of the gates is given in one of three forms: `X` has a row per step; or `X` is
+    a table and `ids` has the row number of each step; or it is W x + b of `x`, `W` and `bias`.
     """
 
-    sgemm: int  # the matrix product
+    sgemm: int  # address of the BLAS function
     cell: int
     hard: int  # weights are one-hot, gradients pass straight through
-    unit: int  # similarity by direction: u is scaled to length 1
+    normalised: int  # cosine similarity: u is scaled to length 1
     time: int
     batch: int
     hidden: int
@@ -29,9 +33,9 @@ class Job(NamedTuple):
     width: int
     columns: int
     size: int  # of an input vector
-    one_start: int  # all sequences share one row of H0
-    brief: int  # memory and scores of two steps only, in turns
-    sizes: int  # time; how many sequences are running
+    shared_start: int  # all sequences share one row of H0
+    two_steps: int  # memory and scores are kept for two steps only, written in turns
+    sizes: int  # time; how many sequences have this step
     starts: int  # time; where each step's rows begin
     X: int = 0  # rows gates
     ids: int = 0  # steps
@@ -50,25 +54,25 @@ class Job(NamedTuple):
     c0: int = 0  # batch hidden
 
 
-class Record(NamedTuple):
-    """What the forward pass writes, and the backward pass reads."""
+class ForwardBuffers(NamedTuple):
+    """What the forward pass writes and the backward pass reads."""
 
     weights: int = 0  # steps states; without states, the hidden vectors
-    scores: int = 0  # steps states; 2 batch states if brief
-    memory: int = 0  # steps hidden; 2 batch hidden if brief
-    last_weights: int = 0  # sequences of a step or more, states
+    scores: int = 0  # steps states; 2 batch states with `two_steps`
+    memory: int = 0  # steps hidden; 2 batch hidden with `two_steps`
+    last_weights: int = 0  # sequences with a step, states
     last_memory: int = 0  # batch hidden
-    hidden: int = 0  # steps hidden; mixtures of the centroids, if asked for
-    last_hidden: int = 0  # sequences of a step or more, hidden; likewise
-    G: int = 0  # steps width; gates, kept only for the backward pass
+    hidden: int = 0  # steps hidden; mixtures of the centroids, on request
+    last_hidden: int = 0  # sequences with a step, hidden; likewise
+    G: int = 0  # steps width; gates, for the backward pass only
     N: int = 0  # steps hidden; the GRU's candidate, likewise
-    Q: int = 0  # steps hidden; directions of u, only for `unit`
+    Q: int = 0  # steps hidden; directions of u, with `normalised`
     norms: int = 0  # steps
     soft: int = 0  # steps states; the weights before hardening
 
 
-class Incoming(NamedTuple):
-    """Gradients of what the forward pass returned."""
+class OutputGrads(NamedTuple):
+    """Gradients of the results of the forward pass."""
 
     weights: int
     scores: int
@@ -76,8 +80,8 @@ class Incoming(NamedTuple):
     hidden: int
 
 
-class Outgoing(NamedTuple):
-    """Gradients to hand back. `D` and `DC` come in as those of the last weights and memory."""
+class InputGrads(NamedTuple):
+    """Gradients of the inputs. `D` and `DC` start as those of the last weights and memory."""
 
     X: int
     x: int
@@ -86,10 +90,10 @@ class Outgoing(NamedTuple):
     H0: int
     M: int
     h_bias: int
-    S: int  # by the mixtures alone
+    S: int  # from the hidden vectors only
     keys: int
     offsets: int
     temperature: int
     peephole: int
     D: int  # batch states
-    DC: int  # batch hidden; leaves as the gradient of c0
+    DC: int  # batch hidden; ends as the gradient of c0

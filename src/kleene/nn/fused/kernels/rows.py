@@ -7,26 +7,26 @@ from __future__ import annotations
 from numba import njit
 from numba.extending import register_jitable
 
-from kleene.nn.fused.kernels.simd import LANES, full, get, load, put, store
+from kleene.nn.fused.kernels.simd import LANES, broadcast, get, load, put, store
 
 
 @njit(error_model="numpy")
 def copy(to: int, at: int, source: int, begin: int, size: int) -> None:
-    """Copy `size` floats from one place to another, both counted in floats."""
+    """Copy `size` floats."""
     for j in range(0, size, LANES):
         put(to, at + j, size - j, get(source, begin + j, size - j))
 
 
 @njit(error_model="numpy")
 def add(to: int, at: int, source: int, begin: int, size: int) -> None:
-    """Add `size` floats to what stands there."""
+    """Add `size` floats in place."""
     for j in range(0, size, LANES):
         m = size - j
         put(to, at + j, m, get(to, at + j, m) + get(source, begin + j, m))
 
 
 @njit(error_model="numpy")
-def add_up(to: int, source: int, row: int, rows: int, width: int, size: int) -> None:
+def add_rows(to: int, source: int, row: int, rows: int, width: int, size: int) -> None:
     """Add the first `size` floats of every row to `to`."""
     for b in range(row, row + rows):
         add(to, 0, source, b * width, size)
@@ -39,7 +39,7 @@ def padded(d: int) -> int:
 
 
 @njit(error_model="numpy")
-def widen(to: int, source: int, d: int, rows: int) -> None:
+def pad_rows(to: int, source: int, d: int, rows: int) -> None:
     """Copy rows to padded ones, with zeros at the end."""
     for b in range(rows):
         for j in range(0, d, LANES):
@@ -47,7 +47,7 @@ def widen(to: int, source: int, d: int, rows: int) -> None:
 
 
 @njit(error_model="numpy")
-def narrow(to: int, source: int, d: int, rows: int) -> None:
+def unpad_rows(to: int, source: int, d: int, rows: int) -> None:
     """Copy rows from padded ones."""
     for b in range(rows):
         for j in range(0, d, LANES):
@@ -55,7 +55,7 @@ def narrow(to: int, source: int, d: int, rows: int) -> None:
 
 
 @njit(error_model="numpy")
-def clear(to: int, size: int) -> None:
-    """Zeros; `size` is a multiple of whole vectors."""
+def fill_zero(to: int, size: int) -> None:
+    """Set to zero; `size` is a multiple of whole vectors."""
     for j in range(0, size, LANES):
-        store(to, j, full(0.0))
+        store(to, j, broadcast(0.0))

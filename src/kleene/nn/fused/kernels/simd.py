@@ -1,11 +1,16 @@
-"""Sixteen floats as one value inside compiled kernels.
+"""A SIMD vector of sixteen floats as a Numba type.
 
-LLVM's own vectoriser gives up on loops over many arrays that might overlap, and says nothing. With
-a vector type of our own a kernel reads like the cell's equations and is vectorised by
-construction. Sixteen are one register or two,
-and two halves that do not wait for each other hide how long a division takes. Rows need not be
-multiples of sixteen: the last lanes are loaded and stored in part.
-Memory is named by its address, a whole number, and counted in floats from there.
+LLVM's automatic vectoriser silently gives up on loops over many arrays that might overlap. With an
+explicit vector type a kernel reads like the cell's equations and is vectorised by construction:
+
+    @njit
+    def scaled_tanh(X, Y, n, factor):              # X, Y: addresses; y = factor * tanh(x)
+        for j in range(0, n, LANES):
+            x = get(X, j, n - j)                   # 16 floats, or the last n - j of them
+            put(Y, j, n - j, broadcast(factor) * tanh(x))
+
+Sixteen floats are one register of AVX-512 or two of AVX2; the two halves are independent and hide
+the latency of a division. Memory is an address, an integer, and an index in floats.
 """
 
 # mypy: ignore-errors
@@ -27,18 +32,18 @@ _FLOATS, _INTS, _BITS = (ir.VectorType(of, LANES) for of in (_FLOAT, _INT, _BIT)
 _FAST = ("contract", "nsz", "arcp")  # a * b + c may become one instruction
 
 
-class Lanes(types.Type):  # type: ignore[misc]
-    """Numba's name for the type."""
+class Simd(types.Type):  # type: ignore[misc]
+    """The type of such a vector in Numba's type inference."""
 
     def __init__(self) -> None:
-        super().__init__(name=f"Lanes{LANES}")
+        super().__init__(name=f"Simd{LANES}")
 
 
-lanes = Lanes()
+simd = Simd()
 
 
-@register_model(Lanes)
-class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+@register_model(Simd)
+class _SimdModel(models.PrimitiveModel):  # type: ignore[misc]
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, _FLOATS)
 
@@ -50,10 +55,10 @@ def _address(builder: Any, base: Any, index: Any, kind: Any = _FLOATS) -> Any:
 
 def _mask(builder: Any, count: Any) -> Any:
     numbers = ir.Constant(_INTS, list(range(LANES)))
-    return builder.icmp_signed("<", numbers, _spread(builder, builder.trunc(count, _INT), _INTS))
+    return builder.icmp_signed("<", numbers, _splat(builder, builder.trunc(count, _INT), _INTS))
 
 
-def _spread(builder: Any, value: Any, kind: Any) -> Any:
+def _splat(builder: Any, value: Any, kind: Any) -> Any:
     one = builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(_INT, 0))
     zeros = ir.Constant(_INTS, [0] * LANES)
     return builder.shuffle_vector(one, ir.Constant(kind, ir.Undefined), zeros)
@@ -75,30 +80,30 @@ def load(typing: Any, base: Any, index: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.load(_address(builder, *args), align=4)
 
-    return lanes(types.intp, types.intp), generate
+    return simd(types.intp, types.intp), generate
 
 
 @intrinsic
 def load_part(typing: Any, base: Any, index: Any, count: Any, other: Any) -> Any:
-    """The `count` floats from `index` on, and `other` in the lanes beyond."""
+    """The `count` floats from `index` on, and `other` in the remaining lanes."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        rest = [ir.Constant(_INT, 4), _mask(builder, args[2]), _spread(builder, args[3], _FLOATS)]
+        rest = [ir.Constant(_INT, 4), _mask(builder, args[2]), _splat(builder, args[3], _FLOATS)]
         pointer = _address(builder, args[0], args[1])
         return _call(builder, f"llvm.masked.load.v{LANES}f32.p0", _FLOATS, [pointer, *rest])
 
-    return lanes(types.intp, types.intp, types.intp, types.float32), generate
+    return simd(types.intp, types.intp, types.intp, types.float32), generate
 
 
 @intrinsic
 def store(typing: Any, base: Any, index: Any, value: Any) -> Any:
-    """Write them from `index` on."""
+    """Write the floats from `index` on."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         builder.store(args[2], _address(builder, args[0], args[1]), align=4)
         return context.get_dummy_value()
 
-    return types.void(types.intp, types.intp, lanes), generate
+    return types.void(types.intp, types.intp, simd), generate
 
 
 @intrinsic
@@ -110,7 +115,7 @@ def store_part(typing: Any, base: Any, index: Any, count: Any, value: Any) -> An
         _call(builder, f"llvm.masked.store.v{LANES}f32.p0", ir.VoidType(), [args[3], *rest])
         return context.get_dummy_value()
 
-    return types.void(types.intp, types.intp, types.intp, lanes), generate
+    return types.void(types.intp, types.intp, types.intp, simd), generate
 
 
 @intrinsic
@@ -135,8 +140,8 @@ def store_one(typing: Any, base: Any, index: Any, value: Any) -> Any:
 
 
 @intrinsic
-def load_whole(typing: Any, base: Any, index: Any) -> Any:
-    """The whole number (64 bits) at `index`."""
+def load_int(typing: Any, base: Any, index: Any) -> Any:
+    """The 64-bit integer at `index`."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         start = builder.inttoptr(args[0], ir.PointerType(ir.IntType(64)))
@@ -146,13 +151,13 @@ def load_whole(typing: Any, base: Any, index: Any) -> Any:
 
 
 @intrinsic
-def full(typing: Any, value: Any) -> Any:
+def broadcast(typing: Any, value: Any) -> Any:
     """The same float in every lane."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _spread(builder, args[0], _FLOATS)
+        return _splat(builder, args[0], _FLOATS)
 
-    return lanes(types.float32), generate
+    return simd(types.float32), generate
 
 
 def _operator(symbol: Any, method: str) -> None:
@@ -160,9 +165,9 @@ def _operator(symbol: Any, method: str) -> None:
 
     @infer_global(symbol)
     class Typing(ConcreteTemplate):  # type: ignore[misc]
-        cases = (signature(lanes, lanes, lanes),)
+        cases = (signature(simd, simd, simd),)
 
-    @lower_builtin(symbol, Lanes, Lanes)  # type: ignore[untyped-decorator]
+    @lower_builtin(symbol, Simd, Simd)  # type: ignore[untyped-decorator]
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return getattr(builder, method)(args[0], args[1], flags=_FAST)
 
@@ -181,23 +186,23 @@ def _reduction(name: str, start: float | None) -> Any:
             fast = ("fast",) if start is not None else ("nnan",)
             return _call(builder, name, _FLOAT, [*first, args[0]], fastmath=fast)
 
-        return types.float32(lanes), generate
+        return types.float32(simd), generate
 
     return apply
 
 
-total = _reduction(f"llvm.vector.reduce.fadd.v{LANES}f32", 0.0)
-highest = _reduction(f"llvm.vector.reduce.fmax.v{LANES}f32", None)
+reduce_sum = _reduction(f"llvm.vector.reduce.fadd.v{LANES}f32", 0.0)
+reduce_max = _reduction(f"llvm.vector.reduce.fmax.v{LANES}f32", None)
 
 
 @intrinsic
-def larger(typing: Any, a: Any, b: Any) -> Any:
-    """The larger of two, lane by lane."""
+def maximum(typing: Any, a: Any, b: Any) -> Any:
+    """The maximum of two, lane by lane."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.select(builder.fcmp_unordered(">", *args), *args)
 
-    return lanes(lanes, lanes), generate
+    return simd(simd, simd), generate
 
 
 @intrinsic
@@ -208,7 +213,7 @@ def where_positive(typing: Any, condition: Any, value: Any) -> Any:
         above = builder.fcmp_ordered(">", args[0], _constant(0.0))
         return builder.select(above, args[1], _constant(0.0))
 
-    return lanes(lanes, lanes), generate
+    return simd(simd, simd), generate
 
 
 # (e^r - 1) / r on |r| <= log(2) / 2 as a polynomial: Taylor's coefficients, highest power first.
@@ -245,37 +250,37 @@ def _exponential(lowest: float, highest: float) -> Any:
             power, rest = _halves(builder, args[0], lowest, highest)
             return builder.fadd(builder.fmul(power, rest, flags=_FAST), power, flags=_FAST)
 
-        return lanes(lanes), generate
+        return simd(simd), generate
 
     return apply
 
 
-GATE = 28.0  # beyond it gates are shut or open to float precision; three e^28 multiply to a float
-exp = _exponential(-87.0, 88.0)  # within 1e-7 of the truth, relatively
-exp_of_gate = _exponential(-GATE, GATE)  # so that the product of three is finite
+GATE = 28.0  # beyond it a sigmoid is 0 or 1 in float32; the product of three e^28 is finite
+exp = _exponential(-87.0, 88.0)  # relative error below 1e-7
+exp_clipped = _exponential(-GATE, GATE)  # so that the product of three is finite
 
 
 @intrinsic
-def less_one(typing: Any, x: Any) -> Any:
-    """e^x - 1 of x cut to [-28, 28], exact to the last bits near 0, too."""
+def expm1(typing: Any, x: Any) -> Any:
+    """e^x - 1 of x clipped to [-28, 28], accurate near 0 too."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         power, rest = _halves(builder, args[0], -GATE, GATE)
         whole = builder.fsub(power, _constant(1.0))
         return builder.fadd(builder.fmul(power, rest, flags=_FAST), whole, flags=_FAST)
 
-    return lanes(lanes), generate
+    return simd(simd), generate
 
 
 @njit(forceinline=True)
 def get(base: Any, index: Any, count: Any) -> Any:
-    """Up to `LANES` floats, 0 in the lanes beyond."""
+    """Up to `LANES` floats, 0 in the remaining lanes."""
     return load(base, index) if count >= LANES else load_part(base, index, count, 0.0)
 
 
 @njit(forceinline=True)
 def get_or(base: Any, index: Any, count: Any, other: Any) -> Any:
-    """Up to `LANES` floats, `other` in the lanes beyond."""
+    """Up to `LANES` floats, `other` in the remaining lanes."""
     return load(base, index) if count >= LANES else load_part(base, index, count, other)
 
 
@@ -289,39 +294,42 @@ def put(base: Any, index: Any, count: Any, value: Any) -> None:
 
 
 @njit(forceinline=True)
-def shut(x: Any) -> Any:
-    """1 / sigmoid(x). Gates are computed below their common denominator: a division is dear."""
-    return full(1.0) + exp_of_gate(full(0.0) - x)
+def reciprocal_sigmoid(x: Any) -> Any:
+    """1 / sigmoid(x) = 1 + e^-x.
+
+    Several gates share one division, by their common denominator: divisions are slow.
+    """
+    return broadcast(1.0) + exp_clipped(broadcast(0.0) - x)
 
 
 @njit(forceinline=True)
 def sigmoid(x: Any) -> Any:
     """1 / (1 + e^-x)."""
-    return full(1.0) / shut(x)
+    return broadcast(1.0) / reciprocal_sigmoid(x)
 
 
 @njit(forceinline=True)
 def tanh(x: Any) -> Any:
     """(e^2x - 1) / (e^2x + 1)."""
-    m = less_one(x + x)
-    return m / (m + full(2.0))
+    m = expm1(x + x)
+    return m / (m + broadcast(2.0))
 
 
 @njit(forceinline=True)
 def sigmoid_and_tanh(a: Any, x: Any) -> Any:
     """Both by one division."""
-    s, m = shut(a), less_one(x + x)
-    t = m + full(2.0)
-    share = full(1.0) / (s * t)
+    s, m = reciprocal_sigmoid(a), expm1(x + x)
+    t = m + broadcast(2.0)
+    share = broadcast(1.0) / (s * t)
     return share * t, share * s * m
 
 
 @njit(forceinline=True)
 def two_sigmoids_and_tanh(a: Any, b: Any, x: Any) -> Any:
     """All three by one division."""
-    s, r, m = shut(a), shut(b), less_one(x + x)
-    t = m + full(2.0)
+    s, r, m = reciprocal_sigmoid(a), reciprocal_sigmoid(b), expm1(x + x)
+    t = m + broadcast(2.0)
     both = s * r
-    share = full(1.0) / (both * t)
+    share = broadcast(1.0) / (both * t)
     rest = share * t
     return rest * r, rest * s, share * both * m

@@ -1,4 +1,4 @@
-"""The stochastic component, row by row: from scores to weights, and the way back."""
+"""The stochastic component, row by row: from scores to weights, forward and backward."""
 
 # mypy: ignore-errors
 # Compiled code: Numba infers the types, which mypy cannot see.
@@ -12,45 +12,45 @@ from numba import njit
 
 from kleene.nn.fused.kernels.simd import (
     LANES,
+    broadcast,
     exp,
-    full,
     get,
     get_or,
-    highest,
-    larger,
     load_one,
+    maximum,
     put,
+    reduce_max,
+    reduce_sum,
     store_one,
-    total,
 )
 
 LOWEST = np.float32(-np.inf)
-LEAST = np.float32(
-    -1e20
-)  # differences of scores below are no different, and their multiples finite
-SHARP, MOST = 1e8, 3e38  # factors from which on only the highest score counts, and the greatest
+LEAST = np.float32(-1e20)  # differences of scores are clipped here, so that multiples are finite
+SHARP, MOST = 1e8, 3e38  # factors from which on only the highest score counts, and the largest one
 TINY = np.float32(1e-12)
 
 
 @njit(error_model="numpy")
 def two_parts(factor: float) -> Any:
-    """A factor in double precision as two in single precision, so that its rounding does not show
-    in every step of a long word. Factors that leave one state only need no second part.
+    """A double-precision factor as the sum of two in single precision.
+
+    Otherwise its rounding error would add up over the steps of a long sequence. From `SHARP` on the
+    softmax is one-hot anyway, and the second part is 0.
     """
     large = np.float32(min(factor, MOST))
-    return full(large), full(np.float32(factor - large if factor < SHARP else 0.0))
+    return broadcast(large), broadcast(np.float32(factor - large if factor < SHARP else 0.0))
 
 
 @njit(error_model="numpy")
-def weigh(
+def softmax(
     scores: int, weights: int, row: int, rows: int, k: int, offsets: int, noise: int, inverse: float
 ) -> None:
-    """w = softmax((scores + offsets + noise) / temperature), the scores keeping their offsets."""
+    """w = softmax((scores + offsets + noise) / temperature); the offsets are added to `scores`."""
     scale, rest = two_parts(inverse)
     moved = offsets != 0 or noise != 0
     source = weights if moved else scores
     for at in range(row * k, (row + rows) * k, k):
-        top = full(LOWEST)
+        top = broadcast(LOWEST)
         for j in range(0, k, LANES):
             m = k - j
             s = get_or(scores, at + j, m, LOWEST)
@@ -61,24 +61,24 @@ def weigh(
                 if noise:
                     s = s + get(noise, at + j, m)
                 put(weights, at + j, m, s)
-            top = larger(s, top)
-        peak = full(highest(top))
-        mass = full(0.0)
+            top = maximum(s, top)
+        peak = broadcast(reduce_max(top))
+        mass = broadcast(0.0)
         for j in range(0, k, LANES):
-            s = larger(get_or(source, at + j, k - j, LOWEST) - peak, full(LEAST))
+            s = maximum(get_or(source, at + j, k - j, LOWEST) - peak, broadcast(LEAST))
             e = exp(s * scale + s * rest)
             put(weights, at + j, k - j, e)
             mass = mass + e
-        share = full(np.float32(1.0) / total(mass))
+        share = broadcast(np.float32(1.0) / reduce_sum(mass))
         for j in range(0, k, LANES):
             put(weights, at + j, k - j, get(weights, at + j, k - j) * share)
 
 
 @njit(error_model="numpy")
-def weigh_few(
+def softmax_in_registers(
     scores: int, weights: int, row: int, rows: int, k: int, offsets: int, noise: int, inverse: float
 ) -> None:
-    """The same for states that fit into one vector, which never leave the registers."""
+    """The same for at most `LANES` states: one vector, which stays in registers."""
     scale, rest = two_parts(inverse)
     for at in range(row * k, (row + rows) * k, k):
         s = get_or(scores, at, k, LOWEST)
@@ -87,14 +87,14 @@ def weigh_few(
             put(scores, at, k, s)
         if noise:
             s = s + get(noise, at, k)
-        s = larger(s - full(highest(s)), full(LEAST))
+        s = maximum(s - broadcast(reduce_max(s)), broadcast(LEAST))
         e = exp(s * scale + s * rest)
-        put(weights, at, k, e * full(np.float32(1.0) / total(e)))
+        put(weights, at, k, e * broadcast(np.float32(1.0) / reduce_sum(e)))
 
 
 @njit(error_model="numpy")
 def harden(weights: int, soft: int, row: int, rows: int, k: int) -> None:
-    """Keep the weights in `soft`, unless it is 0, and put all the weight on the heaviest state."""
+    """One-hot weights of the largest one; the soft weights go to `soft`, unless it is 0."""
     for b in range(rows):
         at, best, peak = (row + b) * k, 0, LOWEST
         for j in range(k):
@@ -108,7 +108,7 @@ def harden(weights: int, soft: int, row: int, rows: int, k: int) -> None:
 
 
 @njit(error_model="numpy")
-def weigh_back(
+def softmax_backward(
     D: int,
     alpha: int,
     scores: int,
@@ -124,14 +124,14 @@ def weigh_back(
     """Gradient of the scores from that of the weights, and the gradient of 1 / temperature."""
     noisy, graded = noise != 0, grad_scores != 0
     to_inverse = 0.0
-    scale = full(np.float32(min(inverse, MOST)))
+    scale = broadcast(np.float32(min(inverse, MOST)))
     for b in range(rows):
         at, here = b * k, (row + b) * k
-        mean = full(0.0)
+        mean = broadcast(0.0)
         for j in range(0, k, LANES):
             mean = mean + get(D, at + j, k - j) * get(alpha, here + j, k - j)
-        mean = full(total(mean))
-        raised = full(0.0)
+        mean = broadcast(reduce_sum(mean))
+        raised = broadcast(0.0)
         for j in range(0, k, LANES):
             m = k - j
             ds = get(alpha, here + j, m) * (get(D, at + j, m) - mean)
@@ -145,37 +145,37 @@ def weigh_back(
                 ds = ds + get(grad_scores, here + j, m)
             put(DS, at + j, m, ds)
         if learn_temperature:
-            to_inverse += total(raised)
+            to_inverse += reduce_sum(raised)
     return to_inverse
 
 
 @njit(error_model="numpy")
 def normalise(U: int, row: int, rows: int, d: int, norms: int, kept: int) -> None:
-    """Rows to length 1, and what they were multiplied with."""
+    """Scale rows to length 1, in place; the factors go to `norms`, unless it is 0."""
     for b in range(rows):
         at = (row + b) * d
-        square = full(0.0)
+        square = broadcast(0.0)
         for j in range(0, d, LANES):
             u = get(U, at + j, d - j)
             square = square + u * u
-        inverse = np.float32(1.0) / max(np.float32(math.sqrt(total(square))), TINY)
+        inverse = np.float32(1.0) / max(np.float32(math.sqrt(reduce_sum(square))), TINY)
         if norms:
             store_one(norms, kept + b, inverse)
-        factor = full(inverse)
+        factor = broadcast(inverse)
         for j in range(0, d, LANES):
             put(U, at + j, d - j, get(U, at + j, d - j) * factor)
 
 
 @njit(error_model="numpy")
-def normalise_back(DU: int, Q: int, row: int, rows: int, d: int, norms: int) -> None:
+def normalise_backward(DU: int, Q: int, row: int, rows: int, d: int, norms: int) -> None:
     """dq to du = (dq - q <q, dq>) / |u|, in place."""
     for b in range(rows):
         at, here = b * d, (row + b) * d
-        along = full(0.0)
+        along = broadcast(0.0)
         for j in range(0, d, LANES):
             along = along + get(DU, at + j, d - j) * get(Q, here + j, d - j)
-        along = full(total(along))
-        factor = full(load_one(norms, row + b))
+        along = broadcast(reduce_sum(along))
+        factor = broadcast(load_one(norms, row + b))
         for j in range(0, d, LANES):
             m = d - j
             put(DU, at + j, m, (get(DU, at + j, m) - get(Q, here + j, m) * along) * factor)

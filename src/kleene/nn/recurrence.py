@@ -1,0 +1,75 @@
+"""The records around a pass: the weights that `scan` takes, and the `Scan` that it returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from kleene.nn.cells import Cell
+from kleene.nn.similarity import Similarity
+from kleene.nn.transition import Transition
+
+
+@dataclass(frozen=True, kw_only=True)
+class Component:
+    """The stochastic component of one layer."""
+
+    centroids: Tensor  # state hidden
+    temperature: Tensor  # scalar
+    similarity: Similarity
+    transition: Transition
+    stochastic: bool = False
+
+    @property
+    def num_states(self) -> int:
+        """k of the paper."""
+        return self.centroids.shape[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recurrence:
+    """The recurrent weights of one layer, and its component where it has one."""
+
+    cell: Cell
+    weight: Tensor  # gates*hidden hidden
+    bias: Tensor | None  # gates*hidden
+    peephole: Tensor | None  # peepholes hidden
+    component: Component | None
+
+    def gates(self, hidden: Tensor) -> Tensor:
+        """R h + b_hh, the textbook product."""
+        return torch.nn.functional.linear(hidden, self.weight, self.bias)
+
+    def end(
+        self, x_gates: Tensor, hidden: Tensor, memory: Tensor | None
+    ) -> tuple[Tensor, Tensor | None]:
+        """One more cell application without the stochastic component: the end token's."""
+        return self.cell.step(x_gates, self.gates(hidden), hidden, memory, self.peephole)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scan:
+    """The results of a pass of one layer, packed; `steps` counts the steps of all sequences."""
+
+    carried: Tensor  # steps state; the hidden vectors themselves without a component
+    centroids: Tensor | None  # state hidden
+    last_hidden: Tensor  # batch hidden
+    memory: Tensor | None  # steps hidden; None if not every step was asked for
+    last_memory: Tensor | None  # batch hidden
+    scores: Tensor | None  # steps state; before the temperature; None likewise
+    mixtures: Tensor | None = None  # steps hidden; the hidden vectors, if the pass computed them
+
+    @property
+    def weights(self) -> Tensor | None:
+        """Weights of the centroids, (steps, state)."""
+        return None if self.centroids is None else self.carried
+
+    @cached_property
+    def hidden(self) -> Tensor:
+        """Hidden vectors of all steps, (steps, hidden)."""
+        if self.mixtures is not None:
+            return self.mixtures
+        return self.carried if self.centroids is None else self.carried @ self.centroids
