@@ -54,10 +54,16 @@ def test_automata_say_what_they_said(kept: Path, said: dict[str, Any]) -> None:
     assert {word: counter.run(word) for word in said["balanced"]} == said["balanced"]
 
 
-def test_a_certificate_still_holds(kept: Path, said: dict[str, Any]) -> None:
-    proof = Certificate.load(kept / "certificate.json")
-    assert proof.temperature == said["temperature"]
-    files = (str(kept / name) for name in ("model", "dfa.json", "certificate.json"))
+def test_a_certificate_still_holds_or_is_refused_with_the_cure(
+    kept: Path, said: dict[str, Any]
+) -> None:
+    files = [str(kept / name) for name in ("model", "dfa.json", "certificate.json")]
+    if kept.name == "0.1":  # its proofs had holes
+        for read in (lambda: Certificate.load(files[2]), lambda: verify(*files)):
+            with pytest.raises(KleeneError, match=r"run `kleene certify MODEL DFA\.json"):
+                read()
+        return
+    assert Certificate.load(files[2]).temperature == said["temperature"]
     assert verify(*files).holds
 
 
@@ -77,7 +83,7 @@ def test_a_stopped_run_goes_on(kept: Path, said: dict[str, Any], tmp_path: Path)
 def _newer_json(path: Path) -> None:
     content = json.loads(path.read_text())
     name, _, number = content["format"].rpartition("/")
-    path.write_text(json.dumps({**content, "format": f"{name}/{int(number) + 1}"}))
+    path.write_text(json.dumps({**content, "format": f"{name}/{int(number) + 9}"}))
 
 
 def _newer_checkpoint(path: Path) -> None:

@@ -44,7 +44,7 @@ VALUES = st.recursive(
 KEYS = st.sampled_from(
     ("format", "alphabet", "start", "outputs", "transitions", "increments", "initial", "names")
 )
-FORMATS = ("kleene.dfa/1", "kleene.pfa/1", "kleene.counter/1", "kleene.certificate/1")
+FORMATS = ("kleene.dfa/1", "kleene.pfa/1", "kleene.counter/1", "kleene.certificate/2")
 
 
 @pytest.fixture(scope="module")

@@ -30,6 +30,9 @@ KINDS = [  # seeds whose machines have at least three states
     {"seed": 28, "transition": "soft-argmax"},
     {"seed": 35, "transition": "gumbel-hard", "cell": "gru"},
     {"seed": 31, "transition": "gumbel", "classes": ("x", "y", "z")},
+    {"seed": 38, "num_layers": 2, "cell": "gru"},
+    {"seed": 3, "num_layers": 2, "cell": "rnn", "similarity": "cosine"},
+    {"seed": 5, "num_layers": 3, "cell": "rnn", "transition": "soft-argmax"},
     {"seed": 58, "end_token": False, "classes": (0, 1, 2, 3), "symbols": "abc"},
 ]
 
@@ -66,7 +69,8 @@ def random_model(
         for name, weight in network.named_parameters():
             if "weight_" in name or "head" in name or "embedding" in name:
                 weight.mul_(scale)
-        network.rnn.centroids().uniform_(-1, 1)
+        for layer in range(network.rnn.num_layers):
+            network.rnn.centroids(layer).uniform_(-1, 1)
     network.eval()
     return Model(network=network, alphabet=Alphabet(symbols), classes=classes)
 

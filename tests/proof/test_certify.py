@@ -72,11 +72,12 @@ def test_real_runs_stay_inside_the_boxes(kind):
         for time, token in enumerate([None, *words[index].tolist()]):
             if token is not None:
                 place = certificate.transitions[place, token - FIRST_SYMBOL]
-            probs = trace.probs[row, time].double().numpy()
-            if hard(model):
-                probs = np.eye(len(probs))[int(trace.states[row, time])]
-            assert (certificate.lo[place] <= probs).all()
-            assert (probs <= certificate.hi[place]).all()
+            for i, layer in enumerate(trace.layers):
+                probs = layer.probs[row, time].double().numpy()
+                if hard(model):
+                    probs = np.eye(len(probs))[int(layer.states[row, time])]
+                assert (certificate.lo[place, i] <= probs).all()
+                assert (probs <= certificate.hi[place, i]).all()
     symbols = [model.alphabet.decode(word) for word in words]
     assert soft_labels(model, words) == [certificate.dfa.run(word) for word in symbols]
 
@@ -87,22 +88,25 @@ def test_no_mixture_in_a_box_steps_out_of_its_box(kind, dtype):
     model, certificate = at_the_edge(kind)
     network = deepcopy(model.network).to(dtype)
     rnn = network.rnn
-    S, tau = rnn.centroids(), rnn.temperature
+    layers = range(rnn.num_layers)
     with torch.inference_mode():
         for place, (lo, hi) in enumerate(zip(certificate.lo, certificate.hi, strict=True)):
-            alpha = torch.from_numpy(extreme_mixtures(lo, hi, seed=place)).to(dtype)
-            h = alpha @ S
+            corners = [extreme_mixtures(lo[i], hi[i], seed=place + i) for i in layers]
+            h = [torch.from_numpy(corners[i]).to(dtype) @ rnn.centroids(i) for i in layers]
             right = model.classes.index(certificate.dfa.outputs[certificate.dfa_states[place]])
-            assert (network.classify([h], [None]).argmax(-1) == right).all()
+            assert (network.classify(h, [None for _ in layers]).argmax(-1) == right).all()
             for column in range(len(model.alphabet.symbols)):
-                x = network.embedding.weight[column + FIRST_SYMBOL].expand(len(h), -1)
-                u, _ = rnn.recurrence(0).end(rnn.project(x), h, None)
-                after = torch.softmax(scores(rnn.similarity, S, u) / tau, -1).double().numpy()
-                if hard(model):
-                    after = np.eye(len(S))[after.argmax(-1)]
+                x = network.embedding.weight[column + FIRST_SYMBOL].expand(len(h[0]), -1)
                 target = certificate.transitions[place, column]
-                assert (certificate.lo[target] <= after).all()
-                assert (after <= certificate.hi[target]).all()
+                for i in layers:
+                    S = rnn.centroids(i)
+                    u, _ = rnn.recurrence(i).end(rnn.project(x, i), h[i], None)
+                    after = torch.softmax(scores(rnn.similarity, S, u) / rnn.temperature, -1)
+                    if hard(model):
+                        after = torch.eye(len(S), dtype=dtype)[after.argmax(-1)]
+                    assert (certificate.lo[target, i] <= after.double().numpy()).all()
+                    assert (after.double().numpy() <= certificate.hi[target, i]).all()
+                    x = after @ S
 
 
 def test_a_proof_never_contradicts_the_soft_network():
@@ -132,7 +136,7 @@ def test_the_boxes_follow_the_automaton():
         assert goal == read_table(model).dfa
         assert found.checked_pairs == found.transitions.size
         assert (found.eps >= 0).all()
-        assert found.decisive
+        assert found.verification.margin > 0
         assert found.at_running_temperature
 
 
@@ -238,7 +242,6 @@ def test_a_tie_that_rounding_decides_has_no_proof(transition, bias, proved):
     ("settings", "says"),
     [
         ({"cell": "lstm"}, "memory"),
-        ({"num_layers": 2}, "several layers"),
         ({"transition": "sample"}, "random"),
         ({"pooling": "mean"}, "pools"),
         ({"num_states": 0}, "no centroids"),
@@ -253,7 +256,7 @@ def test_networks_that_no_proof_knows_are_refused_in_words(settings, says):
 
 def test_wrong_arguments():
     model = random_model(24)
-    with pytest.raises(SettingError, match="temperature=0"):
+    with pytest.raises(SettingError, match="temperature must be a finite number > 0, got 0"):
         certify(model, temperature=0)
     other = DFA(alphabet="xy", transitions=[[0, 0]], outputs=(True,))
     with pytest.raises((AlphabetError, AutomatonError)):
@@ -265,9 +268,12 @@ def test_json_brings_back_the_same_certificate(tmp_path):
     path = certificate.save(tmp_path / "proof.json")
     again = Certificate.load(path)
     assert again.to_json() == certificate.to_json()
-    assert np.isinf(again.output_margins).all()  # one class has no competitor
+    assert np.isinf(certificate.verification.output_margin)  # one class has no competitor
+    assert again.verification is None
+    assert not again.at_running_temperature
+    assert "not verified yet" in str(again)
     for text in ("{", "[]", '{"format": "kleene.certificate/1"}', '{"format": "x"}'):
-        with pytest.raises(ReadingError, match="certify again"):
+        with pytest.raises(ReadingError, match="kleene certify"):
             Certificate.from_json(text)
     with pytest.raises(ReadingError, match="cannot read"):
         Certificate.load(tmp_path / "nothing.json")

@@ -16,99 +16,96 @@ from kleene.errors import AutomatonError, ReadingError
 from kleene.files import write_atomically
 from kleene.formats import mismatch
 from kleene.machine import Symbol, Word
+from kleene.proof.verify import CERTIFY, Verification
 
-FORMAT = "kleene.certificate/1"
+FORMAT = "kleene.certificate/2"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Certificate:
-    """A proof that a network and an automaton give the same label to every word of every length.
+    """A proof that a network and an automaton give the same label to every sequence.
 
-    It is an invariant. Each *location* is a box of mixtures, `lo` <= alpha <= `hi`, around one
-    centroid, and belongs to a state of the automaton. The start token leads into location 0, each
-    symbol from any point of a location into the location in `transitions`, and from any point of a
-    location the network gives the label of its state. `kleene.proof.verify` checks just that.
+    It is an invariant. Each *location* is a box of mixtures per layer, `lo` <= alpha <= `hi`,
+    around one centroid, and belongs to a state of the automaton. The start token leads into
+    location 0, each symbol from any point of a location into the location in `transitions`, and
+    from any point of a location the network gives the label of its state. `kleene.proof.verify`
+    checks just that.
     """
 
     holds: ClassVar[bool] = True
 
-    temperature: float
-    """The temperature the proof is about."""
-    running_temperature: float
-    """The temperature the network runs with."""
-    centroids: tuple[int, ...]
-    """The centroid that each location lies around."""
+    claim: str
+    """What is proved, in one sentence."""
+    temperatures: tuple[float, ...]
+    """The temperature of each layer that the proof is about."""
+    centroids: tuple[tuple[int, ...], ...]
+    """The centroids that each location lies around, one per layer."""
     dfa_states: tuple[int, ...]
     """The state of the automaton that each location belongs to."""
     transitions: NDArray[np.int32]
     """The next location, (location, symbol), symbols in the order of the model's alphabet."""
     lo: NDArray[np.float64]
-    """Least probability of each centroid, (location, centroid)."""
+    """Least probability of each centroid, (location, layer, centroid)."""
     hi: NDArray[np.float64]
-    """Greatest probability of each centroid, (location, centroid)."""
-    margins: NDArray[np.float64]
-    """By how much the next centroid's score beats all others at least, (location, symbol)."""
-    output_margins: NDArray[np.float64]
-    """By how much the right class beats all others at least, (location,)."""
+    """Greatest probability of each centroid, (location, layer, centroid)."""
     model_sha256: str
-    """Digest of the weights, names and shapes included."""
+    """Digest of the weights, the alphabet, the classes and the kind of network."""
     dfa: DFA
-    rounding: str
+    verification: Verification | None = None
+    """What the verifier found; None in a certificate read from a file, until it is verified."""
+
+    @property
+    def temperature(self) -> float:
+        """The temperature the proof is about; the mean, where layers differ."""
+        return sum(self.temperatures) / len(self.temperatures)
 
     @property
     def eps(self) -> NDArray[np.float64]:
-        """The most probability mass outside its centroid that each location allows."""
-        lead = np.arange(len(self.centroids)), np.array(self.centroids)
+        """The most probability mass outside its centroids that each location allows."""
+        lead = np.array(self.centroids)[..., None]
         others = self.hi.copy()
-        others[lead] = 0
-        return np.asarray(np.minimum(others.sum(1), 1 - self.lo[lead]))
+        np.put_along_axis(others, lead, 0, -1)
+        kept = np.take_along_axis(self.lo, lead, -1)[..., 0]
+        return np.asarray(np.minimum(others.sum(-1), 1 - kept).max(-1))
 
     @property
     def checked_pairs(self) -> int:
-        """How many pairs of location and symbol were checked."""
+        """How many pairs of location and symbol there are."""
         return self.transitions.size
 
     @property
-    def at_running_temperature(self) -> bool:
-        """Whether the proof is about the network as it runs."""
-        return abs(self.temperature - self.running_temperature) <= 1e-6 * self.running_temperature
+    def running_temperature(self) -> float | None:
+        """The temperature the network runs with, None until the certificate is verified."""
+        return None if self.verification is None else self.verification.running_temperature
 
     @property
-    def decisive(self) -> bool:
-        """Whether the most probable centroid always is the one that the region lies around."""
-        return bool((self.margins > 0).all())
+    def at_running_temperature(self) -> bool:
+        """Whether the verifier has found it to be about the network as it runs."""
+        return self.verification is not None and self.verification.at_running_temperature
 
     def __str__(self) -> str:
-        used, states = len(self.centroids), len(set(self.dfa_states))
-        where = "" if self.at_running_temperature else f" (it runs at {self.running_temperature:g})"
-        clear = (
-            f"eps at most {self.eps.max():.2g}, score margin at least {self.margins.min():.3g}"
-            if self.decisive
-            else "some of them spread over several centroids"
+        size = (
+            f"{len(self.centroids)} boxes follow the {len(set(self.dfa_states))} states of the "
+            f"automaton, eps at most {self.eps.max():.2g}"
         )
-        return (
-            f"proved for all words at temperature {self.temperature:g}{where}: {used} regions "
-            f"follow the {states} states of the automaton, {self.checked_pairs} pairs of region "
-            f"and symbol checked, {clear}, output margin at least {self.output_margins.min():.3g}"
-        )
+        if self.verification is None:
+            return f"certificate for temperature {self.temperature:g}, not verified yet: {size}"
+        margins = f"output margin at least {self.verification.output_margin:.3g}"
+        return f"{self.verification}; {size}, {margins}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Plain values, for JSON: what is checked, and nothing that is not."""
         return {
             "format": FORMAT,
-            "temperature": self.temperature,
-            "running_temperature": self.running_temperature,
-            "centroids": list(self.centroids),
+            "claim": self.claim,
+            "temperatures": list(self.temperatures),
+            "model_sha256": self.model_sha256,
+            "dfa": json.loads(self.dfa.to_json()),
+            "centroids": [list(layers) for layers in self.centroids],
             "dfa_states": list(self.dfa_states),
             "transitions": self.transitions.tolist(),
             "lo": self.lo.tolist(),
             "hi": self.hi.tolist(),
-            "eps": self.eps.tolist(),
-            "margins": [[_finite(margin) for margin in row] for row in self.margins.tolist()],
-            "output_margins": [_finite(margin) for margin in self.output_margins.tolist()],
-            "model_sha256": self.model_sha256,
-            "dfa": json.loads(self.dfa.to_json()),
-            "rounding": self.rounding,
         }
 
     def to_json(self) -> str:
@@ -121,28 +118,25 @@ class Certificate:
         try:
             fields = json.loads(document) if isinstance(document, str) else dict(document)
         except (ValueError, RecursionError) as error:
-            raise ReadingError(f"the certificate is no JSON ({error}); certify again") from None
-        came = fields.get("format") if isinstance(fields, dict) else None
-        if came != FORMAT:
-            raise ReadingError(mismatch(came, FORMAT, "certify again"))
+            raise ReadingError(f"the certificate is not JSON ({error}); {CERTIFY}") from None
+        found = fields.get("format") if isinstance(fields, dict) else None
+        if found != FORMAT:
+            raise ReadingError(mismatch(found, FORMAT, CERTIFY))
         try:
             return cls(
-                temperature=float(fields["temperature"]),
-                running_temperature=float(fields["running_temperature"]),
-                centroids=tuple(map(int, fields["centroids"])),
+                claim=str(fields["claim"]),
+                temperatures=tuple(map(float, fields["temperatures"])),
+                centroids=tuple(tuple(map(int, layers)) for layers in fields["centroids"]),
                 dfa_states=tuple(map(int, fields["dfa_states"])),
                 transitions=np.array(fields["transitions"], np.int32),
                 lo=np.array(fields["lo"], np.float64),
                 hi=np.array(fields["hi"], np.float64),
-                margins=_margins(fields["margins"]),
-                output_margins=_margins(fields["output_margins"]),
                 model_sha256=str(fields["model_sha256"]),
                 dfa=DFA.from_json(fields["dfa"]),
-                rounding=str(fields["rounding"]),
             )
         except (KeyError, TypeError, ValueError, OverflowError, AutomatonError) as error:
             reason = f"{type(error).__name__}: {error}"[:200]
-            raise ReadingError(f"the certificate is damaged ({reason}); certify again") from None
+            raise ReadingError(f"the certificate is damaged ({reason}); {CERTIFY}") from None
 
     def save(self, path: str | Path) -> Path:
         """Write the document to a file."""
@@ -174,7 +168,7 @@ class Refusal:
     state: int | None = None
     """The centroid at which the proof breaks."""
     symbol: Symbol | None = None
-    """The symbol at which it breaks; None where it is the output that is not settled."""
+    """The symbol at which it breaks; None where it is the class that is not certain."""
     competitor: int | None = None
     """The centroid that may win instead of the right one."""
 
@@ -189,13 +183,3 @@ class Refusal:
     def to_json(self) -> str:
         """The same as a JSON object."""
         return json.dumps(self.to_dict(), default=str)
-
-
-def _finite(margin: float) -> float | None:
-    """JSON has no infinity: the margin over no competitor at all is null."""
-    return margin if np.isfinite(margin) else None
-
-
-def _margins(values: Any) -> NDArray[np.float64]:
-    array = np.array(values, np.float64)  # null becomes nan
-    return np.where(np.isnan(array), np.inf, array)

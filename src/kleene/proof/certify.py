@@ -1,15 +1,16 @@
 """Prove that a network is an automaton: for all words, of every length.
 
 The probabilities of a memory-less network are followed as boxes, one or more per state of the
-automaton (`prove`). Boxes that no step leaves are an invariant: the soft network follows the
-automaton on every word. If from every box the end token gives the label of the box's state, both
-are the same function.
+automaton (`prove`). Boxes that no step leaves are an invariant: the network follows the automaton
+on every sequence. If from every box the class is the label of the box's state, both are the same
+function. Every result is checked by the verifier, which is other code, before it is returned.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,9 +20,11 @@ from kleene.errors import SettingError
 from kleene.extraction.table import Table, read_table
 from kleene.machine import Word
 from kleene.model import Model
-from kleene.proof.bounds import ROUNDING, Bounds
+from kleene.proof.bounds import Bounds
 from kleene.proof.certificate import Certificate, Refusal
 from kleene.proof.invariant import Break, Locations, Proof, largest_closing, prove
+from kleene.proof.verify import CLAIM, claim_at, verify
+from kleene.proof.verify_files import load_model
 
 HIGHEST = 64  # largest_temperature looks up to this many times the running temperature
 
@@ -29,23 +32,25 @@ HIGHEST = 64  # largest_temperature looks up to this many times the running temp
 def certify(
     model: Model, dfa: DFA | None = None, *, temperature: float | None = None
 ) -> Certificate | Refusal:
-    """Prove that the network gives every word the label that the automaton gives it.
+    """Prove that the network gives every sequence the label that the automaton gives it.
 
     Without `dfa`, the automaton is the one in the network's own table. The temperature is the one
     the network runs with unless another is given.
     """
     if temperature is not None and not (temperature > 0 and math.isfinite(temperature)):
-        raise SettingError(f"temperature={temperature!r} came, needed is a number above 0")
+        raise SettingError(f"temperature must be a finite number > 0, got {temperature!r}")
     bounds, table, goal = _prepare(model, dfa)
-    running = model.network.rnn.temperature
-    tau = running if temperature is None else float(temperature)
+    rnn = model.network.rnn
+    running = [math.exp(rnn.get_parameter(f"log_temperature_l{i}")) for i in range(rnn.num_layers)]
+    temperatures = running if temperature is None else [float(temperature)] * len(running)
+    tau = sum(temperatures) / len(temperatures)
     word = table.dfa.difference(goal)
     candidates = _candidates(model, bounds, table, goal, word is None)
     outcomes = []
     for locations in candidates:
-        outcome = prove(bounds, locations, tau)
+        outcome = prove(bounds, locations, temperatures)
         if isinstance(outcome, Proof):
-            return _certificate(model, goal, locations, outcome, tau, running)
+            return _certificate(model, goal, locations, outcome, temperatures, temperature)
         outcomes.append(outcome)
     if word is not None:
         return _refuse_word(goal, table, word, tau)
@@ -56,13 +61,12 @@ def certify(
 def largest_temperature(model: Model, dfa: DFA | None = None) -> float | None:
     """The largest temperature at which the network provably is the automaton, to 1 %, or None.
 
-    It is searched up to 64 times the temperature the network runs with, and is infinite for
-    networks that take the nearest centroid, whatever the temperature.
+    It is searched up to 64 times the temperature the network runs with, and is that for networks
+    that take the nearest centroid by a clear margin.
     """
     bounds, table, goal = _prepare(model, dfa)
     candidates = _candidates(model, bounds, table, goal, table.dfa.difference(goal) is None)
-    largest = largest_closing(bounds, candidates, HIGHEST * model.network.rnn.temperature)
-    return math.inf if bounds.hard and largest is not None else largest
+    return largest_closing(bounds, candidates, HIGHEST * model.network.rnn.temperature)
 
 
 def _prepare(model: Model, dfa: DFA | None) -> tuple[Bounds, Table, DFA]:
@@ -109,7 +113,7 @@ def _follow(model: Model, table: Table, goal: DFA) -> Locations:
                 pairs.append(pair)
         rows.append([index[pair] for pair in after])
     return Locations(
-        centroids=np.array([table.states[p][0] for p, _ in pairs]),
+        centroids=np.array([table.states[p] for p, _ in pairs]),
         dfa_states=np.array([q for _, q in pairs]),
         transitions=np.array(rows, np.int32).reshape(len(pairs), len(symbols)),
         classes=np.array([model.classes.index(goal.outputs[q]) for _, q in pairs]),
@@ -133,22 +137,32 @@ def _merge(locations: Locations) -> Locations:
 
 
 def _certificate(
-    model: Model, goal: DFA, locations: Locations, proof: Proof, tau: float, running: float
-) -> Certificate:
-    return Certificate(
-        temperature=tau,
-        running_temperature=running,
-        centroids=tuple(locations.centroids.tolist()),
+    model: Model,
+    goal: DFA,
+    locations: Locations,
+    proof: Proof,
+    temperatures: Sequence[float],
+    asked: float | None,
+) -> Certificate | Refusal:
+    """The certificate, after the verifier has checked it against the files of the model."""
+    files = model.to_files()
+    certificate = Certificate(
+        claim=CLAIM if asked is None else claim_at(asked),
+        temperatures=tuple(temperatures),
+        centroids=tuple(map(tuple, locations.centroids.tolist())),
         dfa_states=tuple(locations.dfa_states.tolist()),
         transitions=locations.transitions,
         lo=np.maximum(proof.lo, 0),
         hi=np.minimum(proof.hi, 1),
-        margins=proof.margins,
-        output_margins=proof.output_margins,
-        model_sha256=weights_digest(model),
+        model_sha256=load_model(files).digest,
         dfa=goal,
-        rounding=ROUNDING,
     )
+    document = certificate.to_dict()
+    checked = verify(files, document["dfa"], document, temperature=asked)
+    if checked.holds:
+        return replace(certificate, verification=checked)
+    reason = f"the prover found a proof that the verifier refuses: {checked}"
+    return Refusal(reason=reason, temperature=certificate.temperature)
 
 
 def _refuse_word(goal: DFA, table: Table, word: Word, tau: float) -> Refusal:
@@ -169,17 +183,15 @@ def _refuse_break(
     largest: float | None,
 ) -> Refusal:
     """The automaton is the right one, but at this temperature the bounds do not close."""
-    state, symbol = int(locations.centroids[broken.location]), None
+    state, symbol = int(locations.centroids[broken.location, 0]), None
     if broken.column is None:
-        what = f"the class of words that end in state {state} is not settled"
+        what = f"the class of words that end in state {state} is not certain"
     else:
         symbol = model.alphabet.symbols[broken.column]
-        target = locations.centroids[locations.transitions[broken.location, broken.column]]
+        target = locations.centroids[locations.transitions[broken.location, broken.column], 0]
         what = f"state {state} on {symbol!r} may go to {broken.competitor} instead of {target}"
     if largest is not None:
         cure = f"it closes up to temperature {largest:.3g}"
-    elif bounds.hard:
-        cure = "this network takes the nearest centroid, so no temperature helps; train longer"
     else:
         cure = "it closes at no lower temperature; consolidate the network, or train longer"
     return Refusal(
@@ -190,13 +202,3 @@ def _refuse_break(
         symbol=symbol,
         competitor=broken.competitor,
     )
-
-
-def weights_digest(model: Model) -> str:
-    """SHA-256 over the weights in the order of their names, with names, types and shapes."""
-    digest = hashlib.sha256()
-    for name, weight in sorted(model.network.state_dict().items()):
-        array = np.ascontiguousarray(weight.detach().cpu().numpy())
-        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()

@@ -27,7 +27,7 @@ SEARCH = 2.0**-16  # temperatures are searched down to this part of the highest
 class Locations:
     """A refinement of the automaton: where the boxes are, before they have a size."""
 
-    centroids: NDArray[np.int64]
+    centroids: NDArray[np.int64]  # location layer
     dfa_states: NDArray[np.int64]
     transitions: NDArray[np.int32]  # location symbol
     classes: NDArray[np.int64]  # the class that the network has to give
@@ -35,12 +35,10 @@ class Locations:
 
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """Boxes that are an invariant, and how far the steps stay from breaking it."""
+    """Boxes that are an invariant."""
 
-    lo: Array
-    hi: Array
-    margins: Array
-    output_margins: Array
+    lo: Array  # location layer state
+    hi: Array  # location layer state
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,50 +50,55 @@ class Break:
     competitor: int | None
 
 
-def prove(bounds: Bounds, locations: Locations, temperature: float) -> Proof | Break:
-    """Grow the boxes until every step stays inside, or an output is no longer settled."""
-    count = len(locations.centroids)
-    lo = np.full((count, bounds.num_states), np.inf)
-    hi = np.full((count, bounds.num_states), -np.inf)
-    margins = np.full(locations.transitions.shape, np.inf)
+def prove(bounds: Bounds, locations: Locations, temperatures: Sequence[float]) -> Proof | Break:
+    """Grow the boxes until every step stays inside, or an output is no longer certain."""
+    count, layers = locations.centroids.shape
+    lo = np.full((count, layers, bounds.num_states), np.inf)
+    hi = np.full((count, layers, bounds.num_states), -np.inf)
     output_margins = np.full(count, np.inf)
     grown = np.zeros(count)
-    winner = int(locations.centroids[0])
-    gaps = bounds.gaps(bounds.start(), winner)
-    _enlarge(lo[0], hi[0], *_hull(bounds.probabilities(gaps, winner, temperature)), 0)
+    x, zero = bounds.start()
+    u = bounds.apply(x, zero[0])
+    first = _advance(bounds, u, zero[1:], locations.centroids[0], temperatures)
+    _enlarge(lo[0], hi[0], first.lo, first.hi, 0)
     dirty, first_break = np.array([0]), None
     for _ in range(ROUNDS):
-        output_margins[dirty] = _settled(bounds, locations, lo, hi, dirty)
+        output_margins[dirty] = _output_margins(bounds, locations, lo, hi, dirty)
         if not (output_margins[dirty] > 0).all():  # nan too
             worst = dirty[output_margins[dirty].argmin()]
             return first_break or Break(location=int(worst), column=None, competitor=None)
-        images = list(_images(bounds, locations, lo, hi, dirty, temperature))
+        images = list(_images(bounds, locations, lo, hi, dirty, temperatures))
         first_break = first_break or _losing(locations, images)
         changed = set()
         for image in images:
-            margins[image.rows, image.columns] = image.margins
             target = image.target
             growth = min(1.0, GROWTH * 1.5 ** max(0, grown[target] - 2)) if grown[target] else 0
             if _enlarge(lo[target], hi[target], image.lo, image.hi, growth):
                 changed.add(target)
         if not changed:
-            return Proof(lo=lo, hi=hi, margins=margins, output_margins=output_margins)
+            return Proof(lo=lo, hi=hi)
         dirty = np.array(sorted(changed))
         grown[dirty] += 1
     return first_break or Break(location=int(dirty[0]), column=None, competitor=None)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Image:
-    """Some steps into one location: the hull of where they lead, and by what margin."""
+class Advance:
+    """Steps into one location: the hull of where they lead, and by what margin."""
+
+    lo: Array  # layer state
+    hi: Array  # layer state
+    margins: Array  # step: by how much the location's centroids win at least, in the worst layer
+    competitors: NDArray[np.int64]  # step: the centroid that comes nearest to winning instead
+
+
+@dataclass(frozen=True, kw_only=True)
+class Image(Advance):
+    """Steps from some locations on some symbols."""
 
     target: int
-    rows: NDArray[np.int64]  # locations they come from
-    columns: NDArray[np.int64]  # symbols they read
-    lo: Array
-    hi: Array
-    margins: Array
-    competitors: NDArray[np.int64]
+    rows: NDArray[np.int64]  # step: the location it comes from
+    columns: NDArray[np.int64]  # step: the symbol it reads
 
 
 def _images(
@@ -104,36 +107,49 @@ def _images(
     lo: Array,
     hi: Array,
     rows: NDArray[np.int64],
-    temperature: float,
+    temperatures: Sequence[float],
 ) -> Iterator[Image]:
     """All steps from the given locations, grouped by where they lead."""
-    mixed = bounds.mix(lo[rows], hi[rows])
-    chunk = max(1, CHUNK // (len(rows) * bounds.table.shape[1]))
+    hidden = bounds.hidden(lo[rows], hi[rows])
+    deep = bounds.num_states if len(bounds.layers) > 1 else 1  # a mixture for every step
+    chunk = max(1, CHUNK // (len(rows) * hidden[0][0].shape[1] * deep))
+    grid = tuple(end[:, None] for end in hidden[0])
     for begin in range(0, bounds.num_symbols, chunk):
         columns = np.arange(begin, min(begin + chunk, bounds.num_symbols))
         tokens = slice(FIRST_SYMBOL + begin, FIRST_SYMBOL + begin + len(columns))
-        u_lo, u_hi = bounds.apply(tokens, mixed)
+        x = bounds.x_gates[0][None, tokens], bounds.x_gates[1][None, tokens]
+        u_lo, u_hi = bounds.apply(x, (grid[0], grid[1]))
         targets = locations.transitions[np.ix_(rows, columns)]
         for target in np.unique(targets):
             i, j = np.nonzero(targets == target)
-            winner = int(locations.centroids[target])
-            gaps = bounds.gaps((u_lo[i, j], u_hi[i, j]), winner)
-            box = _hull(bounds.probabilities(gaps, winner, temperature))
-            rivals = gaps[1].copy()
-            rivals[:, winner] = -np.inf
-            yield Image(
-                target=int(target),
-                rows=rows[i],
-                columns=columns[j],
-                lo=box[0],
-                hi=box[1],
-                margins=-rivals.max(1),
-                competitors=rivals.argmax(1),
-            )
+            above = [(low[i], high[i]) for low, high in hidden[1:]]
+            leads = locations.centroids[target]
+            step = _advance(bounds, (u_lo[i, j], u_hi[i, j]), above, leads, temperatures)
+            yield Image(target=int(target), rows=rows[i], columns=columns[j], **vars(step))
 
 
-def _hull(boxes: Interval) -> Interval:
-    return boxes[0].min(0), boxes[1].max(0)
+def _advance(
+    bounds: Bounds,
+    u: Interval,
+    above: Sequence[Interval],
+    leads: NDArray[np.int64],
+    temperatures: Sequence[float],
+) -> Advance:
+    """From the first layer's u, (step, hidden), through the component and the layers above it."""
+    los, his, worst, rival = [], [], np.full(len(u[0]), -np.inf), np.zeros(len(u[0]), np.int64)
+    for i, (lead, temperature) in enumerate(zip(leads.tolist(), temperatures, strict=True)):
+        gaps = bounds.gaps(i, u, lead)
+        lo, hi = bounds.probabilities(gaps, lead, temperature)
+        los.append(lo.min(0))
+        his.append(hi.max(0))
+        others = gaps[1].copy()
+        others[:, lead] = -np.inf
+        nearest = others.max(1)
+        rival = np.where(nearest > worst, others.argmax(1), rival)
+        worst = np.maximum(worst, nearest)
+        if i < len(above):
+            u = bounds.apply(bounds.between[i].range(lo, hi), above[i])
+    return Advance(lo=np.array(los), hi=np.array(his), margins=-worst, competitors=rival)
 
 
 def _enlarge(lo: Array, hi: Array, image_lo: Array, image_hi: Array, growth: float) -> bool:
@@ -147,7 +163,7 @@ def _enlarge(lo: Array, hi: Array, image_lo: Array, image_hi: Array, growth: flo
     return True
 
 
-def _settled(
+def _output_margins(
     bounds: Bounds, locations: Locations, lo: Array, hi: Array, rows: NDArray[np.int64]
 ) -> Array:
     """By how much the right class wins at least, from each of the given locations."""
@@ -160,7 +176,8 @@ def _settled(
 
 def _losing(locations: Locations, images: list[Image]) -> Break | None:
     """The step whose centroid may lose by most to one of another state, if there is any."""
-    state_of = dict(zip(locations.centroids.tolist(), locations.dfa_states.tolist(), strict=True))
+    leads = locations.centroids[:, 0].tolist()
+    state_of = dict(zip(leads, locations.dfa_states.tolist(), strict=True))
     worst, found = 0.0, None
     for image in images:
         at = int(image.margins.argmin())
@@ -175,15 +192,16 @@ def _losing(locations: Locations, images: list[Image]) -> Break | None:
 def largest_closing(
     bounds: Bounds, candidates: Sequence[Locations], highest: float
 ) -> float | None:
-    """The largest temperature, up to the highest, at which a proof closes; by bisection."""
+    """The largest temperature of all layers, up to the highest, that a proof closes at."""
 
     def closes(temperature: float) -> bool:
-        return any(isinstance(prove(bounds, c, temperature), Proof) for c in candidates)
+        same = [temperature] * len(bounds.layers)
+        return any(isinstance(prove(bounds, c, same), Proof) for c in candidates)
 
     if closes(highest):
         return highest
     good, bad = highest * SEARCH, highest
-    if bounds.hard or not closes(good):
+    if not closes(good):
         return None
     while bad / good > 1.01:
         middle = math.sqrt(good * bad)

@@ -27,9 +27,11 @@ def certify(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Prove that network and automaton give every word, however long, the same label.
+    """Prove that network and automaton are the same function.
 
-    Status 1 when there is no proof; what breaks it is said.
+    Status 0 means: on every sequence over its alphabet, of every length, `predict` of this model
+    folder, in float32, at the temperature it runs with, returns the label that this automaton
+    gives (with --temperature: at that one). Status 1: there is no proof, and what breaks it.
 
     \b
     Example:
@@ -37,6 +39,8 @@ def certify(
       kleene certify model dfa.json --out certificate.json
       kleene verify model dfa.json certificate.json
     """
+    from dataclasses import asdict
+
     from kleene.model import Model
     from kleene.proof.certificate import Certificate
     from kleene.proof.certify import certify as prove
@@ -47,7 +51,10 @@ def certify(
         outcome.save(out)
         say(f"wrote {out}")
     if json:
-        answer_json({"holds": outcome.holds, **json_format.loads(outcome.to_json())})
+        found = {"holds": outcome.holds, **json_format.loads(outcome.to_json())}
+        if isinstance(outcome, Certificate) and outcome.verification is not None:
+            found |= asdict(outcome.verification)
+        answer_json(found)
     else:
         answer(str(outcome))
     if not outcome.holds:

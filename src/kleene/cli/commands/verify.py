@@ -17,9 +17,19 @@ def verify(
     certificate: Annotated[
         Path, typer.Argument(metavar="CERTIFICATE.json", help="What `kleene certify --out` wrote.")
     ],
+    temperature: Annotated[
+        float | None,
+        typer.Option(
+            metavar="TAU", help="Check a proof for this temperature. [default: the model's own]"
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Check a certificate again, independently of what made it; status 1 when it does not hold.
+    """Check a certificate again, independently of what made it.
+
+    Status 0 means: on every sequence over its alphabet, of every length, `predict` of this model
+    folder, in float32, at the temperature it runs with, returns the label that this automaton
+    gives. Status 1: that is not proved. With --temperature, the same for that temperature.
 
     \b
     Example:
@@ -29,10 +39,10 @@ def verify(
 
     from kleene.proof.verify import verify as check
 
-    verdict = check(model, dfa, certificate)
+    result = check(model, dfa, certificate, temperature=temperature)
     if json:
-        answer_json(asdict(verdict))
+        answer_json(asdict(result))
     else:
-        answer(str(verdict))
-    if not verdict.holds:
+        answer(str(result))
+    if not result.holds:
         raise typer.Exit(1)
