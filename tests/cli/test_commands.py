@@ -216,7 +216,7 @@ def test_demo_tells_the_whole_story(
     outcome = kleene("demo")
     assert outcome.status == 0
     assert "the same language as the truth" in outcome.out
-    assert "again, from the files alone: checked" in outcome.out
+    assert "again, from the files alone: proved" in outcome.out
     assert {path.name for path in (tmp_path / "demo").iterdir()} == {
         *("tomita4.tsv", "model", "dfa.json", "certificate.json", "dfa.svg", "dfa.png")
     }

@@ -124,5 +124,5 @@ def test_files_that_cannot_be_read(files, tmp_path):
     with pytest.raises(ModelError, match="not the file that was saved"):
         verify(folder, dfa, certificate)
     random_model(24, cell="lstm").save(tmp_path / "lstm")
-    with pytest.raises(ReadingError, match="cell in .* got 'lstm'"):
+    with pytest.raises(ReadingError, match=r"cell in .* got 'lstm'"):
         verify(tmp_path / "lstm", dfa, certificate)
