@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from kleene.machine import Label, Word
+
+# Control characters, and those that reverse the direction of the text after them.
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_NAME = re.compile(r"\S+(?: \S+)?  +")  # of a line such as `accuracy  98.00%`
 
 
 def say(note: str) -> None:
@@ -17,24 +25,63 @@ def say(note: str) -> None:
 
 
 def complain(mistake: str) -> None:
-    """The one line that says what went wrong and what to do."""
+    """Write the one line that says what went wrong and what to do."""
     _tell(f"kleene: error: {_one_line(mistake)}")
 
 
 def answer(text: str = "") -> None:
-    """A line of the answer."""
+    """Write text of the answer, wrapped between words where it goes to a terminal."""
+    if not _speaks():
+        return
+    if sys.stdout.isatty():
+        width = shutil.get_terminal_size().columns
+        text = "\n".join(wrapped(line, width) for line in escaped(text).split("\n"))
+    sys.stdout.write(f"{text}\n")
+
+
+def answer_styled(text: str) -> None:
+    """Write text that holds control sequences of our own and has escaped all others."""
     if _speaks():
         sys.stdout.write(f"{text}\n")
 
 
+def shows_colors() -> bool:
+    """Whether the answer goes to a terminal that shows colours, and these are wanted."""
+    plain = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    return sys.stdout.isatty() and not plain
+
+
 def answer_lines(lines: Iterable[str]) -> None:
-    """Many lines of the answer."""
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    """Write many lines of the answer, as they are but for control characters at a terminal."""
+    text = "".join(f"{line}\n" for line in lines)
+    sys.stdout.write(escaped(text) if sys.stdout.isatty() else text)
 
 
 def answer_json(value: Any, *, indent: int | None = 2) -> None:
-    """The answer as JSON; symbols and labels that JSON does not know become text."""
-    answer(json.dumps(value, indent=indent, ensure_ascii=False, default=str))
+    """Write the answer as JSON; symbols and labels that JSON does not know become text."""
+    if _speaks():
+        answer_lines([json.dumps(value, indent=indent, ensure_ascii=False, default=str)])
+
+
+def escaped(text: str) -> str:
+    """Return the text with its control characters as `\\x1b`, so that a terminal shows them."""
+    return _UNSAFE.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def wrapped(line: str, width: int) -> str:
+    """Break a line between words; what follows a name and two blanks stays in its column."""
+    if len(line) <= width:
+        return line
+    name = _NAME.match(line)
+    indent = len(name[0]) if name is not None and len(name[0]) <= width // 3 else 2
+    lines = textwrap.wrap(
+        line,
+        width,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(lines)
 
 
 def label_text(label: Label) -> str:
@@ -54,6 +101,31 @@ def quoted(word: Word) -> str:
     )
 
 
+def answer_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write a table; cells are broken between words where the terminal is too narrow."""
+    table = columns(header, rows := [list(row) for row in rows])
+    width = shutil.get_terminal_size().columns
+    if sys.stdout.isatty() and max(map(len, table.splitlines())) > width:
+        table = _narrowed(header, rows, width)
+    answer(table)
+
+
+def _narrowed(header: Sequence[str], rows: Iterable[Sequence[Any]], width: int) -> str:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in header:
+        table.add_column(Text(name), overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(str(cell)) for cell in row))
+    console = Console(width=width, color_system=None, force_terminal=False)
+    with console.capture() as captured:
+        console.print(table)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
 def columns(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """A table as aligned text."""
     table = [list(header), *([str(cell) for cell in row] for row in rows)]
@@ -66,11 +138,12 @@ def _tell(line: str) -> None:
     if not _speaks():
         return
     with suppress(OSError):  # the terminal may be gone, which is no reason to stop
-        print(line, file=sys.stderr, flush=True)
+        begin = "\r" if sys.stderr.isatty() else ""  # over the `^C` that a terminal writes
+        print(f"{begin}{line}", file=sys.stderr, flush=True)
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return escaped(" ".join(text.split()))
 
 
 def _speaks() -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING
 
 from kleene.cli.console import say
-from kleene.training.progress import Lasting, Quiet
+from kleene.training.progress import Quiet, bar_console, bar_width
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Runs(Quiet):
-    """Counts runs; as a `Reporter`, it is told how training goes within the present one."""
+    """A `Reporter` that counts runs and shows how training goes in the present one."""
 
     def __init__(self) -> None:
         self._bars: Progress | None = None
@@ -33,17 +33,16 @@ class Runs(Quiet):
         if not sys.stderr.isatty() or not total:
             yield
             return
-        from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+        console = bar_console()
         shown = (
-            TextColumn("{task.description:<24}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.fields[told]}"),
+            TextColumn("{task.description:<16}"),
+            BarColumn(bar_width=bar_width(console)),
+            TextColumn("{task.fields[outcome]}"),
         )
-        console = Console(file=cast(TextIO, Lasting(sys.stderr)))
         with Progress(*shown, TimeElapsedColumn(), console=console) as self._bars:
-            self._all = self._bars.add_task("all runs", total=total, told="")
+            self._all = self._bars.add_task("all runs", total=total, outcome="")
             yield
         self._bars = None
 
@@ -51,16 +50,16 @@ class Runs(Quiet):
         """The next run."""
         self._name, self._number = name, self._number + 1
         if self._bars is not None:
-            self._one = self._bars.add_task(name, total=None, told="")
+            self._one = self._bars.add_task(name, total=None, outcome="")
 
     def finish(self, outcome: str) -> None:
-        """This run is over, or was so long ago."""
+        """End of this run, or of one that was done before."""
         if self._bars is None or self._all is None or self._one is None:
             say(f"{self._number} of {self._total}: {self._name}: {outcome}")
             return
-        self._bars.update(self._one, total=1, completed=1, told=outcome)
-        told = f"{self._number} of {self._total}"
-        self._bars.update(self._all, completed=self._number, told=told)
+        self._bars.update(self._one, total=1, completed=1, outcome=outcome)
+        count = f"{self._number} of {self._total}"
+        self._bars.update(self._all, completed=self._number, outcome=count)
 
     def begin(self, stage: Stage) -> None:
         """A stage of training starts."""
@@ -74,10 +73,10 @@ class Runs(Quiet):
 
     def end(self, epoch: Epoch) -> None:
         """An epoch is over."""
-        told = f"{epoch.stage} {epoch.epoch + 1}: loss {epoch.loss:.4f}, {epoch.accuracy:.2%}"
+        outcome = f"{epoch.stage} {epoch.epoch + 1}: loss {epoch.loss:.4f}, {epoch.accuracy:.1%}"
         if epoch.validation_accuracy is not None:
-            told += f", held out {epoch.validation_accuracy:.2%}"
+            outcome += f", held out {epoch.validation_accuracy:.1%}"
         if self._bars is not None and self._one is not None:
-            self._bars.update(self._one, told=told)
+            self._bars.update(self._one, outcome=outcome)
         elif epoch.validation_accuracy is not None:
-            say(f"{self._name}: {told}")
+            say(f"{self._name}: {outcome}")

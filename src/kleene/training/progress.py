@@ -11,6 +11,7 @@ from kleene.training.history import Epoch
 from kleene.training.stages import Stage
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress, TaskID
 
 
@@ -84,28 +85,49 @@ class Lasting:
             self._stream.flush()
 
 
+WIDE = 110  # columns of a terminal that show everything
+
+
+def bar_console() -> Console:
+    """Return a console for bars; it leaves room for the `^C` that a terminal writes after them."""
+    from rich.console import Console
+
+    stream = cast(TextIO, Lasting(sys.stderr))
+    return Console(file=stream, width=max(Console(file=stream).width - 3, 20))
+
+
+def bar_width(console: Console) -> int:
+    """Return how many columns a bar may take."""
+    return 24 if console.width >= WIDE else 8
+
+
 class Bar:
-    """One line per stage: loss, accuracy, states in use and the time that is left."""
+    """One line per stage: loss, accuracy, states in use and the time that is left.
+
+    On a narrow terminal the last figures are left out, so that a line is never broken in two.
+    """
 
     def __init__(self) -> None:
         self._progress: Progress | None = None
         self._task: TaskID | None = None
-        self._figures = ""
+        self._room = 0
 
     def __enter__(self) -> Bar:
-        from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
         from rich.progress import TimeRemainingColumn as Remaining
 
-        self._progress = Progress(
+        console = bar_console()
+        wide = console.width >= WIDE
+        width = bar_width(console)
+        columns = [
             TextColumn("{task.description:<10}"),
-            BarColumn(bar_width=24),
+            BarColumn(bar_width=width),
             TextColumn("{task.fields[figures]}"),
             TimeElapsedColumn(),
-            TextColumn("left at most"),
-            Remaining(),
-            console=Console(file=cast(TextIO, Lasting(sys.stderr))),
-        )
+            *((TextColumn("left at most"), Remaining()) if wide else ()),
+        ]
+        self._room = console.width - width - (42 if wide else 20)
+        self._progress = Progress(*columns, console=console)
         self._task = None  # task ids belong to one Progress; a run may enter the bar several times
         self._progress.start()
         return self
@@ -117,13 +139,14 @@ class Bar:
         trace: TracebackType | None,
     ) -> None:
         if self._progress is not None:
+            if kind is None:
+                self._complete()
             self._progress.stop()
 
     def begin(self, stage: Stage) -> None:
         """A new line for a new stage."""
         if self._progress is not None:
-            if self._task is not None:
-                self._progress.update(self._task, completed=self._progress.tasks[-1].total)
+            self._complete()
             self._task = self._progress.add_task(stage.name, total=stage.epochs, figures="")
 
     def step(self, stage: Stage, epoch: int, done: float) -> None:
@@ -133,12 +156,20 @@ class Bar:
 
     def end(self, epoch: Epoch) -> None:
         """Show the figures of the epoch."""
-        text = f"loss {epoch.loss:.4f}  accuracy {epoch.accuracy:.2%}"
+        figures = [f"loss {epoch.loss:.4f}", f"accuracy {epoch.accuracy:.1%}"]
         if epoch.validation_accuracy is not None:
-            text += f"  validation {epoch.validation_accuracy:.2%}"
+            figures.append(f"held out {epoch.validation_accuracy:.1%}")
         if epoch.states is not None:
-            text += f"  states {epoch.states}"
+            figures.append(f"{epoch.states} states")
         if epoch.limit is not None:
-            text += f"  up to {epoch.limit:g}"
+            figures.append(f"up to {epoch.limit:g}")
+        while len("  ".join(figures)) > self._room and len(figures) > 1:
+            figures.pop()
         if self._progress is not None and self._task is not None:
+            text = "  ".join(figures)
             self._progress.update(self._task, completed=epoch.epoch + 1, figures=text)
+
+    def _complete(self) -> None:
+        """Fill the bar of the present stage, which may have stopped before its last epoch."""
+        if self._progress is not None and self._task is not None:
+            self._progress.update(self._task, completed=self._progress.tasks[-1].total)

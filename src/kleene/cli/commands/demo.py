@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kleene.cli.console import answer, columns, label_text, quoted
+from kleene.cli.console import answer, answer_table, columns, label_text, quoted
 from kleene.cli.options import Seed
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def demo(
     fresh, truth = language.sample(2000, lengths=range(41), seed=seed + 1)
     answer(f"accuracy on 2000 fresh words up to length 40: {estimator.score(fresh, truth):.2%}")
     rows = zip(map(quoted, SHOWN), map(label_text, estimator.predict(SHOWN).tolist()), strict=True)
-    answer(columns(["word", "in the language?"], rows))
+    answer_table(["word", "in the language?"], rows)
 
     _title("3. Read", "the automaton in the network")
     reading = extract(estimator.model, words)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kleene.cli.console import answer, answer_json, columns, label_text, say
+from kleene.cli.console import answer, answer_json, answer_table, label_text, say
 from kleene.cli.options import (
     MAX_LENGTH,
     DataFile,
@@ -76,4 +76,4 @@ def evaluate(
     answer(f"calibration error  {result.reliability.error:.4f}")
     answer()
     rows = [[name, *row] for name, row in zip(names, result.confusion.tolist(), strict=True)]
-    answer(columns(["label / predicted", *names], rows))
+    answer_table(["label / predicted", *names], rows)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kleene.cli.console import answer, answer_json, say
+from kleene.cli.console import answer, answer_json, answer_styled, say, shows_colors
 from kleene.cli.options import (
     MAX_LENGTH,
     Json,
@@ -69,7 +68,7 @@ def explain(
         if json:
             answer_json(one.to_dict(), indent=None)
         else:
-            answer(one.to_ansi() if sys.stdout.isatty() else str(one))
+            answer_styled(one.to_ansi()) if shows_colors() else answer(str(one))
 
 
 def _read(

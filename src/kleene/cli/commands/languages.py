@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kleene.cli.console import answer, answer_json, columns, label_text, word_text
+from kleene.cli.console import answer, answer_json, answer_table, label_text, word_text
 from kleene.cli.options import Json, Out, Seed
 from kleene.errors import SettingError
 
@@ -46,7 +46,7 @@ def show(json: Json = False) -> None:
         ]
         for name, one in zip(names(), found, strict=True)
     ]
-    answer(columns(["name", "regular", "alphabet"], rows))
+    answer_table(["name", "regular", "alphabet"], rows)
 
 
 @languages.command()

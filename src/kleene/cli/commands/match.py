@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kleene.cli.automaton_files import load_dfa
-from kleene.cli.console import answer, answer_json, answer_lines, columns, label_text
+from kleene.cli.console import answer_json, answer_lines, answer_table, label_text
 from kleene.cli.options import Json, TextColumn
 from kleene.errors import AlphabetError
 
@@ -80,7 +80,7 @@ def match(
     if count and json:
         answer_json(dict(totals))
     elif count:
-        answer(columns(["label", "words"], totals.items()))
+        answer_table(["label", "words"], totals.items())
 
 
 def _states(machine: DFA, chunk: list[Example]) -> Any:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from kleene.cli.console import answer, answer_json, columns, say
+from kleene.cli.console import answer_json, answer_table, say
 from kleene.cli.options import Json
 
 
@@ -93,5 +93,5 @@ def reproduce(
     if json:
         answer_json([dict(zip(table.header, line, strict=True)) for line in table.rows])
     else:
-        answer(columns(table.header, table.rows))
+        answer_table(table.header, table.rows)
     say(f"seeds, times and curves are in {ledger.path}")

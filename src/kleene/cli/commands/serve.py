@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -66,7 +67,9 @@ def serve(
             import webbrowser
 
             webbrowser.open(page)
-        make_server(app).run(sockets=[listening])
+        with suppress(KeyboardInterrupt):  # which the server raises again when it has stopped
+            make_server(app).run(sockets=[listening])
+        say("stopped")
 
 
 def _texts(data: str, text_column: str | None, max_length: int) -> list[object]:

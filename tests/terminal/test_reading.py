@@ -1,0 +1,57 @@
+"""The commands that read a trained model, in terminals of two sizes, with colour and without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from terminal import SIZES, TerminalRun, run_in_terminal
+
+COMMANDS = {
+    "extract": ("extract", "model", "--out", "dfa.json"),
+    "certify": ("certify", "model", "dfa.json", "--out", "certificate.json"),
+    "verify": ("verify", "model", "dfa.json", "certificate.json"),
+    "explain": ("explain", "model", "1101"),
+    "predict": ("predict", "model", "data.tsv"),
+    "evaluate": ("evaluate", "model", "data.tsv"),
+    "report": ("report", "model", "data.tsv", "--out", "report.html"),
+}
+QUICK = dict(
+    zip(COMMANDS, ["80x24", "120x40", "80x24", "80x24", "120x40", "80x24", "120x40"], strict=True)
+)
+
+
+def check(folder: Path, name: str, size: str, color: bool) -> TerminalRun:
+    run = run_in_terminal(*COMMANDS[name], cwd=folder, size=size, color=color)
+    assert run.status == 0, run.text
+    run.assert_clean()
+    return run
+
+
+@pytest.fixture(scope="session")
+def folder(trained: tuple[Path, TerminalRun]) -> Path:
+    return trained[0]
+
+
+def test_extract_certify_verify(folder: Path) -> None:
+    for name in ("extract", "certify", "verify"):
+        run = check(folder, name, QUICK[name], color=name != "certify")
+    assert run.lines[0].startswith("checked")
+
+
+@pytest.mark.parametrize("name", ["predict", "evaluate", "report"])
+def test_a_model_is_used(folder: Path, name: str) -> None:
+    assert not check(folder, name, QUICK[name], color=False).colored
+
+
+def test_explain_marks_the_sequence_in_colour_and_without(folder: Path) -> None:
+    assert check(folder, "explain", "80x24", color=True).colored
+    assert not check(folder, "explain", "80x24", color=False).colored
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("color", [True, False])
+@pytest.mark.parametrize("size", SIZES)
+def test_every_command_fits_every_terminal(folder: Path, size: str, color: bool) -> None:
+    for name in COMMANDS:
+        assert color or not check(folder, name, size, color).colored
