@@ -10,7 +10,7 @@ trained.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ import torch
 from numpy.typing import NDArray
 from sklearn import exceptions
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from torch import Tensor
 
 from kleene.automata.matcher import label_array
 from kleene.config import (
@@ -43,6 +44,7 @@ from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.training.loop import Hook, fit
 from kleene.training.progress import Reporter
+from kleene.training.selection import compare, plain_cell
 
 if TYPE_CHECKING:
     from kleene.evaluation.uncertainty import Distribution, Noise
@@ -168,6 +170,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         induction at the end.
         """
         seed = self._seed()
+        self.fit_log_: tuple[str, ...] = ()
         model, words, labels = self._begin(X, y, seed)
         numbers = np.asarray(keys, dtype=np.int64) if keys is not None else None
         encoded = model.alphabet.encode_many(words)
@@ -179,10 +182,12 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
             "hook": hook,
             "process_group": process_group,
         }
-        model = self._train(model, training, held, seed, checkpoint, **how)
+        cell: dict[str, Tensor] = {}
+        model = self._train(model, training, held, seed, checkpoint, cell_weights=cell, **how)
         if process_group.is_main:
             given = words, as_labels(y)
             model = self._induce(model, everything, *given, training, held, seed, reporter, hook)
+            model = self._select(model, cell, everything, held)
         self._adopt(model)
         self.words_ = words
         return self
@@ -202,6 +207,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         bounded size. See `kleene.data.encode` for how a store is made.
         """
         seed = self._seed()
+        self.fit_log_ = ()
         model = self._untrained(
             store.alphabet, store.classes, tokens=store.tokens, longest=store.longest, seed=seed
         )
@@ -213,12 +219,14 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
             "reporter": reporter,
             "process_group": process_group,
         }
-        model = self._train(model, training, held, seed, checkpoint, **how)
-        if process_group.is_main and self._induces(model.network):
+        cell: dict[str, Tensor] = {}
+        model = self._train(model, training, held, seed, checkpoint, cell_weights=cell, **how)
+        if process_group.is_main and cell:
             sample = training.sample()
             words = [store.alphabet.decode(word) for word in sample.words]
             labels = [store.classes[i] for i in sample.labels]
             model = self._induce(model, sample, words, labels, training, held, seed, reporter)
+            model = self._select(model, cell, sample, held)
         self._adopt(model)
         return self
 
@@ -276,8 +284,34 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
             reporter=reporter,
             hook=hook,
         )
-        self.fit_log_ = settled.steps
+        self.fit_log_ += settled.steps
         return settled.model
+
+    def _select(
+        self,
+        model: Model,
+        cell_weights: Mapping[str, Tensor],
+        examples: Examples,
+        held: Examples | None,
+    ) -> Model:
+        """The model, or the plain cell it started from where states cost accuracy.
+
+        A number of states that was asked for is kept in any case; the log has both figures.
+        """
+        config = model.network.config
+        if not cell_weights or not config.num_states or config.pooling == "states":
+            return model
+        cell = plain_cell(model.network, cell_weights)
+        found = compare(model.network, cell, examples if held is None else held)
+        figures = found.describe("training" if held is None else "held-out")
+        if not found.states_cost_accuracy:
+            self.fit_log_ += (f"kept the network with states: {figures}",)
+            return model
+        if self.states is not None:
+            self.fit_log_ += (f"states={self.states} costs accuracy: {figures}",)
+            return model
+        self.fit_log_ += (f"kept the plain cell, because states cost accuracy: {figures}",)
+        return replace(model, network=cell)
 
     def check(self, X: Sequence[Any], y: Sequence[Label]) -> None:
         """Raise what `fit` would have to say about words, labels and parameters; learn nothing."""

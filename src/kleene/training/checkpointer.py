@@ -47,6 +47,7 @@ class Checkpointer:
         progress: Progress,
         history: History,
         best: dict[str, Tensor],
+        cell: dict[str, Tensor],
         optimizer: torch.optim.Optimizer | None = None,
     ) -> None:
         """Record weights, optimiser and progress as they are now as the last good snapshot."""
@@ -56,6 +57,7 @@ class Checkpointer:
         snapshot = Snapshot(
             tensors=copy_tensors(tensors, into=self.spare),
             best=best,
+            cell=cell,
             progress=asdict(progress),
             epochs=len(history),
         )

@@ -57,11 +57,13 @@ def fit(
     checkpoint_every: float = 30.0,
     reporter: Reporter | None = None,
     process_group: ProcessGroup = SINGLE_PROCESS,
+    cell_weights: dict[str, Tensor] | None = None,
 ) -> History:
-    """Train a network through the stages; go on from `checkpoint` where that file exists.
+    """Train a network through the stages; continue from `checkpoint` where that file exists.
 
     `checkpoint_every` is the least number of seconds between two checkpoints. With `validation` and
-    a stage's `patience`, the best weights are restored at the end of that stage.
+    a stage's `patience`, the best weights are restored at the end of that stage. `cell_weights`
+    receives the weights at the end of the last stage without states.
     """
     if not len(examples):
         raise DataError("no examples to train on; give at least one of each class")
@@ -77,6 +79,8 @@ def fit(
     )
     with torch.random.fork_rng(devices=[]), reporter or Quiet() as active:
         loop.run(active)
+    if cell_weights is not None:
+        cell_weights.update(loop.cell)
     return loop.history
 
 
@@ -96,6 +100,7 @@ class _Loop:
         self.process_group = process_group
         self.history, self.progress = History(), Progress()
         self.best: dict[str, Tensor] = {}
+        self.cell: dict[str, Tensor] = {}
         self.checkpointer: Checkpointer
         self.transition = network.rnn.transition
         self.epoch_started = time.monotonic()
@@ -114,7 +119,7 @@ class _Loop:
         tensors: Mapping[str, Tensor] = {}
         if (restored := self.checkpointer.restore()) is not None:
             snapshot, self.progress, self.history = restored
-            tensors, self.best = snapshot.tensors, snapshot.best
+            tensors, self.best, self.cell = snapshot.tensors, snapshot.best, snapshot.cell
         for stage in self.stages[self.progress.stage :]:
             optimizer = self._enter(stage, tensors)
             tensors = {}
@@ -125,10 +130,12 @@ class _Loop:
                 self.network.load_state_dict(self.best)
             else:
                 load_ema(optimizer)
+            if not self.network.rnn.regularized:
+                self.cell = copy_tensors(self.network.state_dict())
             self.progress, self.best = Progress(stage=self.progress.stage + 1), {}
         for stage in self.stages[-1:]:
             self._component(stage)
-        self.checkpointer.record(self.progress, self.history, self.best)
+        self.checkpointer.record(self.progress, self.history, self.best, self.cell)
         self.checkpointer.save(self.history)
 
     def _enter(self, stage: Stage, tensors: Mapping[str, Tensor]) -> torch.optim.Optimizer:
@@ -197,7 +204,7 @@ class _Loop:
         if not bool(torch.isfinite(found.loss) & torch.isfinite(norm)):
             self._roll_back(optimizer)
             return
-        self.checkpointer.record(at, self.history, self.best, optimizer)
+        self.checkpointer.record(at, self.history, self.best, self.cell, optimizer)
         self.checkpointer.save_if_due(self.history)
         optimizer.step()
         at.loss += found.loss.item() * found.words

@@ -13,7 +13,7 @@ from kleene.errors import TrainingError
 from kleene.training.checkpoint import load_checkpoint, save_checkpoint
 from kleene.training.history import History
 
-BEST = "best."
+BEST, CELL = "best.", "cell."
 
 
 @dataclass
@@ -43,6 +43,8 @@ class Snapshot:
     """Weights and the optimiser's state."""
     best: dict[str, Tensor]
     """The weights with the best held-out accuracy."""
+    cell: dict[str, Tensor]
+    """The weights at the end of the last stage without states."""
     progress: dict[str, Any]
     epochs: int
 
@@ -50,9 +52,10 @@ class Snapshot:
 def save_snapshot(path: Path, snapshot: Snapshot, run: Mapping[str, Any], history: History) -> None:
     """Write a snapshot; `run` identifies the run it belongs to."""
     best = {f"{BEST}{name}": tensor for name, tensor in snapshot.best.items()}
+    cell = {f"{CELL}{name}": tensor for name, tensor in snapshot.cell.items()}
     done = History(history.epochs[: snapshot.epochs])
     about = {"run": dict(run), "progress": snapshot.progress, "history": done.to_dict()}
-    save_checkpoint(path, {**snapshot.tensors, **best}, about)
+    save_checkpoint(path, {**snapshot.tensors, **best, **cell}, about)
 
 
 def load_snapshot(path: Path, run: Mapping[str, Any]) -> tuple[Snapshot, History]:
@@ -65,8 +68,12 @@ def load_snapshot(path: Path, run: Mapping[str, Any]) -> tuple[Snapshot, History
         progress = dict(about["progress"])
     except (KeyError, TypeError, ValueError) as error:
         raise another_run(path, error) from None
-    best = {n[len(BEST) :]: t for n, t in tensors.items() if n.startswith(BEST)}
-    return Snapshot(tensors=tensors, best=best, progress=progress, epochs=len(history)), history
+    best, cell = (
+        {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
+        for prefix in (BEST, CELL)
+    )
+    found = Snapshot(tensors=tensors, best=best, cell=cell, progress=progress, epochs=len(history))
+    return found, history
 
 
 def another_run(path: Path, error: Exception) -> TrainingError:

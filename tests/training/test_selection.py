@@ -1,0 +1,106 @@
+"""The plain cell is kept where states cost accuracy, and only there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from motifs import fixed_motifs
+from toys import make_network, same_bits, words_ending_in_5
+
+from kleene import SequenceClassifier
+from kleene.evaluation.metrics import evaluate
+from kleene.nn.classifier import Classifier
+from kleene.training.loop import fit
+from kleene.training.selection import Comparison, compare, plain_cell
+from kleene.training.stages import Stage
+
+EXAMPLES = words_ending_in_5(4)
+CELL = Stage(name="cell", regularized=False, epochs=2, batch_size=8)
+STATES = Stage(name="states", epochs=2, batch_size=8)
+
+
+def test_the_plain_cell_answers_as_the_network_without_its_component() -> None:
+    network = make_network().eval()
+    cell = plain_cell(network, network.state_dict())
+    network.rnn.regularized = False
+    assert cell.rnn.num_states == 0
+    assert cell.config.num_states == 0
+    batch = EXAMPLES.batch(np.arange(len(EXAMPLES)))
+    assert torch.equal(cell(batch), network(batch))
+
+
+def test_a_comparison_counts_the_rows_that_one_alone_gets_right() -> None:
+    one, other = make_network(1), make_network(2)
+    found = compare(one, other, EXAMPLES)
+    right = evaluate(one, EXAMPLES).predicted == EXAMPLES.labels
+    other_right = evaluate(other, EXAMPLES).predicted == EXAMPLES.labels
+    assert (found.states, found.rows) == (3, len(EXAMPLES))
+    assert found.lost - found.won == other_right.sum() - right.sum()
+    assert found.lost + found.won == (right != other_right).sum() > 0
+
+
+@pytest.mark.parametrize(("lost", "won", "cost"), [(0, 0, False), (1, 0, False), (2, 0, True)])
+def test_one_standard_error_is_the_limit(lost: int, won: int, cost: bool) -> None:
+    figures = {"states": 4, "rows": 100, "states_accuracy": 0.9, "cell_accuracy": 0.9}
+    assert Comparison(lost=lost, won=won, **figures).states_cost_accuracy is cost
+    assert not Comparison(lost=won, won=lost, **figures).states_cost_accuracy
+
+
+def test_the_weights_of_the_cell_survive_an_interruption(tmp_path: Path) -> None:
+    whole: dict[str, torch.Tensor] = {}
+    fit(make_network(), EXAMPLES, stages=[CELL], cell_weights=whole)
+
+    def interrupt(network: Classifier, epoch: object) -> None:
+        if network.rnn.regularized:
+            raise KeyboardInterrupt
+
+    checkpoint, stages = tmp_path / "run", [CELL, STATES]
+    with pytest.raises(KeyboardInterrupt):
+        fit(make_network(), EXAMPLES, stages=stages, checkpoint=checkpoint, hook=interrupt)
+    resumed: dict[str, torch.Tensor] = {}
+    fit(make_network(), EXAMPLES, stages=stages, checkpoint=checkpoint, cell_weights=resumed)
+    assert same_bits(whole, resumed)
+
+
+SMALL = {"hidden_size": 24, "embedding_size": 8, "consolidate": False, "random_state": 0}
+
+
+def test_motifs_at_a_fixed_place_keep_the_cell_and_its_accuracy(tmp_path: Path) -> None:
+    words, labels = fixed_motifs(900, length=20, seed=1)
+    found = SequenceClassifier(**SMALL).fit(words[:500], labels[:500])
+    assert found.network_.rnn.num_states == 0
+    line = found.fit_log_[-1]
+    assert line.startswith("kept the plain cell")
+    assert "of 50 held-out rows" in line
+    assert found.score(words[500:], labels[500:]) > 0.8
+    loaded = SequenceClassifier.load(found.save(tmp_path))
+    assert loaded.predict(words).tolist() == found.predict(words).tolist()
+
+
+def test_states_that_were_asked_for_stay_and_the_log_has_both_figures() -> None:
+    words, labels = fixed_motifs(500, length=20, seed=1)
+    found = SequenceClassifier(states=5, **SMALL).fit(words, labels)
+    assert found.network_.rnn.num_states == 5
+    assert found.fit_log_[-1].startswith("states=5 costs accuracy: with 5 states")
+
+
+def test_states_that_cost_nothing_stay() -> None:
+    words = ["ab" * n for n in range(1, 40)] + ["ba" * n for n in range(1, 40)]
+    labels = [1] * 39 + [0] * 39
+    found = SequenceClassifier(**SMALL).fit(words, labels)
+    assert found.network_.rnn.num_states == 20
+    assert found.fit_log_[-1].startswith("kept the network with states")
+
+
+@pytest.mark.slow
+def test_the_default_is_as_good_as_the_plain_network_on_motifs() -> None:
+    words, labels = fixed_motifs(3_500, seed=0)
+    train, test = slice(0, 2_500), slice(2_500, None)
+    default = SequenceClassifier(random_state=0).fit(words[train], labels[train])
+    plain = SequenceClassifier(states=0, random_state=0).fit(words[train], labels[train])
+    score = default.score(words[test], labels[test])
+    assert score > plain.score(words[test], labels[test]) - 0.03
+    assert score > 0.85
