@@ -133,7 +133,7 @@ def build_network(
         raise ValueError("the weights are for another number of symbols or classes")
     if {name: array.shape for name, array in weights.items()} != shapes:
         raise ValueError("the weights have other names or shapes than the settings say")
-    for name, array in weights.items():
+    for name, array in sorted(weights.items()):
         if array.dtype != np.float32 or not np.isfinite(array).all():
             raise ReadingError(
                 f"a proof needs finite float32 weights, got {array.dtype} in {name}; call "

@@ -1,0 +1,58 @@
+"""Every attack on `verify` is refused, by the function and by the command."""
+
+from __future__ import annotations
+
+import json
+import re
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+from attacks import ATTACKS, KEEP_DIGEST
+from forgery import Forgery
+from random_models import KINDS, at_the_edge
+
+from kleene.cli import main
+from kleene.errors import KleeneError
+from kleene.proof.verify import verify
+
+KIND = KINDS.index({"seed": 24, "cell": "rnn", "similarity": "euclidean"})
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "proofs.md"
+
+
+@pytest.fixture(scope="module")
+def genuine() -> Forgery:
+    return Forgery.of(*at_the_edge(KIND))
+
+
+def test_without_an_attack_it_holds(genuine, tmp_path, capsys):
+    files = deepcopy(genuine).write(tmp_path)
+    assert verify(*files).holds
+    assert main(["verify", *map(str, files), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["temperature"] == pytest.approx(said["running_temperature"], rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_an_attack_is_refused(name, genuine, tmp_path, capsys):
+    forged = deepcopy(genuine)
+    ATTACKS[name](forged)
+    files = forged.write(tmp_path, digest=name not in KEEP_DIGEST)
+    try:
+        found = verify(*files)
+    except KleeneError as error:
+        status, reason = 2, str(error)
+    else:
+        assert not found.holds
+        status, reason = 1, str(found)
+        assert reason.startswith("not proved: ")
+    assert "\n" not in reason
+    assert main(["verify", *map(str, files)]) == status
+    captured = capsys.readouterr()
+    assert reason in " ".join((captured.out + captured.err).split())
+
+
+def test_the_page_lists_every_attack():
+    assert len(ATTACKS) >= 30
+    rows = re.findall(r"^\| \d+ \| (.+?) \| refused \|$", PAGE.read_text(), re.MULTILINE)
+    assert rows == [function.__doc__ for function in ATTACKS.values()]

@@ -1,0 +1,219 @@
+"""What once was accepted and false of `predict`: each is refused, or true of `predict` now."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+import torch
+from random_models import random_model
+
+from kleene import SequenceClassifier
+from kleene.automata import DFA
+from kleene.cli import main
+from kleene.errors import ReadingError
+from kleene.extraction.table import read_table
+from kleene.model import Model
+from kleene.nn.similarity import dot
+from kleene.nn.transition import soft_argmax
+from kleene.proof.certificate import Certificate, Refusal
+from kleene.proof.certify import certify, largest_temperature
+from kleene.proof.verify import CLAIM, verify
+
+WORDS = ["".join(word) for n in range(9) for word in itertools.product("ab", repeat=n)]
+
+
+def change(model: Model, **weights: object) -> Model:
+    """The model with some weights replaced by what functions make of them."""
+    with torch.no_grad():
+        for name, make in weights.items():
+            weight = dict(model.network.named_parameters())[name.replace("__", ".")]
+            weight.copy_(make(weight))
+    return model
+
+
+def agrees(model: Model, dfa: DFA) -> bool:
+    predicted = SequenceClassifier.from_model(model).predict(WORDS)
+    return predicted.tolist() == [dfa.run(word) for word in WORDS]
+
+
+def two_states(**settings: object) -> Model:
+    """u = tanh(bias) of one unit, whatever comes; its sign says which centroid is nearer."""
+    defaults = {"transition": "soft-argmax", "similarity": "dot", "temperature": 0.02}
+    model = random_model(
+        0, num_states=2, hidden_size=1, end_token=False, **{**defaults, **settings}
+    )
+    for weight in model.network.parameters():
+        if weight.dim():
+            weight.data.zero_()
+    change(
+        model,
+        rnn__centroids_l0=lambda w: torch.tensor([[-1.0], [1.0]]),
+        rnn__bias_ih_l0=lambda w: torch.full_like(w, 0.1),
+        head__weight=lambda w: torch.tensor([[-1.0], [1.0]]),
+    )
+    return model
+
+
+def test_h1_predict_and_proof_are_about_the_scores(tmp_path):
+    model = random_model(24)
+    change(model, head__weight=lambda w: w * 1e-9, head__bias=lambda w: w * 1e-9)
+    found = certify(model)
+    assert found.holds
+    assert len(set(found.dfa.outputs)) == 2
+    assert agrees(model, found.dfa)
+    model.save(tmp_path / "model")
+    found.dfa.save(tmp_path / "dfa.json")
+    found.save(tmp_path / "proof.json")
+    files = [str(tmp_path / name) for name in ("model", "dfa.json", "proof.json")]
+    assert main(["verify", *files]) == 0
+
+
+@pytest.mark.parametrize("cell", ["rnn", "rnn-relu", "gru"])
+@pytest.mark.parametrize("scale", [1e15, 1e20, 1e25, 1e30])
+def test_h2_sums_that_overflow_are_refused(cell, scale, tmp_path):
+    model = random_model(24, cell=cell)
+    change(model, rnn__weight_ih_l0=lambda w: w * scale, embedding__weight=lambda w: w * scale)
+    outcome = certify(model)
+    assert isinstance(outcome, Refusal)
+    model.save(tmp_path)
+    assert main(["certify", str(tmp_path)]) == 1
+
+
+def test_h2_inf_minus_inf_in_the_head_is_refused():
+    model = random_model(24)
+    for name in ("head__weight", "rnn__centroids_l0"):
+        change(model, **{name: lambda w: w * 1e25})
+    assert isinstance(certify(model), Refusal)
+
+
+@pytest.mark.parametrize("log", [-200.0, -90.0, 90.0, 200.0])
+@pytest.mark.parametrize("transition", ["mixture", "soft-argmax"])
+def test_h3_temperatures_that_float32_cannot_hold_are_refused(log, transition):
+    model = change(random_model(24, transition=transition), rnn__log_temperature_l0=lambda w: log)
+    assert isinstance(certify(model), Refusal)
+
+
+def test_h3_denormal_weights_are_refused():
+    """The gap of the scores is all in products that float32 flushes to zero."""
+    model = two_states()
+    change(model, rnn__centroids_l0=lambda w: w * 1e-40, head__weight=lambda w: w * 1e3)
+    assert isinstance(certify(model), Refusal)
+    model = two_states()
+    change(model, head__weight=lambda w: w * 1e-42)
+    assert isinstance(certify(model), Refusal)
+
+
+def test_h4_a_proof_for_another_temperature_needs_to_be_asked_for(tmp_path, capsys):
+    model = random_model(24)
+    certificate = certify(model)
+    change(model, rnn__log_temperature_l0=lambda w: np.log(606))
+    cold = certify(model, temperature=certificate.temperature)
+    assert cold.holds
+    assert not cold.at_running_temperature
+    assert (cold.temperature, cold.running_temperature) == pytest.approx((0.02, 606), rel=1e-5)
+    assert CLAIM not in str(cold)
+    model.save(tmp_path / "model")
+    cold.dfa.save(tmp_path / "dfa.json")
+    cold.save(tmp_path / "proof.json")
+    files = [str(tmp_path / name) for name in ("model", "dfa.json", "proof.json")]
+    assert not agrees(model, cold.dfa)
+    assert not verify(*files).holds
+    assert main(["verify", *files]) == 1
+    said = capsys.readouterr().out
+    assert "0.02" in said
+    assert "606" in said
+    temperature = repr(cold.temperature)
+    assert main(["verify", *files, "--json", "--temperature", temperature]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["at_running_temperature"] is False
+    assert (said["temperature"], said["running_temperature"]) == pytest.approx(
+        (0.02, 606), rel=1e-5
+    )
+    assert main(["certify", *files[:2]]) == 1
+    assert main(["certify", *files[:2], "--temperature", temperature]) == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_h5_other_types_than_float32_are_refused(dtype):
+    model = random_model(24)
+    model.network.to(dtype)
+    with pytest.raises(ReadingError, match="finite float32 weights"):
+        certify(model)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        {"rnn__log_temperature_l0": lambda w: np.log(1e9)},
+        {"rnn__centroids_l0": lambda w: w * 1e-12},
+        {"rnn__centroids_l0": lambda w: w * 1e-7, "rnn__log_temperature_l0": lambda w: 0.0},
+    ],
+)
+def test_h6_hard_mode_takes_the_argmax_of_rounded_probabilities(weights):
+    model = change(two_states(), **weights)
+    dfa = DFA(alphabet="ab", transitions=[[0, 0]], outputs=(True,))
+    assert not agrees(model, dfa)
+    assert isinstance(certify(model, dfa), Refusal)
+    assert certify(two_states(), dfa).holds
+    assert largest_temperature(two_states()) < 1e9
+
+
+def test_h7_nothing_is_known_of_not_a_number():
+    model = change(two_states(), rnn__bias_ih_l0=lambda w: torch.full_like(w, float("nan")))
+    with pytest.raises(ReadingError, match="finite float32 weights"):
+        certify(model, DFA(alphabet="ab", transitions=[[0, 0]], outputs=(False,)))
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value"),
+    [
+        ("similarity", dot),
+        ("transition", soft_argmax),
+        ("regularized", False),
+        ("stochastic", True),
+    ],
+)
+def test_h8_a_network_that_runs_otherwise_than_it_is_saved_is_refused(attribute, value):
+    model = random_model(24)
+    assert certify(model).holds
+    setattr(model.network.rnn, attribute, value)
+    with pytest.raises(ReadingError, match=f"{attribute} is|no centroids|finite"):
+        certify(model)
+
+
+def test_h9_a_certificate_says_nothing_that_is_not_checked():
+    document = certify(random_model(24)).to_dict()
+    assert set(document) == {
+        *("format", "claim", "temperatures", "model_sha256", "dfa"),
+        *("centroids", "dfa_states", "transitions", "lo", "hi"),
+    }
+    document["eps"] = document["margins"] = [0.0]
+    again = Certificate.from_json(document)
+    assert again.running_temperature is None
+    assert again.eps.tolist() == certify(random_model(24)).eps.tolist()
+
+
+def test_certify_returns_only_what_the_verifier_accepts(monkeypatch):
+    from kleene.proof import invariant
+    from kleene.proof.bounds import Bounds
+
+    monkeypatch.setattr(invariant, "SPARE", 0.0)
+    monkeypatch.setattr(Bounds, "slack", 0.0)  # a prover that forgets rounding
+    outcome = certify(random_model(24))
+    assert isinstance(outcome, Refusal)
+    assert "the verifier refuses" in str(outcome)
+
+
+def test_the_digest_covers_settings_classes_and_alphabet():
+    from dataclasses import replace
+
+    model = random_model(24)
+    other_classes = replace(model, classes=(True, False))
+    other_symbols = replace(model, alphabet=type(model.alphabet)("ba"))
+    other_tokens = replace(model, tokens="words")
+    models = [model, other_classes, other_symbols, other_tokens]
+    digests = {certify(one, read_table(one).dfa).model_sha256 for one in models}
+    assert len(digests) == len(models)
