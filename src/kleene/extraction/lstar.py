@@ -170,11 +170,11 @@ class _Equivalence(AalpyOracle):  # type: ignore[misc]
         self._find, self._proposed = find_difference, proposed
         self.rounds = 0
         self.stopped = False
-        first = target.classes[int(network.budget.oracle([np.zeros(0, np.int64)])[0])]
+        first = int(network.budget.oracle([np.zeros(0, np.int64)])[0])
         self.last = DFA(
             alphabet=symbols,
             transitions=np.zeros((1, len(symbols)), dtype=np.int32),
-            outputs=(first,),
+            outputs=(target.classes[first],),
         )
 
     def find_cex(self, hypothesis: Any) -> tuple[Symbol, ...] | None:

@@ -1,0 +1,1 @@
+"""Automata from networks that Kleene did not train."""

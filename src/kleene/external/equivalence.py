@@ -1,0 +1,68 @@
+"""Equivalence queries for a network from elsewhere: given words, their prefixes and edits.
+
+The W-method of `extraction.disagreement` chases what a noisy network does on words that nobody
+feeds it; here the words that decide are like the given ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kleene.automata import DFA
+from kleene.data.alphabet import Alphabet, Ids
+from kleene.external.network import ExternalNetwork
+from kleene.extraction.fidelity import run_ids
+from kleene.extraction.lstar import Budget, FindDifference
+from kleene.extraction.words import draw_from, random_words
+from kleene.machine import Word
+
+_RANDOM = 1_000
+_DRAWN = 400
+_SYMBOLS = 180_000  # symbols of prefixes and edits in all, so that long words do not take long
+
+
+def sampled_words(
+    network: ExternalNetwork, words: Sequence[Ids], *, longest: int, seed: int
+) -> list[list[Ids]]:
+    """The given words, an edit and a prefix of each, and random words: most alike first."""
+    random = np.random.default_rng(seed)
+    symbols = len(network.alphabet.symbols)
+    budget = _SYMBOLS // max(1, 3 * longest)
+    given = [words[i] for i in random.permutation(len(words))[:budget]]
+    edits = [edited(word, symbols, random) for word in given]
+    prefixes = [word[: random.integers(len(word) + 1)] for word in given]
+    drawn = random_words(random, symbols, _RANDOM, longest)
+    return [given, edits, drawn, prefixes]
+
+
+def edited(word: Ids, symbols: int, random: np.random.Generator) -> Ids:
+    """The word with one symbol replaced, inserted or left out."""
+    at = int(random.integers(len(word) + 1))
+    new = Alphabet.ids(random.integers(symbols, size=1))
+    kind = int(random.integers(3))
+    return np.concatenate([word[:at], new[: kind != 2], word[at + (kind != 1) :]])
+
+
+def by_samples(
+    network: ExternalNetwork, budget: Budget, samples: Sequence[Sequence[Ids]], *, seed: int
+) -> FindDifference:
+    """A word that tells them apart, of the first sample that has one, the shortest there.
+
+    The last sample is drawn from the automaton, as many words of each label as can be: random
+    words may all have one.
+    """
+    random = np.random.default_rng(seed)
+    symbols, longest = network.alphabet.symbols, network.longest
+
+    def find(dfa: DFA) -> Word | None:
+        for words in (*samples, draw_from(dfa, random, _DRAWN, longest, symbols)):
+            differ = np.flatnonzero(budget.oracle(words) != run_ids(network, dfa, words))
+            if len(differ):
+                return network.symbols(min((words[i] for i in differ.tolist()), key=len))
+            if budget.spent():
+                break
+        return None
+
+    return find

@@ -1,0 +1,84 @@
+"""A network from elsewhere, as the readers see it: symbols, labels, and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from kleene.adapt import BATCH, Classify
+from kleene.arrays import Ints
+from kleene.automata.symbols import spell
+from kleene.data.alphabet import Alphabet, Ids
+from kleene.errors import ReadingError
+from kleene.machine import Label, Symbol, Word
+
+_PROBES = 8  # words that are asked about twice
+
+
+class ExternalNetwork:
+    """A `Target` around a callable; its classes are the labels that it has given so far."""
+
+    reads_symbols = True
+
+    def __init__(self, classify: Classify, alphabet: Iterable[Symbol], longest: int = 0) -> None:
+        self.alphabet = Alphabet(alphabet)
+        if not self.alphabet.symbols:
+            raise ReadingError("the alphabet is empty; name at least one symbol")
+        self.longest = longest
+        self._classify = classify
+        self._class_ids: dict[Label, int] = {}
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """The labels in the order of their first appearance."""
+        return tuple(self._class_ids)
+
+    def words(self, texts: Sequence[Any]) -> list[Word]:
+        """Sequences stay as they are."""
+        return [text if isinstance(text, str) else tuple(text) for text in texts]
+
+    def classify(self, words: Sequence[Ids]) -> Ints:
+        """The class of every word, asked in batches."""
+        found: list[int] = []
+        for at in range(0, len(words), BATCH * 4):
+            part = [self.symbols(word) for word in words[at : at + BATCH * 4]]
+            labels = _as_list(self._classify(part))
+            if len(labels) != len(part):
+                raise ReadingError(
+                    f"classify must return one label for each of {len(part)} sequences, got "
+                    f"{len(labels)}"
+                )
+            found += self.number(labels).tolist()
+        return np.array(found, dtype=np.int64)
+
+    def number(self, labels: Iterable[Label]) -> Ints:
+        """The classes of labels; a new label makes a new class."""
+        ids = self._class_ids
+        return np.array([ids.setdefault(label, len(ids)) for label in labels], dtype=np.int64)
+
+    def symbols(self, word: Ids) -> Word:
+        """A word as a user writes it: a string where all symbols are characters."""
+        return spell(self.alphabet.decode(word), self.alphabet.symbols)
+
+    def require_repeatable(self, words: Sequence[Ids]) -> None:
+        """Refuse a network that answers differently when it is asked again."""
+        probes = words[:_PROBES]
+        if (self.classify(probes) != self.classify(probes)).any():
+            raise ReadingError(
+                "the network answers differently when it is asked again; switch its dropout and "
+                "sampling off (module.eval())"
+            )
+
+
+def _as_list(labels: Any) -> list[Label]:
+    if hasattr(labels, "detach"):
+        labels = labels.detach().cpu().numpy()
+    array = np.asarray(labels, dtype=None if hasattr(labels, "dtype") else object)
+    if array.ndim != 1:
+        raise ReadingError(
+            f"classify must return one label per sequence, got shape {array.shape}; "
+            "return scores.argmax(-1)"
+        )
+    return list(array.tolist())
