@@ -15,11 +15,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kleene import languages, nn
+    from kleene import adapt, languages, nn
     from kleene.automata import DFA, PFA, difference
     from kleene.data import Alphabet
     from kleene.errors import KleeneError
     from kleene.estimator import SequenceClassifier
+    from kleene.external.read import read
     from kleene.model import Model
 
 __version__ = "0.1.0"
@@ -32,8 +33,9 @@ _HOMES = {
     "PFA": "kleene.automata",
     "SequenceClassifier": "kleene.estimator",
     "difference": "kleene.automata",
+    "read": "kleene.external.read",
 }
-_MODULES = ("languages", "nn")
+_MODULES = ("adapt", "languages", "nn")
 
 __all__ = [
     "DFA",
@@ -42,9 +44,11 @@ __all__ = [
     "KleeneError",
     "Model",
     "SequenceClassifier",
+    "adapt",
     "difference",
     "languages",
     "nn",
+    "read",
 ]
 
 

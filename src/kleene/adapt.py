@@ -234,8 +234,7 @@ class _Recurrent:
         vectors = np.zeros((len(words), sizes), dtype=np.float32)
         with self._inference():
             for part, rows in self.tokens.by_length(words, end=False):
-                if rows.shape[1]:
-                    vectors[part] = self._flat(self._run(rows, None))
+                vectors[part] = self._flat(self._run(rows, None))
         return vectors
 
     def step(self, vectors: Floats, symbol: Symbol) -> Floats:
@@ -247,10 +246,8 @@ class _Recurrent:
     def out(self, vectors: Floats) -> list[Label]:
         """The labels of words that end with these vectors."""
         with self._inference():
-            if self.tokens.end:
-                rows = np.full((len(vectors), 1), self.tokens.end[0], dtype=np.int64)
-                return self._labels(self._run(rows, vectors))
-            return self._labels(self._state(vectors))
+            end = np.tile(np.array(self.tokens.end, dtype=np.int64), (len(vectors), 1))
+            return self._labels(self._run(end, vectors))
 
     @contextmanager
     def _inference(self) -> Iterator[None]:
@@ -263,6 +260,10 @@ class _Recurrent:
         """The final state, of h or of (h, c), each (layer, word, size)."""
         import torch
 
+        if not rows.shape[1]:  # torch's networks refuse to run over no steps
+            size = self.rnn.num_layers * self.rnn.hidden_size
+            zeros = np.zeros((len(rows), size * (1 + self.memory)), dtype=np.float32)
+            return self._state(zeros if vectors is None else vectors)
         device = _device(self.rnn)
         x = torch.from_numpy(rows).to(device)
         if isinstance(self.embed, int):

@@ -19,6 +19,7 @@ from kleene.cli.commands.phrases import phrases
 from kleene.cli.commands.plot import plot
 from kleene.cli.commands.predict import predict
 from kleene.cli.commands.prototypes import prototypes
+from kleene.cli.commands.read import read
 from kleene.cli.commands.report import report
 from kleene.cli.commands.reproduce import reproduce
 from kleene.cli.commands.serve import serve
@@ -34,7 +35,7 @@ app = typer.Typer(
 )
 COMMANDS = (
     *(demo, train, predict, evaluate),
-    *(extract, certify, verify, compare, match, export),
+    *(extract, read, certify, verify, compare, match, export),
     *(explain, prototypes, phrases),
     *(report, serve, reproduce),
 )

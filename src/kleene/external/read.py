@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from kleene.extraction.oracle import Oracle
 from kleene.extraction.target import MOST_SYMBOLS
 from kleene.extraction.words import encode_words, random_words
 from kleene.machine import Label, Symbol, Word
+
+if TYPE_CHECKING:
+    from kleene.external.distil import Distillation
 
 _HELD_OUT = 3_000
 _RANDOM = 2_000
@@ -49,11 +52,20 @@ class NetworkReading:
     queries: int
     seconds: float
     network: ExternalNetwork = field(repr=False)
+    held_out: Sequence[Ids] = field(repr=False)
+    """The words that the errors were measured on, as ids."""
 
     @property
     def dfa(self) -> DFA:
         """The chosen automaton, minimal."""
         return self.chosen.dfa
+
+    def distil(self, *, seed: int = 0) -> Distillation:
+        """A state-regularised network that is the chosen automaton, with its certificate."""
+        from kleene.external.distil import distil
+
+        labels = self.network.classify(self.held_out).tolist()
+        return distil(self.network, self.dfa, self.held_out, labels, seed=seed)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -133,6 +145,7 @@ def read(
         queries=reader.oracle.queries,
         seconds=time.monotonic() - started,
         network=network,
+        held_out=[*reader.held_out, *reader.random],
     )
 
 

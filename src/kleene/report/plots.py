@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,8 @@ from kleene.nn.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from kleene.external.front import FrontPoint
 
 FORMATS = ("png", "svg", "pdf")
 # Okabe and Ito's colours, which readers of any colour vision can tell apart, then more.
@@ -160,6 +162,27 @@ def scatter(points: ArrayLike, labels: Sequence[Label], title: str = "") -> Figu
     axes.legend(
         markerscale=2.5, fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5)
     )
+    return figure
+
+
+def size_against_error(front: Iterable[FrontPoint]) -> Figure:
+    """The front of a reading: how often automata of each size differ from the network."""
+    from matplotlib.figure import Figure
+
+    points = list(front)
+    figure = Figure(figsize=(5.4, 3.4), layout="constrained")
+    axes = figure.subplots()
+    states = [point.states for point in points]
+    for name, values, marker in (
+        ("held-out sequences", [point.held_out_error for point in points], "o"),
+        ("random sequences", [point.random_error for point in points], "x"),
+    ):
+        axes.plot(states, [100 * value for value in values], marker=marker, label=name)
+    axes.set_xscale("log")
+    axes.set_xlabel("states of the automaton")
+    axes.set_ylabel("% labelled unlike the network")
+    axes.grid(alpha=0.25)
+    axes.legend(frameon=False)
     return figure
 
 

@@ -1,0 +1,168 @@
+"""Automata from networks trained elsewhere, against automata and networks that are known."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from built_models import random_dfa
+
+import kleene as kl
+from kleene.errors import ReadingError, SettingError
+from kleene.external.front import Front, FrontPoint
+from kleene.proof.certificate import Certificate
+
+
+def words_over(symbols: str, n: int, longest: int, seed: int = 0) -> list[str]:
+    random = np.random.default_rng(seed)
+    return ["".join(random.choice([*symbols], random.integers(longest + 1))) for _ in range(n)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_black_box_that_is_an_automaton_is_read_exactly(seed: int) -> None:
+    dfa = random_dfa(seed, states=6)
+    reading = kl.read(dfa.run_many, dfa.alphabet, words_over("ab", 400, 15), seed=seed)
+    assert reading.dfa == dfa
+    assert reading.disagreement is None
+    assert reading.dfa.num_states == reading.front[-1].states
+
+
+def test_without_words_random_ones_decide() -> None:
+    language = kl.languages.tomita(4)
+    reading = kl.read(language.dfa.run_many, "01")
+    assert reading.dfa == language.dfa
+    assert reading.chosen.held_out_words == 0
+
+
+def test_noise_does_not_grow_the_automaton() -> None:
+    """A network that is wrong on a few long words is read as the machine it nearly is."""
+    dfa = kl.languages.tomita(3).dfa
+
+    def noisy(words: Sequence[str]) -> list[bool]:
+        return [dfa.accepts(w) != (len(w) > 6 and zlib.crc32(w.encode()) % 997 == 0) for w in words]
+
+    reading = kl.read(noisy, "01", words_over("01", 3000, 15), seconds=10)
+    assert reading.dfa.num_states <= dfa.minimize().num_states + 2
+    assert reading.chosen.held_out_error < 0.01
+
+
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+@pytest.mark.parametrize("layers", [1, 2])
+def test_steps_of_a_torch_network_lead_to_its_answers(kind: str, layers: int) -> None:
+    torch.manual_seed(0)
+    rnn = getattr(torch.nn, kind)(5, 7, num_layers=layers, batch_first=layers == 2)
+    head = torch.nn.Linear(7, 3)
+    network = kl.adapt.torch(rnn, head, embed=5, start=3, end=4)
+    words = [(), (0,), (1, 2, 0), (2, 2), (0, 1, 2, 2, 1)]
+    vectors = network.hidden(words)
+    assert network.out(vectors) == network(words)
+    assert np.allclose(network.step(network.hidden([(1, 2)]), 0), vectors[2:3], atol=1e-6)
+
+
+def test_batches_of_one_length_change_no_answer_and_modes_are_restored() -> None:
+    torch.manual_seed(1)
+    embedding, rnn = torch.nn.Embedding(4, 6), torch.nn.GRU(6, 8, dropout=0.5, num_layers=2)
+    head = torch.nn.Sequential(torch.nn.Dropout(0.5), torch.nn.Linear(8, 2))
+    rnn.train()
+    network = kl.adapt.torch(rnn, head, embed=embedding)
+    words = [(0, 1), (3,), (2, 2, 2), (1, 0)]
+    assert network(words) == [network([word])[0] for word in words]
+    assert rnn.training
+    assert head[0].training
+
+
+def test_a_white_box_is_read_from_its_clusters_where_learning_has_no_time() -> None:
+    """Parity as an Elman network: hidden vectors fall into two clusters."""
+    rnn, head = torch.nn.RNN(2, 2), torch.nn.Linear(2, 2, bias=False)
+    with torch.no_grad():  # h = tanh(k (x1 - h1 ...)): exclusive or by two saturated units
+        rnn.weight_ih_l0.copy_(torch.tensor([[0.0, 20.0], [0.0, 20.0]]))
+        rnn.weight_hh_l0.copy_(torch.tensor([[20.0, -20.0], [20.0, -20.0]]))
+        rnn.bias_ih_l0.copy_(torch.tensor([10.0, -30.0]))
+        rnn.bias_hh_l0.zero_()
+        head.weight.copy_(torch.tensor([[0.0, 0.0], [1.0, -1.0]]))
+    network = kl.adapt.torch(rnn, head, embed=2)
+    labels = {w: network([w])[0] for w in [(0,), (1,), (1, 1), (1, 0), (1, 1, 1)]}
+    reading = kl.read(network, (0, 1), [(1, 0, 1), (0, 0, 1)] * 50)
+    assert all(reading.dfa.run(word) == label for word, label in labels.items())
+
+
+def test_any_module_from_ids_to_scores() -> None:
+    class Counts(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.tensor([0.0, 1.0]))
+
+        def forward(self, ids: torch.Tensor) -> torch.Tensor:
+            odd = self.weight[ids].sum(-1, keepdim=True) % 2
+            return torch.cat([1 - odd, odd], -1)
+
+    network = kl.adapt.module(Counts(), ids={"a": 0, "b": 1})
+    assert kl.read(network, "ab").dfa.num_states == 2
+
+
+def test_a_scikit_learn_pipeline() -> None:
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.tree import DecisionTreeClassifier
+
+    words = words_over("ab", 200, 8)
+    labels = ["has" if "bb" in word else "not" for word in words]
+    counts = CountVectorizer(analyzer="char", ngram_range=(2, 2), binary=True)
+    pipeline = make_pipeline(counts, DecisionTreeClassifier(random_state=0)).fit(words, labels)
+    reading = kl.read(kl.adapt.sklearn(pipeline, separator=""), "ab", words)
+    assert reading.dfa.num_states == 3
+    assert reading.dfa.run("abba") == "has"
+
+
+def test_a_file_that_is_no_onnx_model(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    broken = tmp_path / "broken.onnx"
+    broken.write_bytes(b"no network")
+    with pytest.raises(kl.KleeneError, match="not an ONNX model"):
+        kl.adapt.onnx(broken)
+
+
+def test_a_student_is_proved_and_compared() -> None:
+    language = kl.languages.tomita(1)
+    student = kl.read(language.dfa.run_many, "01", words_over("01", 300, 12)).distil()
+    assert isinstance(student.certificate, Certificate)
+    assert student.agreement == 1.0
+    assert student.model.network.rnn.num_states == 2
+
+
+def test_mistakes_are_named() -> None:
+    with pytest.raises(ReadingError, match="answers differently"):
+        kl.read(lambda words: np.random.default_rng().integers(2, size=len(words)), "ab")
+    with pytest.raises(ReadingError, match="one label per sequence, got shape"):
+        kl.read(lambda words: np.zeros((len(words), 2)), "ab")
+    with pytest.raises(ReadingError, match="one label for each"):
+        kl.read(lambda words: [0], "ab")
+    with pytest.raises(ReadingError, match="alphabet is empty"):
+        kl.read(lambda words: [0] * len(words), "")
+    with pytest.raises(SettingError, match="max_states must be >= 1"):
+        kl.read(lambda words: [0] * len(words), "ab", max_states=0)
+    network = kl.adapt.module(torch.nn.Linear(1, 1))
+    with pytest.raises(SettingError, match="token ids"):
+        kl.read(network, "ab")
+
+
+def test_the_knee_is_the_smallest_within_one_standard_error() -> None:
+    front = Front()
+    for states, errors in ((1, 500), (3, 12), (9, 10), (40, 9), (5, 400)):
+        front.add(
+            FrontPoint(
+                dfa=random_dfa(states, states=states),
+                origin="test",
+                held_out_errors=errors,
+                held_out_words=1000,
+                random_errors=0,
+                random_words=10,
+            )
+        )
+    assert [point.states for point in front] == [1, 3, 9, 40]
+    assert front.knee().states == 3
+    assert front.knee(max_states=2).states == 1
