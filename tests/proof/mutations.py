@@ -1,0 +1,185 @@
+"""Mutation testing of prover and verifier: python tests/proof/mutations.py [--write]
+
+Each mutation breaks one place of a copy of the package; the tests of this folder must notice. With
+--write, the table goes into docs/explanation/proofs.md. About 20 s of CPU time per mutation.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "explanation" / "proofs.md"
+TESTS = [
+    f"tests/proof/test_{name}.py" for name in ("bounds", "holes", "verify", "attacks", "certify")
+]
+CORE, VERIFY, FILES = "verify_core.py", "verify.py", "verify_files.py"
+MUTATIONS = [
+    (CORE, "boxes ignore upper ends", " and (image[1] <= box[1]).all()", ""),
+    (CORE, "boxes ignore lower ends", "(image[0] >= box[0]).all() and ", ""),
+    (CORE, "start token unchecked", 'inside(image, (lo[0], hi[0]), "the start', 'id("the start'),
+    (CORE, "steps unchecked", 'inside(image, box, f"a step', 'id(f"a step'),
+    (CORE, "classes unchecked", "need(least > 0,", "need(True,"),
+    (CORE, "automaton's start unchecked", "need(boxes.states[0] == start,", "need(True,"),
+    (CORE, "automaton's steps unchecked", "need(bool(same.all()),", "need(True,"),
+    (CORE, "softmax rounds nowhere", "factor = U * (len(layer.S) + 64)", "factor = 0.0"),
+    (CORE, "hard mode: ties lose", "may = ~(high < -4 * factor)", "may = high > 0"),
+    (CORE, "hard mode: gaps as small as rounding win", "high < -4 * factor", "high < 0"),
+    (CORE, "cosine divided by the longest norm", "np.where(high > 0, short, long)", "long"),
+    (CORE, "cosine divided by the shortest norm", "np.where(low > 0, long, short)", "short"),
+    (CORE, "sums do not round", "return float(1.001 * terms * U)", "return 0.0"),
+    (CORE, "functions have no error", "F = 2.0**-19", "F = 0.0"),
+    (CORE, "nothing underflows in a sum", "NU = 2.0**-100", "NU = 0.0"),
+    (CORE, "no probability is lost", "LOST = 1e-37", "LOST = 0.0"),
+    (CORE, "nothing overflows", "need(bool((sizes <= BIG).all()),", "need(True,"),
+    (CORE, "any temperature", "need(1 / BIG <= layer.temperature <= BIG,", "need(True,"),
+    (
+        CORE,
+        "mixtures by lower ends only",
+        "v + high @ above - low @ below",
+        "v + low @ above - low @ below",
+    ),
+    (CORE, "reset gate at one end only", "np.minimum(r0 * a0[q], r1 * a0[q])", "r1 * a0[q]"),
+    (
+        CORE,
+        "update gate at one end only",
+        "np.maximum((1 - z0) * n1 + z0 * h1, (1 - z1) * n1 + z1 * h1)",
+        "(1 - z1) * n1 + z1 * h1",
+    ),
+    (CORE, "linear range at one end", "u[1] @ up + u[0] @ down + b", "u[0] @ up + u[0] @ down + b"),
+    (
+        CORE,
+        "second layer reads the first one's own weights",
+        "layer.S @ above.W.T + above.b,",
+        "layer.S @ layer.W[:, :1].repeat(layer.S.shape[1], 1).T + above.b,",
+    ),
+    (CORE, "end token left out", "    if net.end_token:", "    if False:"),
+    (
+        CORE,
+        "euclidean offsets left out",
+        "offsets = -0.5 * (S * S).sum(1)",
+        "offsets = 0 * S.sum(1)",
+    ),
+    (
+        VERIFY,
+        "digest unchecked",
+        'need(certificate["model_sha256"] == folder.digest,',
+        "need(True,",
+    ),
+    (VERIFY, "automata not compared", 'need(same, "it is about another automaton")', "pass"),
+    (VERIFY, "temperatures not compared", "and _same(temperatures, wanted)", "and True"),
+    (VERIFY, "claim unchecked", 'need(certificate["claim"] in claims,', "need(True,"),
+    (
+        VERIFY,
+        "alphabets not compared",
+        'need(same, "model and automaton have different alphabets")',
+        "pass",
+    ),
+    (FILES, "any type of weights", "array.dtype != np.float32 or ", ""),
+    (FILES, "weights not finite", " or not np.isfinite(array).all()", ""),
+    (FILES, "false is 0", "type(value) is int and ", ""),
+    (FILES, "unknown settings ignored", "if key not in (*KINDS, *SIZES, *TRAINING):", "if False:"),
+    (
+        FILES,
+        "shapes of weights unchecked",
+        "for name, array in weights.items()} != shapes",
+        "for name, array in weights.items()} == 0",
+    ),
+    (
+        FILES,
+        "temperature in float64 only",
+        "return math.exp(log) if inside",
+        "return math.exp(log) if True",
+    ),
+    (
+        FILES,
+        "digest of the weights only",
+        'hashlib.sha256(about.encode() + b"\\n")',
+        "hashlib.sha256()",
+    ),
+    ("bounds.py", "prover: sums do not round", "slack=terms * UNIT * 1.001", "slack=0.0"),
+    ("bounds.py", "prover: functions have no error", "FUNCTION = 2.0**-19", "FUNCTION = 0.0"),
+    (
+        "bounds.py",
+        "prover: hard ties lose",
+        "can_win = ~(hi / temperature < -4 * factor)",
+        "can_win = hi > 0",
+    ),
+    (
+        "bounds.py",
+        "prover: reads settings, not what runs",
+        "        if runs != said:",
+        "        if False:",
+    ),
+    (
+        "bounds.py",
+        "prover: any type of weights",
+        'if str(values.dtype) != "torch.float32" or',
+        "if",
+    ),
+    (
+        "bounds.py",
+        "prover: nothing overflows",
+        "known = (abs(lo) <= LARGEST) & (abs(hi) <= LARGEST)",
+        "known = lo == lo",
+    ),
+    ("certify.py", "prover: own result not verified", "    if checked.holds:", "    if True:"),
+    (
+        "certify.py",
+        "prover: every certificate claims the running temperature",
+        "CLAIM if asked is None else claim_at(asked)",
+        "CLAIM",
+    ),
+]
+
+
+def survives(name: str, old: str, new: str) -> bool:
+    """Whether the tests pass on a copy in which one place is broken."""
+    with tempfile.TemporaryDirectory() as place:
+        copy = Path(place)
+        shutil.copytree(ROOT / "src", copy / "src", ignore=shutil.ignore_patterns("__pycache__"))
+        for part in ("tests/proof", "tests/helpers"):
+            shutil.copytree(ROOT / part, copy / part)
+        shutil.copytree(ROOT / "docs" / "explanation", copy / "docs" / "explanation")
+        for part in ("pyproject.toml", "tests/conftest.py"):
+            if (ROOT / part).exists():
+                shutil.copy(ROOT / part, copy / part)
+        path = copy / "src" / "kleene" / "proof" / name
+        text = path.read_text()
+        if text.count(old) != 1:
+            raise SystemExit(f"{name}: {old!r} appears {text.count(old)} times, expected once")
+        path.write_text(text.replace(old, new))
+        environment = {**os.environ, "PYTHONPATH": str(copy / "src")}
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *TESTS]
+        done = subprocess.run(
+            [*command, "-m", "not slow"], cwd=copy, env=environment, capture_output=True, text=True
+        )
+        if done.returncode not in (0, 1):
+            raise SystemExit(done.stdout + done.stderr)
+        return done.returncode == 0
+
+
+def main() -> int:
+    rows, survivors = [], 0
+    for i, (name, what, old, new) in enumerate(MUTATIONS, 1):
+        alive = survives(name, old, new)
+        survivors += alive
+        rows.append(f"| {i} | {name} | {what} | {'survives' if alive else 'killed'} |")
+        print(rows[-1], flush=True)
+    print(f"{len(MUTATIONS) - survivors} of {len(MUTATIONS)} killed")
+    if "--write" in sys.argv:
+        before, _, rest = PAGE.read_text().partition("<!-- mutations -->")
+        after = rest[rest.index("\n## ") :]
+        lines = ["| | file | mutation | |", "| --- | --- | --- | --- |", *rows]
+        head = f"{len(MUTATIONS) - survivors} of {len(MUTATIONS)} killed.\n"
+        PAGE.write_text("\n".join([f"{before}<!-- mutations -->", head, *lines, after]))
+    return int(survivors > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
