@@ -11,6 +11,7 @@ from kleene.datasets.corpora import LabelledTexts, newsgroups
 from kleene.estimator import SequenceClassifier
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
+from kleene.training.embeddings import init_ppmi_embeddings
 
 
 def parameters(**given: Any) -> Parameters:
@@ -30,8 +31,23 @@ def test_few_symbols_are_read_as_a_machine() -> None:
 
 def test_many_symbols_are_texts() -> None:
     made = config(TEXT)
-    assert (made.cell, made.pooling, made.dropout) == ("lstm-p", "max", 0.5)
-    stages = stages_of(parameters(), Classifier(made))
+    assert (made.cell, made.pooling, made.dropout) == ("lstm-p", "states", 0.5)
+    first, second = stages_of(parameters(), Classifier(made))
+    assert first.prepare is init_ppmi_embeddings
+    assert second.prepare is None
+    assert first.learning_rate > second.learning_rate
+    assert None not in (first.ema, second.ema)
+
+
+def test_every_class_of_texts_can_have_states() -> None:
+    assert config_of(parameters(), TEXT, 2).num_states == 10
+    assert config_of(parameters(), TEXT, 20).num_states == 40
+    assert config_of(parameters(states=7), TEXT, 20).num_states == 7
+
+
+def test_texts_may_be_classified_otherwise() -> None:
+    made = config(TEXT, pooling="max")
+    stages = stages_of(parameters(pooling="max"), Classifier(made))
     assert [stage.name for stage in stages] == ["cell", "states"]
 
 
@@ -46,7 +62,7 @@ def test_what_is_given_is_kept(given: dict[str, Any]) -> None:
 def test_a_vanilla_network_on_texts_has_no_states_to_start() -> None:
     made = config(TEXT, states=0)
     (stage,) = stages_of(parameters(states=0), Classifier(made))
-    assert stage.name == "train"
+    assert (made.pooling, stage.name) == ("max", "train")
 
 
 @pytest.mark.slow

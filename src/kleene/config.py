@@ -32,6 +32,8 @@ def config_of(given: Parameters, symbols: int, classes: int) -> NetworkConfig:
     text = symbols >= TEXT
     cell = given.cell or ("lstm-p" if text else "gru")
     memory = choose("cell", cell, CELLS).has_memory
+    for_text = "max" if given.states == 0 else "states"
+    pooling = given.pooling or (for_text if text else "last")
     similarity = given.similarity or ("dot" if memory else "euclidean")
     by_similarity = {"dot": 1.0, "euclidean": 1.0 if memory else 0.3, "cosine": 0.1}
     return NetworkConfig(
@@ -40,7 +42,9 @@ def config_of(given: Parameters, symbols: int, classes: int) -> NetworkConfig:
         cell=cell,
         input_size=given.embedding_size,
         hidden_size=given.hidden_size,
-        num_states=20 if given.states is None else given.states,
+        num_states=(_text_states(classes) if pooling == "states" else 20)
+        if given.states is None
+        else given.states,
         num_layers=given.layers,
         transition=given.transition,
         similarity=similarity,
@@ -48,9 +52,14 @@ def config_of(given: Parameters, symbols: int, classes: int) -> NetworkConfig:
         if given.temperature is None
         else given.temperature,
         learn_temperature=given.learn_temperature,
-        pooling=given.pooling or ("max" if text else "last"),
+        pooling=pooling,
         dropout=(0.5 if text else 0.0) if given.dropout is None else given.dropout,
     )
+
+
+def _text_states(classes: int) -> int:
+    """States of a text classifier: some for every class, and some that are neutral."""
+    return max(10, 2 * classes)
 
 
 def train_config(given: Parameters) -> TrainConfig:
@@ -77,9 +86,13 @@ def train_config(given: Parameters) -> TrainConfig:
 
 def stages_of(given: Parameters, network: Classifier) -> list[Stage]:
     """The stages of the recipe; where a machine can be read, the states come once it is known."""
-    text = network.config.num_symbols >= TEXT and network.config.pooling != "states"
-    warm = readable(network) or (network.rnn.num_states and text)
-    name = given.recipe or ("warm" if warm else "direct")
+    text = network.config.num_symbols >= TEXT
+    if network.config.pooling == "states":
+        fitting = "text" if network.config.num_symbols else "direct"
+    else:
+        warm = readable(network) or (network.rnn.num_states and text)
+        fitting = "warm" if warm else "direct"
+    name = given.recipe or fitting
     recipe = choose("recipe", name, RECIPES)
     if name == "warm" and readable(network) and given.consolidate:
         return [cell_stage(train_config(given))]

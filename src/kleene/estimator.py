@@ -77,7 +77,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
     pooling : "last", "max", "mean", "states" or None
         What is classified: the last step, a maximum or mean over all of them, or "states": mean and
         maximum of the state probabilities, so that each state has a weight per class. None is
-        "last", and "max" for texts; likewise a `dropout` of None is 0, and 0.5 for texts.
+        "last", and "states" for texts; likewise a `dropout` of None is 0, and 0.5 for texts.
     tokens : "chars", "words", "text" or None
         How strings are split: "text" into lower-case words and punctuation; None on white space if
         any string has some, else into characters.

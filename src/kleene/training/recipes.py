@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from kleene.training.centroids import seed_centroids
+from kleene.training.embeddings import init_ppmi_embeddings
 from kleene.training.stages import Curriculum, Stage
 
 
@@ -89,4 +90,28 @@ def curriculum(config: TrainConfig) -> list[Stage]:
     return [replace(stage, epochs=epochs, curriculum=Curriculum(), target=0.999)]
 
 
-RECIPES: dict[str, Recipe] = {"warm": warm, "direct": direct, "curriculum": curriculum}
+def text(config: TrainConfig) -> list[Stage]:
+    """Texts: PPMI embeddings, averaged weights (EMA), and a learning rate that falls once."""
+    rates = {"first": config.learning_rate, "second": config.learning_rate / 4}
+    return [
+        Stage(
+            name=f"text, {name} rate",
+            epochs=config.epochs or 4,
+            optimizer=config.optimizer,
+            learning_rate=rate,
+            ema=0.998,
+            batch_size=config.batch_size,
+            balanced=config.balanced,
+            patience=config.patience or 2,
+            prepare=init_ppmi_embeddings if name == "first" else None,
+        )
+        for name, rate in rates.items()
+    ]
+
+
+RECIPES: dict[str, Recipe] = {
+    "warm": warm,
+    "direct": direct,
+    "curriculum": curriculum,
+    "text": text,
+}

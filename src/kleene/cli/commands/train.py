@@ -60,7 +60,7 @@ def train(
         str | None,
         typer.Option(
             metavar="last|mean|max|states",
-            help="What is classified. [default: last; for texts max]",
+            help="What is classified. [default: last; for texts states]",
         ),
     ] = None,
     dropout: Annotated[
@@ -74,7 +74,9 @@ def train(
     ] = 1,
     recipe: Annotated[
         str | None,
-        typer.Option(metavar="warm|direct|curriculum", help="[default: what fits cell and words]"),
+        typer.Option(
+            metavar="warm|direct|curriculum|text", help="[default: what fits cell and words]"
+        ),
     ] = None,
     optimizer: Annotated[str, typer.Option(metavar="adam|adadelta|rmsprop")] = "adam",
     learning_rate: Annotated[float, typer.Option(metavar="RATE")] = 3e-3,

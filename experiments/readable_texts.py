@@ -1,0 +1,172 @@
+"""Do the states of a text classifier mean what their weights say? Measured on test texts.
+
+For models with `pooling="states"` (`kleene reproduce imdb --rows "SR-LSTM-P states"`):
+
+- purity: the share of each class state's top 20 words (at least 50 occurrences) whose weight in a
+  bag-of-words logistic regression speaks for the state's class;
+- phrases: the same for the words of the strongest 2- and 3-grams, added up;
+- quality: deletion and insertion of highlighting by the states' weights, beside Integrated
+  Gradients on the same network, with CPU milliseconds a text;
+- tables: prototypes and phrases for docs/states.md.
+
+Run: KLEENE_DATA=... python experiments/readable_texts.py imdb MODEL [--texts 500] [--parts ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from ledger import Ledger
+from numpy.typing import NDArray
+
+from kleene.datasets.corpora import Splits, imdb, newsgroups
+from kleene.explain.attribution import ByStates, IntegratedGradients
+from kleene.explain.faithfulness import faithfulness
+from kleene.explain.phrases import phrases
+from kleene.explain.prototypes import prototypes
+from kleene.machine import Label, Symbol
+from kleene.model import Model
+
+OFTEN = {"imdb": 50, "newsgroups": 20, "newsgroups cleaned": 20}
+"""Occurrences of a word in the test texts from which on it counts as a prototype."""
+TOP = 20
+CUT = {"imdb": 2_500, "newsgroups": 400, "newsgroups cleaned": 400}
+"""Tokens of a text, as in training."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("corpus", choices=list(OFTEN))
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--data", default=os.environ.get("KLEENE_DATA"))
+    parser.add_argument("--texts", type=int, default=500)
+    parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--seed", type=int, default=0, help="of the split of 20 Newsgroups")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    splits = _splits(options.corpus, options.data, options.seed)
+    study = Study(options.corpus, Model.load(options.model), splits, options.texts)
+    ledger = Ledger("readable_texts")
+    for part in options.parts.split(","):
+        key = {"part": part, "corpus": options.corpus, "model": options.model.name}
+        row = ledger.run(lambda part=part: PARTS[part](study), **key)
+        print(row["key"], row["result"], flush=True)
+
+
+def _splits(corpus: str, data: str | None, seed: int) -> Splits:
+    if corpus == "imdb":
+        return imdb(data)
+    return newsgroups(data, cleaned=corpus.endswith("cleaned")).shuffled(seed)
+
+
+@dataclass(frozen=True)
+class Study:
+    """A model, its texts, and a bag-of-words classifier of them to compare with."""
+
+    corpus: str
+    model: Model
+    splits: Splits
+    texts: int
+
+    @cached_property
+    def test(self) -> list[tuple[str, ...]]:
+        """The test texts, cut as in training."""
+        from kleene.reproduce.texts import cut
+
+        return [cut(word, CUT[self.corpus]) for word in self.splits.test.words]
+
+    @cached_property
+    def weights(self) -> dict[Symbol, NDArray[np.float64]]:
+        """The weight of each word for each class in a bag-of-words logistic regression."""
+        from sklearn.feature_extraction.text import CountVectorizer
+        from sklearn.linear_model import LogisticRegression
+
+        bags = CountVectorizer(
+            analyzer=lambda word: word, binary=True, vocabulary=list(self.model.alphabet.symbols)
+        )
+        train = self.splits.train
+        fitted = LogisticRegression(max_iter=1000).fit(
+            bags.transform(train.words), [self.model.class_ids[label] for label in train.labels]
+        )
+        rows = (
+            fitted.coef_
+            if len(self.model.classes) > 2
+            else np.vstack([-fitted.coef_, fitted.coef_])
+        )
+        rows = rows - rows.mean(0)
+        return dict(zip(self.model.alphabet.symbols, rows.T, strict=True))
+
+    def speaks_for(self, label: Label, *words: Symbol) -> bool:
+        """Whether the words' weights add up to something for the class."""
+        return bool(sum(self.weights[word][self.model.class_ids[label]] for word in words) > 0)
+
+
+def purity(study: Study) -> dict[str, Any]:
+    """Agreement of the states' words with a bag of words, by state and over all."""
+    found = prototypes(study.model, study.test, top=TOP, min_count=OFTEN[study.corpus])
+    states = {}
+    for i, (label, words) in enumerate(zip(found.state_labels, found.states, strict=True)):
+        if label is not None:
+            agree = [study.speaks_for(label, word.symbol) for word in words]
+            states[i] = {
+                "class": str(label),
+                "visits": round(found.visits[i], 4),
+                "agree": sum(agree),
+            }
+    shares = [one["agree"] / TOP for one in states.values()]
+    return {"purity": round(float(np.mean(shares)), 4), "states": states, "top": TOP}
+
+
+def phrase_agreement(study: Study) -> dict[str, Any]:
+    """Agreement of the strongest phrases of every class."""
+    result = {}
+    for n in (2, 3):
+        found = phrases(study.model, study.test, n=n, top=TOP, min_count=5)
+        agree = [
+            study.speaks_for(label, *phrase.symbols)
+            for label, listed in found.classes.items()
+            for phrase in listed
+        ]
+        result[str(n)] = {"agree": sum(agree), "phrases": len(agree)}
+    return result
+
+
+def quality(study: Study) -> dict[str, Any]:
+    """Deletion and insertion areas, and CPU milliseconds a text, on the same random texts."""
+    chosen = np.random.default_rng(0).permutation(len(study.test))[: study.texts]
+    encoded = study.model.alphabet.encode_many([study.test[i] for i in chosen if study.test[i]])
+    methods = {name: ByStates(name) for name in ("level", "contribution", "lean", "evidence")}
+    peers = {"integrated gradients, 32 steps": IntegratedGradients()}
+    measured = faithfulness(study.model.network, list(encoded), {**methods, **peers})
+    print(measured, flush=True)
+    return measured.to_dict()
+
+
+def tables(study: Study) -> dict[str, Any]:
+    """What docs/states.md shows."""
+    found = prototypes(study.model, study.test, top=8, min_count=OFTEN[study.corpus])
+    listed = {n: phrases(study.model, study.test, n=n, top=8, min_count=5) for n in (2, 3)}
+    return {
+        "prototypes": found.to_dict(),
+        "phrases": {str(n): one.to_dict() for n, one in listed.items()},
+    }
+
+
+PARTS: dict[str, Callable[[Study], dict[str, Any]]] = {
+    "purity": purity,
+    "phrases": phrase_agreement,
+    "tables": tables,
+    "quality": quality,
+}
+
+
+if __name__ == "__main__":
+    main()
