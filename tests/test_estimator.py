@@ -164,7 +164,7 @@ def test_words_of_any_kind(words: Any, tokens: str) -> None:
 
 
 def test_unknown_symbols_are_counted_in_one_warning(fitted: SequenceClassifier) -> None:
-    with pytest.warns(UserWarning, match="4 symbols in 2 words .* 'z'") as caught:
+    with pytest.warns(UserWarning, match="4 symbols in 2 examples .* 'z'") as caught:
         predicted = fitted.predict(["abz", "zzab?", "ab"])
     assert len(caught) == 1
     assert caught[0].filename == __file__

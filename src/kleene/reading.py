@@ -95,4 +95,4 @@ def _proved(reading: Extraction) -> Extraction:
         return replace(reading, steps=(*reading.steps, f"not proved for all words: {error}"))
     if isinstance(proof, Refusal):
         return replace(reading, steps=(*reading.steps, f"not proved for all words: {proof}"))
-    return replace(reading, certificate=proof, steps=(*reading.steps, str(proof)))
+    return replace(reading, certificate=proof, steps=(*reading.steps, "proved for all words"))

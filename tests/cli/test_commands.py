@@ -69,7 +69,7 @@ def test_predict_counts_unknown_symbols_once(kleene: Kleene, model: Path) -> Non
     outcome = kleene("predict", model, "-", stdin="1x1\n1yz\n11\n")
     assert len(outcome.out.splitlines()) == 3
     assert outcome.err.count("\n") == 1
-    assert "3 symbols in 2 words" in outcome.err
+    assert "3 symbols in 2 examples" in outcome.err
 
 
 def test_evaluate_agrees_with_predict(
@@ -204,6 +204,33 @@ def test_explain_prototypes_and_phrases(
     assert {one["symbol"] for one in found["classes"]["1"]} == {"1"}  # tomita1 is 1*
     pairs = json.loads(kleene("phrases", model, data, "-n", 2, "--json").out)
     assert [one["symbols"] for one in pairs["classes"]["1"]] == [["1", "1"]]
+
+
+def test_explain_shows_the_path_and_the_step_that_decided(kleene: Kleene, model: Path) -> None:
+    lines = kleene("explain", model, "1101").out.splitlines()
+    assert lines[1].split() == ["sequence", *"1101"]
+    assert any(line.startswith("decided by symbol 3, '0'") for line in lines)
+    stayed = kleene("explain", model, "111").out
+    assert "every state on the way" in stayed
+    assert "#" not in stayed  # no symbol counts, so none is marked
+
+
+def test_explain_names_unknown_symbols(kleene: Kleene, model: Path) -> None:
+    outcome = kleene("explain", model, "1x")
+    assert outcome.status == 0
+    assert "1 symbol in 1 example not in the alphabet of the model, such as 'x'" in outcome.err
+
+
+def test_extract_counts_the_words_of_the_file_and_says_where_others_are_from(
+    kleene: Kleene, model: Path, tmp_path: Path
+) -> None:
+    data = tmp_path / "some.tsv"
+    data.write_text("1\t1\n\t1\n10\t0\n\t1\n111\t1\n")
+    assert "of 5 given words" in kleene("extract", model, "--data", data).out
+    drawn = kleene("extract", model).out
+    assert "random words" in drawn
+    assert "given" not in drawn
+    assert "no ambiguous transitions" in drawn
 
 
 def test_demo_tells_the_whole_story(

@@ -18,6 +18,15 @@ def show(symbols: Iterable[object]) -> str:
     return f"{text}, ... ({len(listed)} in all)" if len(listed) > _SHOWN else text
 
 
+def show_word(word: Word) -> str:
+    """A word inside a sentence: `'abba'`, `'not bad'` for two symbols, `[1, 2]` for numbers."""
+    if isinstance(word, str):
+        return repr(word)
+    symbols = list(word)
+    texts = [symbol for symbol in symbols if isinstance(symbol, str)]
+    return repr(" ".join(texts)) if len(texts) == len(symbols) else repr(symbols)
+
+
 def spelled_by_characters(alphabet: Iterable[Symbol]) -> bool:
     """Whether every symbol is one character, so that a word can be a plain string."""
     return all(isinstance(symbol, str) and len(symbol) == 1 for symbol in alphabet)

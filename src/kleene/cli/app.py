@@ -64,7 +64,7 @@ def kleene(
 ) -> None:
     """Recurrent networks you can read as state machines.
 
-    Learn from words, read the automaton in the network, prove it, run it fast.
+    Learn from labelled sequences, read the automaton in the network, prove it, run it fast.
 
     \b
     Example:

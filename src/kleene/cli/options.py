@@ -11,7 +11,7 @@ DataFile = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="TSV (word<TAB>label), CSV with a header, or JSONL with sequence and label; "
+        help="TSV (sequence<TAB>label), CSV with a header, or JSONL with sequence and label; "
         "gz too; - is standard input.",
     ),
 ]
@@ -20,7 +20,7 @@ ModelFolder = Annotated[
 ]
 TextColumn = Annotated[
     str | None,
-    typer.Option("--text-column", metavar="NAME", help="CSV column or JSON key of the words."),
+    typer.Option("--text-column", metavar="NAME", help="CSV column or JSON key of the texts."),
 ]
 LabelColumn = Annotated[
     str | None,
@@ -37,7 +37,7 @@ Tokens = Annotated[
 MAX_LENGTH = 100_000
 MaxLength = Annotated[
     int,
-    typer.Option(metavar="N", help="Refuse words of more symbols, which take much memory.", min=1),
+    typer.Option(metavar="N", help="Refuse longer sequences, which take much memory.", min=1),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Answer as JSON, for programs.")]
 Seed = Annotated[int, typer.Option(metavar="S", help="The same seed gives the same result.", min=0)]

@@ -116,7 +116,9 @@ class UnknownSymbols:
         return UnknownSymbols(self.symbols + other.symbols, self.words + other.words, example)
 
     def __str__(self) -> str:
+        symbols = "1 symbol" if self.symbols == 1 else f"{self.symbols:,} symbols"
+        words = "1 example" if self.words == 1 else f"{self.words:,} examples"
         return (
-            f"{self.symbols} symbols in {self.words} words are not in the alphabet of the model, "
-            f"such as {self.example!r}; they are read as unknown"
+            f"{symbols} in {words} not in the alphabet of the model, such as {self.example!r}; "
+            "read as unknown"
         )

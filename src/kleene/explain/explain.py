@@ -20,7 +20,6 @@ from kleene.explain.batched_traces import TracedBatch, batched_traces, encode, r
 from kleene.explain.markup import (
     as_json,
     as_text,
-    highlight_ansi,
     highlight_html,
     highlight_svg,
     joint,
@@ -29,10 +28,13 @@ from kleene.explain.markup import (
 from kleene.explain.methods import METHODS, choose_method, predicting_states
 from kleene.explain.scoring import lead, state_scores
 from kleene.explain.state_labels import state_labels
+from kleene.explain.terminal import LEGEND, deciding_step, marked_path, marked_text
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
 
-TOP = 8  # symbols that the one-line form names
+TOP = 8  # symbols that `top` gives
+NEGLIGIBLE = 0.005  # a weight that is written as 0.00
+CRISP = 0.95  # the least probability of each state on a path that explains the label by itself
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,15 +85,47 @@ class Explanation:
         order = np.argsort(-self.weights, kind="stable")[:count]
         return [(int(t), self.word[t], float(self.weights[t])) for t in order]
 
+    @property
+    def is_path(self) -> bool:
+        """Whether every symbol leads to one state almost surely, so that states explain it all."""
+        return bool(self.probs.max(-1).min(initial=1) >= CRISP)
+
     def __str__(self) -> str:
-        strongest = ", ".join(f"{as_text(symbol)} ({w:.2f})" for _, symbol, w in self.top())
-        lines = [self._headline(), f"strongest: {strongest or 'nothing, the word is empty'}"]
-        return "\n".join([*lines, *self._sum()])
+        return self.to_text()
 
     def to_ansi(self) -> str:
         """For a terminal with colours."""
-        text = highlight_ansi(self.word, self.weights, self.between)
-        return "\n".join([self._headline(), text, *self._sum()])
+        return self.to_text(colors=True)
+
+    def to_text(self, *, width: int = 80, colors: bool = False) -> str:
+        """The sequence with its symbols marked; on a machine of few states, its path through them.
+
+        Marks are backgrounds (`colors`), or stand in a line below the symbols.
+        """
+        how: dict[str, Any] = {"width": width, "colors": colors}
+        counts = np.abs(self.weights).max(initial=0) >= NEGLIGIBLE
+        weights = self.weights if counts else np.zeros(len(self))
+        if self.is_path:
+            path = [self.start_state, *self.states.tolist()]
+            lines = [*marked_path(self.word, weights, path, **how), *self._decision(path)]
+        else:
+            lines = marked_text(self.word, weights, self.between, **how)
+        legend = [LEGEND] if counts and not colors else []
+        return "\n".join([self._headline(), *lines, *legend, *self._sum()])
+
+    def _decision(self, path: Sequence[int]) -> list[str]:
+        """The step from which on all states stand for the prediction."""
+        names = [
+            f"{state}" if (label := self.state_labels[state]) is None else f"{state} ({label})"
+            for state in path
+        ]
+        t = deciding_step(path, self.state_labels, self.prediction)
+        if t < 0:
+            return []
+        if t == 0:
+            return [f"every state on the way, from the start {names[0]}, stands for the label"]
+        symbol = as_text(self.word[t - 1])
+        return [f"decided by symbol {t}, {symbol!r}: state {names[t - 1]} to state {names[t]}"]
 
     def to_html(self) -> str:
         """A fragment of a web page that stands by itself."""

@@ -48,17 +48,11 @@ def strengths(weights: ArrayLike) -> NDArray[np.float64]:
     return values / most if most > 0 else values
 
 
-def highlight_ansi(symbols: Sequence[Symbol], weights: ArrayLike, between: str = " ") -> str:
-    """For terminals with 24-bit colours: backgrounds towards white, and black letters."""
-    parts = []
-    for symbol, strength in zip(symbols, strengths(weights), strict=True):
-        mixed = _mixed(strength)
-        red, green, blue = (round(255 + (c - 255) * abs(strength) * STRONGEST) for c in mixed)
-        text = as_text(symbol)
-        if abs(strength) >= 0.05:
-            text = f"\x1b[30;48;2;{red};{green};{blue}m{text}\x1b[0m"
-        parts.append(text)
-    return between.join(parts)
+def ansi_background(text: str, strength: float) -> str:
+    """For terminals with 24-bit colours: a background towards white, and black letters."""
+    mixed = _mixed(strength)
+    red, green, blue = (round(255 + (c - 255) * abs(strength) * STRONGEST) for c in mixed)
+    return f"\x1b[30;48;2;{red};{green};{blue}m{text}\x1b[0m"
 
 
 def highlight_html(symbols: Sequence[Symbol], weights: ArrayLike, between: str = " ") -> str:
@@ -100,7 +94,7 @@ def highlight_svg(
     values = strengths(weights)
     for symbol, strength in zip(symbols, values, strict=True):
         text = as_text(symbol)
-        size = _CHAR * _columns(text)
+        size = _CHAR * display_width(text)
         if x + size > width - _MARGIN and x > _MARGIN:
             x, y = float(_MARGIN), y + _LINE
         box = f'x="{x - _PAD / 2:.1f}" y="{y - 17}" width="{size + _PAD:.1f}" height="23" rx="3"'
@@ -150,11 +144,14 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """The same as plain text in columns, the last of which is as long as it likes."""
     lines = [list(header), *map(list, rows)]
-    widths = [max(_columns(line[i]) for line in lines) for i in range(len(header) - 1)]
+    widths = [max(display_width(line[i]) for line in lines) for i in range(len(header) - 1)]
     return "\n".join(
         "  ".join(
             [
-                *(cell + " " * (w - _columns(cell)) for cell, w in zip(line, widths, strict=False)),
+                *(
+                    cell + " " * (w - display_width(cell))
+                    for cell, w in zip(line, widths, strict=False)
+                ),
                 line[-1],
             ]
         ).rstrip()
@@ -175,7 +172,7 @@ def _opacity(strength: float) -> str:
     return f'fill-opacity="{abs(strength) * STRONGEST:.2f}"'
 
 
-def _columns(text: str) -> int:
+def display_width(text: str) -> int:
     """How many columns of a monospaced font a text takes; wide characters take two."""
     if text.isascii():
         return len(text)

@@ -13,6 +13,7 @@ import numpy as np
 
 from kleene.arrays import Ints
 from kleene.automata import DFA
+from kleene.automata.symbols import show_word
 from kleene.extraction.counts import count_transitions, mean_transitions, step_pairs
 from kleene.extraction.partition import StatePaths
 from kleene.extraction.prefixes import UNLABELLED
@@ -59,7 +60,7 @@ class Ambiguity:
 
     def __str__(self) -> str:
         where = "at its end" if self.symbol is None else f"on {self.symbol!r}"
-        examples = " and ".join(repr(word) for word in self.examples)
+        examples = " and ".join(map(show_word, self.examples))
         return (
             f"state {self.state} {where}: {self.next_state} ({self.mass:.2f}) or "
             f"{self.rival} ({self.rival_mass:.2f}), see {examples}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kleene.extraction.ambiguity import find_ambiguities
 from kleene.extraction.context import ExtractionContext, Reading
 from kleene.extraction.disagreement import search
@@ -15,7 +17,9 @@ def check(context: ExtractionContext, reading: Reading) -> Extraction:
     model, oracle, dfa = context.model, context.oracle, reading.raw.minimize()
     prefixes = context.prefixes
     drawn = draw_checks(model, dfa, context.words, context.seed)
-    agreement = compare(model, dfa, oracle, context.words, drawn)
+    agreement = replace(
+        compare(model, dfa, oracle, context.given, drawn), given_is_random=context.is_random
+    )
     paths = reading.paths
     ambiguities = () if paths is None else find_ambiguities(model, paths, reading.raw)
     found = search(

@@ -30,6 +30,10 @@ class ExtractionContext:
     model: Model
     words: Sequence[Ids]
     """The words to look at, the empty one first; see `note` for where they came from."""
+    given: Sequence[Ids]
+    """The same words without that addition: as the user gave them, or as they were drawn."""
+    is_random: bool = False
+    """Whether they were drawn, since none were given."""
     note: str
     seed: int
     oracle: Oracle
@@ -87,15 +91,18 @@ def open_context(
         chosen = [*short, *random_words(random, symbols, _RANDOM, longest)]
         note = f"drew {len(chosen):,} words: all up to length {length}, random ones to {longest}"
     context = make_context(model, chosen, note=note, seed=seed)
-    return replace(context, centres=centres, seconds=seconds, max_queries=max_queries)
+    return replace(
+        context, is_random=not given, centres=centres, seconds=seconds, max_queries=max_queries
+    )
 
 
 def make_context(model: Model, words: Iterable[Ids], *, note: str, seed: int) -> ExtractionContext:
     """A context of encoded words."""
-    empty = np.zeros(0, np.int64)
+    empty, given = np.zeros(0, np.int64), list(words)
     return ExtractionContext(
         model=model,
-        words=[empty, *(word for word in words if len(word))],
+        words=[empty, *(word for word in given if len(word))],
+        given=given,
         note=note,
         seed=seed,
         oracle=Oracle.of(model),

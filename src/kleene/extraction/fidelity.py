@@ -42,6 +42,8 @@ class Fidelity:
     drawn_total: int
     longest: int
     """The length of the longest word drawn."""
+    given_is_random: bool = False
+    """Whether the words of the first kind were drawn at random, since the user gave none."""
 
     @property
     def given(self) -> float:
@@ -72,9 +74,10 @@ class Fidelity:
         }
 
     def __str__(self) -> str:
+        first = "random" if self.given_is_random else "given"
         return (
-            f"{_percent(self.given)} of {self.given_total:,} given words and "
-            f"{_percent(self.drawn)} of {self.drawn_total:,} drawn words "
+            f"{_percent(self.given)} of {self.given_total:,} {first} words and "
+            f"{_percent(self.drawn)} of {self.drawn_total:,} words drawn from the automaton, "
             f"of up to {self.longest:,} symbols"
         )
 

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from kleene.automata import DFA, PFA
+from kleene.automata.symbols import show_word
 from kleene.extraction.ambiguity import Ambiguity
 from kleene.extraction.fidelity import Fidelity
 from kleene.machine import Label, Symbol, Word
@@ -67,7 +68,9 @@ class Extraction:
     def doubt(self) -> str:
         """In a few words, what speaks against the automaton."""
         if self.disagreement is not None:
-            return f"differs on {self.disagreement!r}, fidelity {self.fidelity.overall:.2%}"
+            return (
+                f"differs on {show_word(self.disagreement)}, fidelity {self.fidelity.overall:.2%}"
+            )
         return f"fidelity {self.fidelity.overall:.2%}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -106,13 +109,12 @@ class Extraction:
 
     def facts(self) -> dict[str, str]:
         """What a person wants to know first, as text."""
-        matter = [one for one in self.ambiguities if one.matters]
         facts = {
             "automaton": f"{_states(self.dfa.num_states)}, from {self.states_in_use} in use",
             "method": self.method,
             "fidelity": str(self.fidelity),
             "disagreement": self._disagreement_text(),
-            "ambiguous": f"{len(matter)} transitions that matter, of {len(self.ambiguities)}",
+            "ambiguous": self._ambiguous_text(),
             "certificate": "none" if self.certificate is None else str(self.certificate),
             "effort": f"{self.queries:,} words run, {self.seconds:.2f} s",
             "done": "; ".join(self.steps),
@@ -121,12 +123,18 @@ class Extraction:
             facts["never seen"] = f"{len(self.unseen)} pairs of state and symbol, led to a sink"
         return facts
 
+    def _ambiguous_text(self) -> str:
+        if not self.ambiguities:
+            return "no ambiguous transitions"
+        matter = sum(one.matters for one in self.ambiguities)
+        return f"{len(self.ambiguities)} transitions, of which {matter} can change a label"
+
     def _disagreement_text(self) -> str:
         if self.disagreement is None or self.answers is None:
             return f"none found; all words up to length {self.exhaustive} compared"
         kind = "a shortest word" if self.shortest else "shortest found"
         network, automaton = self.answers
-        return f"{self.disagreement!r} ({kind}): network {network}, automaton {automaton}"
+        return f"{show_word(self.disagreement)} ({kind}): network {network}, automaton {automaton}"
 
     def __str__(self) -> str:
         facts = self.facts()

@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from kleene.automata import DFA
-from kleene.automata.symbols import check_same_alphabet
+from kleene.automata.symbols import check_same_alphabet, show_word
 from kleene.errors import SettingError
 from kleene.extraction.table import Table, read_table
 from kleene.machine import Word
@@ -168,8 +168,8 @@ def _certificate(
 def _refuse_word(goal: DFA, table: Table, word: Word, tau: float) -> Refusal:
     """The automaton is another one than the network's."""
     reason = (
-        f"the network in hard mode labels {word!r} {table.dfa.run(word)!r}, the automaton labels "
-        f"it {goal.run(word)!r}; certify without an automaton to prove the network's own"
+        f"the network in hard mode labels {show_word(word)} {table.dfa.run(word)!r}, the automaton "
+        f"labels it {goal.run(word)!r}; certify without an automaton to prove the network's own"
     )
     return Refusal(reason=reason, temperature=tau, word=word)
 

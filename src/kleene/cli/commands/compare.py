@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -11,16 +11,15 @@ from kleene.cli.automaton_files import load_dfa
 from kleene.cli.console import answer, answer_json, label_text, quoted
 from kleene.cli.options import Json
 
-if TYPE_CHECKING:
-    pass
-
 
 def compare(
     one: Annotated[Path, typer.Argument(metavar="A.json", help="An automaton.")],
     other: Annotated[Path, typer.Argument(metavar="B.json", help="Another.")],
     json: Json = False,
 ) -> None:
-    """Say "equal", or give a shortest word that tells two automata apart (status 1).
+    """Compare two automata; show a shortest word that differs.
+
+    Answers "equal" with status 0, or the word and both labels with status 1.
 
     \b
     Example:

@@ -22,7 +22,7 @@ def demo(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the files go.")] = Path("demo"),
     seed: Seed = 0,
 ) -> None:
-    """Learn a language, read the automaton in the network, prove it, draw it.
+    """Learn a language, read its automaton, prove it, draw it.
 
     The language is Tomita 4: words of 0 and 1 without three 0 in a row.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kleene.cli.console import answer, answer_json, answer_table, label_text, say
 from kleene.cli.options import (
     MAX_LENGTH,
@@ -15,9 +13,6 @@ from kleene.cli.options import (
     TextColumn,
 )
 
-if TYPE_CHECKING:
-    pass
-
 
 def evaluate(
     model: ModelFolder,
@@ -27,7 +22,7 @@ def evaluate(
     max_length: MaxLength = MAX_LENGTH,
     json: Json = False,
 ) -> None:
-    """Compare predictions with the labels of the data: accuracy and a confusion table.
+    """Compare predictions with labels: accuracy, confusion table.
 
     The calibration error is the mean gap between the probability of an answer and the share of such
     answers that is right.
@@ -71,7 +66,7 @@ def evaluate(
         )
         return
     right = int(result.confusion.trace())
-    answer(f"accuracy  {result.accuracy:.2%}  ({right} of {words} words)")
+    answer(f"accuracy  {result.accuracy:.2%}  ({right} of {words} examples)")
     answer(f"loss      {result.loss:.4f}")
     answer(f"calibration error  {result.reliability.error:.4f}")
     answer()

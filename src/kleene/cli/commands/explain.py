@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kleene.cli.console import answer, answer_json, answer_styled, say, shows_colors
+from kleene.cli.console import answer_json, answer_styled, say, shows_colors
 from kleene.cli.options import (
     MAX_LENGTH,
     Json,
@@ -27,9 +28,11 @@ if TYPE_CHECKING:
 
 def explain(
     model: ModelFolder,
-    word: Annotated[str | None, typer.Argument(metavar="[WORD]", help="The word.")] = None,
+    text: Annotated[
+        str | None, typer.Argument(metavar="[TEXT]", help="The text or sequence.")
+    ] = None,
     file: Annotated[
-        str | None, typer.Option(metavar="DATA", help="Explain all words of a file; - is stdin.")
+        str | None, typer.Option(metavar="DATA", help="Explain all rows of a file; - is stdin.")
     ] = None,
     method: Method = None,
     html: Annotated[
@@ -39,18 +42,19 @@ def explain(
     max_length: MaxLength = MAX_LENGTH,
     json: Json = False,
 ) -> None:
-    """Explain predictions: how much each symbol of a word speaks for its label.
+    """Show which parts of a sequence decide its label.
 
-    With --json every line is an object.
+    Colours mark them, or a line below the text where there are none. A network that is a machine
+    of few states is explained by its path through the states. With --json every line is an object.
 
     \b
     Example:
       kleene explain model 0110
       kleene explain model "not bad at all" --html why.html
-      kleene explain model --file words.txt --json
+      kleene explain model --file data.tsv --json
     """
-    if (word is None) == (file is None):
-        raise SettingError("give a word or --file, one of the two")
+    if (text is None) == (file is None):
+        raise SettingError("give a text or --file, one of the two")
     from kleene.cli.input import typed_word
     from kleene.explain.explain import explain_many
     from kleene.model import Model
@@ -59,7 +63,8 @@ def explain(
     if file is not None:
         words, _ = _read(trained, file, text_column, None, max_length)
     else:
-        words = [typed_word(str(word), trained)]
+        words = [typed_word(str(text), trained)]
+    _name_unknown_symbols(trained, words)
     explained = explain_many(trained, words, method=method)
     if html is not None:
         _write_page(html, explained)
@@ -68,7 +73,17 @@ def explain(
         if json:
             answer_json(one.to_dict(), indent=None)
         else:
-            answer_styled(one.to_ansi()) if shows_colors() else answer(str(one))
+            width = shutil.get_terminal_size().columns
+            answer_styled(one.to_text(width=width, colors=shows_colors()))
+
+
+def _name_unknown_symbols(model: Model, words: Sequence[Word]) -> None:
+    from kleene.data.validate import UnknownSymbols
+
+    if model.reads_symbols:
+        encoded = model.alphabet.encode_many(words)
+        if unknown := UnknownSymbols.among(model.alphabet, words, encoded):
+            say(str(unknown))
 
 
 def _read(

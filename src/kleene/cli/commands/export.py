@@ -25,10 +25,10 @@ def export(
         ),
     ],
 ) -> None:
-    """Write a model or an automaton for programs that do not have Kleene.
+    """Write a model or automaton for programs without Kleene.
 
-    An ONNX file of a model reads padded words of any number and length; one of an automaton gives
-    the numbers of labels. A C file needs no library; compiled, it reads words, one a line.
+    An ONNX file of a model reads padded sequences of any number and length; one of an automaton
+    gives the numbers of labels. A C file needs no library; compiled, it reads words, one a line.
 
     \b
     Example:

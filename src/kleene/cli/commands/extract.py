@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -19,9 +19,6 @@ from kleene.cli.options import (
     TextColumn,
 )
 
-if TYPE_CHECKING:
-    pass
-
 
 def extract(
     model: ModelFolder,
@@ -33,7 +30,8 @@ def extract(
         ),
     ] = "auto",
     data: Annotated[
-        str | None, typer.Option(metavar="DATA", help="Words to read along. [default: drawn]")
+        str | None,
+        typer.Option(metavar="DATA", help="Sequences to read along. [default: random ones]"),
     ] = None,
     out: Annotated[
         list[Path] | None,
@@ -48,7 +46,7 @@ def extract(
     max_length: MaxLength = MAX_LENGTH,
     json: Json = False,
 ) -> None:
-    """Read the automaton in a network, and say how faithful it is.
+    """Read the automaton in a network; say how faithful it is.
 
     \b
     Example:

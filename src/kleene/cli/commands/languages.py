@@ -12,7 +12,7 @@ from kleene.cli.options import Json, Out, Seed
 from kleene.errors import SettingError
 
 languages = typer.Typer(
-    help="Languages to learn: list them, sample words, write their automata.",
+    help="List formal languages, sample words, write their automata.",
     no_args_is_help=False,
     rich_markup_mode=None,
 )
@@ -62,7 +62,9 @@ def sample(
     ] = 0.5,
     out: Out = None,
 ) -> None:
-    """Draw words as TSV: a word, a tab, 1 if it is in the language or else 0.
+    """Sample words as TSV.
+
+    A line is a word, a tab, and 1 if the word is in the language, else 0.
 
     \b
     Example:
@@ -83,7 +85,9 @@ def sample(
 
 @languages.command()
 def dfa(name: Name, out: Out = None) -> None:
-    """Write the minimal automaton of a regular language, as JSON or as a drawing.
+    """Write the minimal automaton of a regular language.
+
+    As JSON, or in the format that the ending of --out names.
 
     \b
     Example:
@@ -110,8 +114,9 @@ def parse_lengths(text: str) -> list[int]:
             bounds = [int(number) for number in part.split(":")]
             lengths += range(*bounds) if len(bounds) > 1 else bounds
     except (ValueError, TypeError):
-        needed = "needed is A:B, such as 0:16, or A,B,C"
-        raise SettingError(f"--lengths {text!r} came, {needed}") from None
+        raise SettingError(
+            f"--lengths must be A:B, such as 0:16, or A,B,C, got {text!r:.40}"
+        ) from None
     return lengths
 
 

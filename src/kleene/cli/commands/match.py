@@ -44,7 +44,7 @@ def match(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Run an automaton over words, fast, and print the label of each, one a line.
+    """Label words with an automaton, fast, one label a line.
 
     Words are read and answered as they come, so that the file may be of any size. With --json the
     lines are JSON values.

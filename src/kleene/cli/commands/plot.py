@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kleene.model import Model
 
 plot = typer.Typer(
-    help="Draw hidden vectors and memory over time, transition maps of images, or t-SNE.",
+    help="Draw trajectories, transition maps of images, or t-SNE maps.",
     no_args_is_help=False,
     rich_markup_mode=None,
 )
@@ -37,7 +37,7 @@ Picture = Annotated[
 @plot.command()
 def trajectories(
     model: ModelFolder,
-    word: Annotated[str, typer.Argument(metavar="WORD", help="The word.")],
+    word: Annotated[str, typer.Argument(metavar="SEQUENCE", help="The sequence.")],
     out: Picture = Path("trajectories.png"),
     beside: Annotated[
         list[Path] | None,
@@ -45,7 +45,9 @@ def trajectories(
     ] = None,
     units: Annotated[int, typer.Option(metavar="N", help="At most this many lines.", min=1)] = 10,
 ) -> None:
-    """Draw the hidden vector and the memory along a word, the states as a ribbon below.
+    """Draw the hidden vector and memory along a sequence.
+
+    The states are a ribbon below.
 
     The unit of the memory that counts, if there is one, is drawn bold.
 
@@ -80,7 +82,9 @@ def maps(
     label_column: LabelColumn = None,
     max_length: MaxLength = MAX_LENGTH,
 ) -> None:
-    """Draw where in an image each state is entered: its mean probability by class and pixel.
+    """Draw where in an image each state is entered.
+
+    The mean probability of each state by class and pixel.
 
     DATA is JSONL with the pixels of an image as its sequence, or an IDX file of images as those of
     MNIST, which is pooled to the size that the model was trained on. Classes are the labels where
@@ -117,10 +121,10 @@ def tsne(
     label_column: LabelColumn = None,
     max_length: MaxLength = MAX_LENGTH,
 ) -> None:
-    """Lay out words in the plane by their transition features, coloured by label.
+    """Lay out examples in the plane by transition features.
 
-    DATA is as for the other commands, or an IDX file of images. Where it has no labels, colours
-    are those of the predicted classes.
+    DATA is as for the other commands, or an IDX file of images. Colours are the labels; where there
+    are none, those of the predicted classes.
 
     \b
     Example:
@@ -171,8 +175,10 @@ def _images(model: Model, path: str) -> list[Encoded]:
     for size in range(1, rows + 1):
         if rows * columns == model.longest * size**2 and rows % size == columns % size == 0:
             return list(images.pooled(size).vectors())
-    came = f"images of {rows} x {columns} came for a model trained on {model.longest} pixels"
-    raise DataError(f"{came}; give images of the size it was trained on, or a multiple")
+    raise DataError(
+        f"images must have {model.longest} pixels, as in training, or a multiple, "
+        f"got {rows} x {columns}"
+    )
 
 
 def _size(given: str | None, pixels: int) -> tuple[int, int]:
@@ -180,7 +186,7 @@ def _size(given: str | None, pixels: int) -> tuple[int, int]:
     try:
         rows, columns = (int(n) for n in given.split("x")) if given else (round(pixels**0.5),) * 2
     except ValueError:
-        raise SettingError(f"--shape {given!r:.40} came, give it as 14x14") from None
+        raise SettingError(f"--shape must be like 14x14, got {given!r:.40}") from None
     if rows * columns != pixels or rows < 1:
-        raise SettingError(f"images of {rows} x {columns} came with {pixels} pixels; give --shape")
+        raise SettingError(f"images have {pixels} pixels, not {rows} x {columns}; give --shape")
     return rows, columns

@@ -34,12 +34,12 @@ def predict(
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
-    """Predict the label of every word, one a line, in the order of the words.
+    """Predict the label of each sequence, one a line.
 
-    Labels need not be there; a file may hold words only, one a line. With --json every line is an
-    object with the prediction and the probabilities of all classes. With --samples these are means
-    over N passes, in each of which the states are drawn from their probabilities (without states:
-    dropout is left on), and --json adds how far the passes spread.
+    Labels need not be there; a file may hold sequences only, one a line. With --json every line is
+    an object with the prediction and the probabilities of all classes. With --samples these are
+    means over N passes, in each of which the states are drawn from their probabilities (without
+    states: dropout is left on), and --json adds how far the passes spread.
 
     \b
     Example:

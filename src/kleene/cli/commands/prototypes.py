@@ -26,7 +26,9 @@ def prototypes(
     max_length: MaxLength = MAX_LENGTH,
     json: Json = False,
 ) -> None:
-    """Say what the states stand for: the symbols that lead to each, and to each class.
+    """Show what the states stand for: symbols that lead to each.
+
+    And the symbols that lead to each class.
 
     \b
     Example:

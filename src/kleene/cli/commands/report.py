@@ -33,9 +33,10 @@ def report(
     label_column: LabelColumn = None,
     max_length: MaxLength = MAX_LENGTH,
 ) -> None:
-    """Write a page about a model: its machine to watch and question, and how far to trust it.
+    """Write a web page about a model and how far to trust it.
 
-    One file for any browser, which loads nothing from anywhere; labels need not be there.
+    It shows the automaton and runs texts through it. One file for any browser, which loads nothing
+    from anywhere; labels need not be there.
 
     \b
     Example:

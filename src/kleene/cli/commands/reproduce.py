@@ -49,7 +49,7 @@ def reproduce(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Run an experiment of the paper again, and set paper and ours side by side.
+    """Run an experiment of the paper; compare paper and ours.
 
     A finished run is kept in a file of --results and never run again; an interrupted one on real
     data goes on from its checkpoint. tomita, bp and palindromes make the paper's data at either
@@ -88,7 +88,9 @@ def reproduce(
                 told.start(run.name)
                 told.finish(chosen.headline(ledger.run(run.work, **run.key)["result"]))
     except KeyboardInterrupt:
-        raise KeyboardInterrupt("stopped; what is done is kept, say the same to go on") from None
+        raise KeyboardInterrupt(
+            "stopped; finished runs are kept; repeat the command to go on"
+        ) from None
     table = chosen.table(ledger.rows)
     if json:
         answer_json([dict(zip(table.header, line, strict=True)) for line in table.rows])

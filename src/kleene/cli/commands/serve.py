@@ -28,7 +28,7 @@ def serve(
         int, typer.Option(metavar="N", min=0, max=65535, help="0 takes any that is free.")
     ] = 8000,
     data: Annotated[
-        str | None, typer.Option(metavar="DATA", help="Words to read the models along.")
+        str | None, typer.Option(metavar="DATA", help="Sequences to read the models along.")
     ] = None,
     token: Annotated[
         str | None,
@@ -38,9 +38,9 @@ def serve(
     text_column: TextColumn = None,
     max_length: MaxLength = MAX_LENGTH,
 ) -> None:
-    """Serve a page for trying models, and the same by JSON, until Ctrl-C.
+    """Serve a web page and a JSON API for models, until Ctrl-C.
 
-    Type a text and see the answer, its reasons and its path through the states; put a word to two
+    Type a text and see the answer, its reasons and its path through the states; put a text to two
     models; send a file and get predictions.
 
     \b

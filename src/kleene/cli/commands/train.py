@@ -120,7 +120,7 @@ def train(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Train a network on words and their labels.
+    """Train a network on labelled sequences.
 
     The model folder is written at the end, as a whole. Ctrl-C (or SIGTERM) keeps the run in it;
     --resume goes on to the same result, bit by bit, as if nothing had happened.

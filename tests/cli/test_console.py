@@ -1,0 +1,39 @@
+"""What is printed: escaped where it could steer a terminal, wrapped where it is too wide."""
+
+from __future__ import annotations
+
+import pytest
+from shell import Kleene
+
+from kleene.cli.console import escaped, wrapped
+
+
+def test_control_characters_are_shown_not_sent() -> None:
+    assert escaped("a\x1b[31mb\x07\x9bc\u202ed") == r"a\x1b[31mb\x07\x9bc\u202ed"
+    assert escaped("täglich\t日本\n") == "täglich\t日本\n"
+
+
+def test_messages_escape_what_they_quote(kleene: Kleene) -> None:
+    outcome = kleene("predict", "no\x1b[2Jmodel", "data.tsv")
+    assert outcome.status == 2
+    assert "\x1b" not in outcome.err
+    assert r"no\x1b[2Jmodel" in outcome.err
+
+
+def test_lines_break_between_words_and_keep_their_column() -> None:
+    line = "done     " + "; ".join(["found a machine"] * 4)
+    lines = wrapped(line, 40).split("\n")
+    assert all(len(part) <= 40 for part in lines)
+    assert all(part.startswith(" " * 9) for part in lines[1:])
+    assert " ".join(" ".join(lines).split()) == " ".join(line.split())
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_list_of_commands_is_not_cut(
+    kleene: Kleene, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    for arguments in (["--help"], ["plot", "--help"], ["languages", "--help"]):
+        listed = kleene(*arguments).out.partition("Commands:")[2]
+        assert listed.strip()
+        assert "..." not in listed
