@@ -21,7 +21,6 @@ ORDER = (  # "" is the package's own list of names
 FORBIDDEN = {"automata": ("torch", "kleene.nn"), "nn": ("kleene.automata",)}
 KNOWN_CYCLES = [  # to be broken; add none
     {"kleene.nn.fused.dispatch", "kleene.nn.fused.plain", "kleene.nn.scan"},
-    {"kleene.induction.refine", "kleene.induction.refine_kernels"},
 ]
 SAME_PLACE = {"__main__": "cli"}
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kleene.errors import KleeneError
     from kleene.estimator import SequenceClassifier
     from kleene.external.read import read
+    from kleene.induction import induce
     from kleene.model import Model
 
 __version__ = "0.1.0"
@@ -33,6 +34,7 @@ _HOMES = {
     "PFA": "kleene.automata",
     "SequenceClassifier": "kleene.estimator",
     "difference": "kleene.automata",
+    "induce": "kleene.induction",
     "read": "kleene.external.read",
 }
 _MODULES = ("adapt", "languages", "nn")
@@ -46,6 +48,7 @@ __all__ = [
     "SequenceClassifier",
     "adapt",
     "difference",
+    "induce",
     "languages",
     "nn",
     "read",

@@ -185,9 +185,9 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         cell: dict[str, Tensor] = {}
         model = self._train(model, training, held, seed, checkpoint, cell_weights=cell, **how)
         if process_group.is_main:
-            given = words, as_labels(y)
-            model = self._induce(model, everything, *given, training, held, seed, reporter, hook)
-            model = self._select(model, cell, everything, held)
+            model, taught = self._induce(model, everything, training, held, seed, reporter, hook)
+            if not taught:
+                model = self._select(model, cell, everything, held)
         self._adopt(model)
         self.words_ = words
         return self
@@ -223,10 +223,9 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         model = self._train(model, training, held, seed, checkpoint, cell_weights=cell, **how)
         if process_group.is_main and cell:
             sample = training.sample()
-            words = [store.alphabet.decode(word) for word in sample.words]
-            labels = [store.classes[i] for i in sample.labels]
-            model = self._induce(model, sample, words, labels, training, held, seed, reporter)
-            model = self._select(model, cell, sample, held)
+            model, taught = self._induce(model, sample, training, held, seed, reporter)
+            if not taught:
+                model = self._select(model, cell, sample, held)
         self._adopt(model)
         return self
 
@@ -258,34 +257,30 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         self,
         model: Model,
         examples: Examples,
-        words: Sequence[Word],
-        labels: Sequence[Label],
         training: TrainingData,
         held: Examples | None,
         seed: int,
         reporter: Reporter | None,
         hook: Hook | None = None,
-    ) -> Model:
-        """The model taught the machine found in it, where it can be."""
+    ) -> tuple[Model, bool]:
+        """The model after induction, and whether it was taught the automaton found."""
         if not self._induces(model.network):
-            return model
-        from kleene.induction.induce import settle
+            return model, False
+        from kleene.induction.network import induce_into
 
-        settled = settle(
+        induced = induce_into(
             model,
             examples,
-            words,
-            labels,
             training=training,
-            held=held,
+            held_out=held,
             clusters=None if self.states is None else (self.states,),
-            settings=train_config(self._plain),
+            config=train_config(self._plain),
             seed=seed,
             reporter=reporter,
             hook=hook,
         )
-        self.fit_log_ += settled.steps
-        return settled.model
+        self.fit_log_ += induced.steps
+        return induced.model, induced.taught
 
     def _select(
         self,

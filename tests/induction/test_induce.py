@@ -1,199 +1,176 @@
-"""From a trained cell to a network that is a machine: mending, teaching, and undoing."""
+"""`kl.induce`: small automata from labelled sequences, without a network."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
-import torch
 
+import kleene as kl
 from kleene.automata import DFA
-from kleene.data.alphabet import FIRST_SYMBOL, Alphabet
-from kleene.data.examples import Examples
-from kleene.evaluation.metrics import evaluate
-from kleene.extraction.table import read_table
-from kleene.induction.candidates import small_machines, with_centroids
-from kleene.induction.distil import access_words, consolidate, state_means, teaching_words
-from kleene.induction.induce import settle
-from kleene.induction.refine import Evidence, describe_bits, judge, mend
-from kleene.languages import Language, tomita
-from kleene.model import Model
-from kleene.nn.classifier import Classifier
-from kleene.nn.config import NetworkConfig
-from kleene.proof.certificate import Certificate
-from kleene.proof.certify import certify
-from kleene.training.loop import fit
-from kleene.training.recipes import TrainConfig
-from kleene.training.stages import Stage
-
-CLASSES = (False, True)
+from kleene.errors import DataError, SettingError
+from kleene.induction.budget import Budget
+from kleene.induction.evidence import Evidence
+from kleene.induction.features import (
+    Feature,
+    counter,
+    factor,
+    factor_counter,
+    features,
+    sequence,
+    subsequence,
+)
+from kleene.induction.patterns import patterns
 
 
-def sample(language: Language, count: int = 600) -> tuple[list[str], list[bool]]:
-    return language.sample(count, lengths=range(13), seed=1)
-
-
-def examples_of(words: list[str], labels: list[bool]) -> Examples:
-    encoded = Alphabet("01").encode_many(words)
-    return Examples(words=encoded, labels=np.array(labels, dtype=np.int64))
-
-
-def untrained(states: int = 4) -> Model:
-    torch.manual_seed(0)
-    config = NetworkConfig(
-        num_symbols=FIRST_SYMBOL + 2,
-        num_classes=2,
-        input_size=12,
-        hidden_size=24,
-        num_states=states,
-        similarity="euclidean",
-        temperature=0.3,
-    )
-    network = Classifier(config).eval()
-    return Model(network=network, alphabet=Alphabet("01"), classes=CLASSES, longest=12)
-
-
-@pytest.mark.parametrize("grammar", [2, 3, 4, 5, 6, 7])
-def test_errors_are_those_of_the_automaton(grammar: int) -> None:
-    words, labels = sample(tomita(grammar))
-    dfa = tomita(grammar % 7 + 1).dfa  # another language, with errors to count
-    assert dfa is not None
-    evidence = Evidence.of(words, labels, dfa, CLASSES)
-    found = judge(dfa.transitions, dfa.initial, evidence)
-    wrong = sum(found.dfa.accepts(word) != label for word, label in zip(words, labels, strict=True))
-    assert found.errors == wrong
-    assert found.words == len(words)
-
-
-@pytest.mark.parametrize("grammar", [3, 4, 5, 7])
-def test_a_wrong_transition_is_mended(grammar: int) -> None:
-    language = tomita(grammar)
-    truth = language.dfa
-    assert truth is not None
-    words, labels = sample(language)
-    table = truth.minimize().transitions.copy()
-    state = int(np.flatnonzero(table[:, 0] != truth.initial)[0])
-    table[state, 0] = truth.initial
-    wrong = replace(truth.minimize(), transitions=table)
-    assert wrong != truth
-    assert mend(wrong, Evidence.of(words, labels, wrong, CLASSES)).dfa == truth
-
-
-def test_useless_states_are_merged_away() -> None:
-    language = tomita(4)
-    truth = language.dfa
-    assert truth is not None
-    words, labels = sample(language)
-    small = truth.minimize()
-    doubled = DFA(
-        alphabet=small.alphabet,
-        transitions=np.concatenate([small.transitions + len(small.outputs), small.transitions]),
-        outputs=small.outputs * 2,
-    )
-    mended = mend(doubled, Evidence.of(words, labels, doubled, CLASSES))
-    assert mended.dfa == truth
-    assert mended.errors == 0
-    assert mended.bits == describe_bits(small.num_states, 2, 0, len(words))
-
-
-def test_a_few_flipped_labels_do_not_bend_the_machine() -> None:
-    language = tomita(6)
-    truth = language.dfa
-    assert truth is not None
-    words, labels = sample(language)
-    random = np.random.default_rng(0)
-    flipped = [label != (random.random() < 0.05) for label in labels]
-    assert flipped != labels
-    assert mend(truth, Evidence.of(words, flipped, truth, CLASSES)).dfa == truth
-
-
-def test_small_machines_are_found_without_a_network() -> None:
-    language = tomita(5)
-    words, labels = sample(language)
-    found = small_machines(words, labels, ("0", "1"), CLASSES)
-    assert found is not None
+@pytest.mark.parametrize("number", range(1, 8))
+def test_tomita_languages_are_found(number: int) -> None:
+    language = kl.languages.tomita(number)
+    found = kl.induce(*language.sample(1500, seed=1))
     assert found.dfa == language.dfa
-    assert small_machines(words, labels, range(1000), CLASSES) is None
+    assert found.training_errors == found.held_out_errors == 0
+    assert found.origin == "grown from the data"
 
 
-def test_access_words_lead_to_their_states() -> None:
-    dfa = tomita(3).dfa
-    assert dfa is not None
-    dfa = dfa.minimize()
-    for state, columns in enumerate(access_words(dfa)):
-        assert dfa.trace([dfa.alphabet[c] for c in columns])[-1] == state
-
-
-def test_teaching_words_show_every_transition_and_carry_the_machines_labels() -> None:
-    dfa = tomita(7).dfa
-    assert dfa is not None
-    dfa = dfa.minimize()
-    lessons = teaching_words(dfa, examples_of(*sample(tomita(7), 50)), CLASSES, 0)
-    seen = set()
-    for ids, label in zip(lessons.words, lessons.labels, strict=True):
-        word = [dfa.alphabet[i - FIRST_SYMBOL] for i in ids]
-        states = dfa.trace(word)
-        seen |= set(zip(states, word, strict=False))
-        assert dfa.accepts(word) == bool(label)
-    assert len(seen) == dfa.num_states * len(dfa.alphabet)
-
-
-def test_state_means_are_the_means_of_the_hidden_vectors() -> None:
-    model, dfa = untrained(), tomita(2).dfa
-    assert dfa is not None
-    dfa = dfa.minimize()
-    words, labels = sample(tomita(2), 40)
-    means = state_means(model.network, examples_of(words, labels), dfa, 0)
-    rows: dict[int, list[torch.Tensor]] = {}
-    with torch.no_grad():
-        for word in words:
-            single = examples_of([word], [True]).batch(np.array([0]))
-            hidden = model.network.trace(single).hidden[0]
-            for state, vector in zip(dfa.trace(word), hidden, strict=True):
-                rows.setdefault(state, []).append(vector)
-    gaps = [np.abs(means[s] - torch.stack(v).mean(0).numpy()).max() for s, v in rows.items()]
-    assert len(gaps) == dfa.num_states
-    assert min(gaps) < 1e-5  # states too near to each other are moved apart on purpose
-
-
-def test_a_network_is_taught_a_machine_and_can_be_proved_to_be_it() -> None:
-    language = tomita(2)
-    assert language.dfa is not None
-    words, labels = sample(language, 300)
-    taught, same = consolidate(untrained(), language.dfa, examples_of(words, labels))
-    assert same
-    assert taught.network.rnn.num_states == language.dfa.minimize().num_states
-    assert read_table(taught).dfa == language.dfa
-    assert isinstance(certify(taught, language.dfa), Certificate)
-
-
-def test_a_network_that_knows_more_than_any_small_machine_is_kept() -> None:
-    """Thirty words with random labels, learned by heart: no short description explains them."""
+@pytest.mark.parametrize("number", [1, 3, 5, 6])
+@pytest.mark.parametrize("share", [0.05, 0.1])
+def test_flipped_labels_do_not_add_states(number: int, share: float) -> None:
+    language = kl.languages.tomita(number)
+    words, labels = language.sample(1500, lengths=range(16), seed=0)
     random = np.random.default_rng(0)
-    words = ["".join(random.choice(["0", "1"], 12)) for _ in range(30)]
-    labels = [bool(random.integers(2)) for _ in words]
-    examples, model = examples_of(words, labels), untrained()
-    stage = Stage(regularized=False, epochs=500, learning_rate=1e-2, batch_size=30, target=0.999)
-    fit(model.network, examples, stages=[stage])
-    assert evaluate(model.network, examples).accuracy == 1
-    settled = settle(
-        model,
-        examples,
-        words,
-        labels,
-        training=examples,
-        held=None,
-        clusters=(4,),
-        settings=TrainConfig(epochs=1),
+    flipped = [label != (random.random() < share) for label in labels]
+    found = kl.induce(words, flipped)
+    assert found.dfa == language.dfa
+    assert found.training_errors == sum(a != b for a, b in zip(labels, flipped, strict=True))
+
+
+def random_dfa(states: int, symbols: int, seed: int) -> DFA:
+    random = np.random.default_rng(seed)
+    while True:
+        table = random.integers(0, states, (states, symbols))
+        outputs = tuple(random.choice(["red", "green", "blue"], states).tolist())
+        dfa = DFA(alphabet=range(symbols), transitions=table, outputs=outputs).minimize()
+        if dfa.num_states == states:
+            return dfa
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_random_automaton_of_three_labels_is_found(seed: int) -> None:
+    truth = random_dfa(6, 3, seed)
+    random = np.random.default_rng(seed)
+    words = [tuple(random.integers(0, 3, random.integers(0, 13)).tolist()) for _ in range(1500)]
+    found = kl.induce(words, truth.run_many(words).tolist())
+    assert found.dfa == truth
+
+
+def test_the_same_seed_gives_the_same_result() -> None:
+    words, labels = kl.languages.tomita(7).sample(400, seed=3)
+    labels = [label != (i % 9 == 0) for i, label in enumerate(labels)]
+    one, two = (kl.induce(words, labels, seed=5).to_dict() for _ in range(2))
+    assert one.pop("seconds") > 0
+    two.pop("seconds")
+    assert one == two
+
+
+def test_no_more_states_than_wanted() -> None:
+    words, labels = kl.languages.tomita(3).sample(600, seed=0)
+    found = kl.induce(words, labels, max_states=3)
+    assert found.dfa.num_states <= 3
+    assert found.training_errors > 0
+    assert all(point.states <= 3 for point in found.front)
+
+
+def test_a_limit_in_seconds_is_kept_and_reported() -> None:
+    random = np.random.default_rng(0)
+    words = ["".join(random.choice(list("abcdef"), 30)) for _ in range(3000)]
+    found = kl.induce(words, random.integers(0, 2, len(words)).tolist(), seconds=0.2)
+    assert found.stopped_early
+    assert "stopped by its budget" in str(found)
+
+
+def test_the_result_prints_and_becomes_json() -> None:
+    found = kl.induce(*kl.languages.tomita(4).sample(600, seed=0))
+    text = str(found)
+    assert "4-state automaton over 2 symbols" in text
+    document = json.loads(json.dumps(found.to_dict()))
+    assert DFA.from_json(json.dumps(document["dfa"])) == found.dfa
+    assert document["states"] == 4
+    assert document["accuracy"] == document["held_out_accuracy"] == 1
+    errors = [point["training_errors"] for point in document["front"]]
+    assert errors == sorted(errors, reverse=True)
+
+
+def test_wrong_settings_and_labels_are_refused() -> None:
+    with pytest.raises(SettingError, match="max_states must be >= 1, got 0"):
+        kl.induce(["a", "b"], [0, 1], max_states=0)
+    with pytest.raises(SettingError, match="seconds must be > 0, got 0"):
+        kl.induce(["a", "b"], [0, 1], seconds=0)
+    with pytest.raises(DataError):
+        kl.induce(["a", "b"], [1, 1])
+
+
+def test_torch_is_not_imported() -> None:
+    code = """
+import sys
+import kleene as kl
+print(kl.induce(["", "a", "aa", "aaa"] * 20, [0, 1, 0, 1] * 20).dfa.num_states)
+assert "torch" not in sys.modules
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "2\n"
+
+
+# -- features and patterns ----------------------------------------------------------------------
+
+
+def value(feature: Feature, word: str) -> int:
+    state = 0
+    for letter in word:
+        state = feature.table[state, "abc".index(letter)]
+    return int(feature.values[state])
+
+
+WORDS = ["", "a", "ab", "ba", "abab", "cabcab", "acb", "aab", "abcba", "bcacbab", "cccab", "abc"]
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_features_are_what_they_say(word: str) -> None:
+    ab, every = (0, 1), (0, 1, 2)
+    occurrences = sum(word[i : i + 2] == "ab" for i in range(len(word)))
+    tier = word.replace("c", "")
+    assert value(factor(ab, every, 3), word) == ("ab" in word)
+    assert value(factor(ab, every, 3, times=2), word) == (word.count("ab") >= 2)
+    assert value(factor(ab, every, 3, place="start"), word) == word.startswith("ab")
+    assert value(factor(ab, every, 3, place="end"), word) == word.endswith("ab")
+    assert value(factor(ab, (0, 1), 3), word) == ("ab" in tier)
+    assert value(factor(ab, (0, 1), 3, place="start"), word) == tier.startswith("ab")
+    assert value(subsequence((0, 2, 1), 3), word) == (
+        "a" in word
+        and "c" in word[word.find("a") :]
+        and "b" in word[word.find("c", word.find("a")) :]
     )
-    assert any("kept the network" in step for step in settled.steps)
-    assert settled.model.network.rnn.num_states == model.network.rnn.num_states
+    assert value(sequence((0, 1), (1,), 3), word) == ("b" in word.partition("ab")[2])
+    assert value(counter((1, 2, 0), 3), word) == (word.count("a") + 2 * word.count("b")) % 3
+    assert value(factor_counter(ab, 2, 3), word) == occurrences % 2
 
 
-def test_copies_with_other_centroids_share_the_rest() -> None:
-    network = untrained().network
-    copy = with_centroids(network, np.ones((7, 24), dtype=np.float32))
-    assert copy.rnn.num_states == 7
-    assert torch.equal(copy.embedding.weight, network.embedding.weight)
-    assert torch.equal(copy.rnn.centroids(0), torch.ones(7, 24))
+@pytest.mark.parametrize("width", [2, 4, 9])
+def test_features_stay_within_their_tables(width: int) -> None:
+    for feature in features(width, 800):
+        assert feature.table.shape == (feature.num_states, width)
+        assert 0 <= feature.table.min() <= feature.table.max() < feature.num_states
+        assert len(feature.values) == feature.num_states
+
+
+def test_a_product_of_two_patterns_is_found() -> None:
+    random = np.random.default_rng(0)
+    words = ["".join(random.choice(list("abcd"), random.integers(0, 20))) for _ in range(1200)]
+    labels = [("ab" in word) != (word.count("c") % 2 == 1) for word in words]
+    evidence = Evidence.from_rows(words, labels, alphabet="abcd", classes=(False, True))
+    best = patterns(evidence, Budget())[0].dfa
+    assert best.num_states == 6
+    assert best.run_many(words).tolist() == labels

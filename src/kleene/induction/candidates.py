@@ -1,123 +1,195 @@
-"""Machines that a trained cell suggests, before it has states of its own.
+"""Automata that explain labelled words: grown, made of patterns, restarted, or suggested.
 
-The hidden vectors are clustered with several numbers of clusters; each clustering gives a table;
-each table is mended against the words. The machine of the shortest description wins. Where the
-cell has learned nothing, small machines are searched for from random tables.
+The search sees a sample of the distinct words first and more of them as the automaton grows. All
+candidates are compared by description length.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from kleene.automata import DFA
-from kleene.data.examples import Examples
-from kleene.extraction.table import read_table
-from kleene.induction.refine import Evidence, Mended, judge, mend
-from kleene.machine import Label, Word
-from kleene.model import Model
-from kleene.nn.classifier import Classifier
-from kleene.training.centroids import cluster, hidden_vectors
+from kleene.induction.budget import Budget
+from kleene.induction.evidence import Evidence
+from kleene.induction.patterns import patterns
+from kleene.induction.result import FROM_DATA, FROM_NETWORK, READ_OFF
+from kleene.induction.search import LEAST_GAIN, Found, Search, Table
 
-CLUSTERS = (8, 16, 32, 64)
-MOST_SYMBOLS = 30
-"""The largest alphabet over which small machines are searched for from random tables."""
+FIRST_SAMPLE, GROWTH, MOST_WORDS = 2_000, 4, 32_000
+PATIENCE, GROWN = 60, 6
+"""Restarts without a shorter description after which the search ends; every sixth one grows."""
+MOST_STATES_REFINED = 100
 
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A machine, how well it explains the words, and where it comes from."""
+    """A transition table, its description length, and where it comes from."""
 
-    mended: Mended
+    table: Table
+    description_length: float
     origin: str
+    method: str
+
+
+class CandidateSearch:
+    """Collects candidates over one body of evidence; the best is `best`."""
+
+    def __init__(
+        self,
+        evidence: Evidence,
+        budget: Budget,
+        *,
+        held_out: Evidence | None = None,
+        max_states: int | None = None,
+        seed: int = 0,
+        progress: Callable[[str], None] = lambda message: None,
+    ) -> None:
+        self.evidence, self.budget, self.max_states, self.seed = evidence, budget, max_states, seed
+        self.held_out = held_out
+        self.random = np.random.default_rng(seed)
+        self.progress = progress
+        self.samples = list(_samples(evidence, self.random))
+        self.search = self._search(self.samples[-1])
+        self.found: list[Candidate] = []
+        self.add(self.search.judge(self.single_state), "splits")
 
     @property
-    def dfa(self) -> DFA:
-        """The machine."""
-        return self.mended.dfa
+    def single_state(self) -> Table:
+        """The table of one state."""
+        return np.zeros((1, len(self.evidence.alphabet)), dtype=np.int32)
 
     @property
-    def accuracy(self) -> float:
-        """The share of the words that it gets right."""
-        return 1 - self.mended.errors / max(self.mended.words, 1)
+    def best(self) -> Candidate:
+        """The candidate of the shortest description."""
+        return min(self.found, key=lambda one: one.description_length)
+
+    def add(self, found: Found, method: str, origin: str = FROM_DATA) -> None:
+        """Keep a candidate unless it has too many states."""
+        if self.max_states is not None and found.num_states > self.max_states:
+            return
+        candidate = Candidate(
+            table=found.table,
+            description_length=found.description_length,
+            origin=origin,
+            method=method,
+        )
+        self.found.append(candidate)
+        if candidate is self.best:
+            self.progress(f"{found.num_states} states, {found.description_length:,.0f} bits")
+
+    def run(self, suggested: Iterable[Callable[[], DFA]] = ()) -> Candidate:
+        """Try every source of candidates and return the best one."""
+        self.grow()
+        self.add_patterns()
+        for suggest in suggested:
+            if self.is_done:
+                break
+            self.refine_suggestion(suggest())
+        self.restart()
+        return self.best
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the budget is spent or the best candidate makes no error."""
+        if self.budget.is_spent:
+            return True
+        return not any(errors(self.best.table, self.search.evidence, self.held_out))
+
+    def grow(self) -> None:
+        """Split states from one state on, over larger and larger samples."""
+        table = self.single_state
+        for sample in self.samples:
+            search = self._search(sample, self.budget.part(0.6))
+            steps = search.grow(table)
+            table = steps[-1].table
+        for step in steps:
+            self.add(self.search.judge(step.table), "splits")
+
+    def add_patterns(self) -> None:
+        """Products of features, as they are and refined."""
+        budget = self.budget.part(0.5)
+        for pattern in patterns(self.evidence, budget, seed=self.seed):
+            if pattern.dfa.num_states > MOST_STATES_REFINED:
+                continue
+            judged = self.search.judge(pattern.dfa.transitions)
+            labels = judged.description_length - self.search.table_bits(judged.table)
+            shorter = min(judged.description_length, pattern.bits + labels)
+            self.add(replace(judged, description_length=shorter), "patterns")
+            self.add(self.search.refine(judged.table), "patterns")
+            if self.budget.is_spent:
+                break
+
+    def refine_suggestion(self, dfa: DFA) -> None:
+        """Refine a given automaton over the same alphabet, then let it grow."""
+        if dfa.num_states > MOST_STATES_REFINED:
+            return
+        table = dfa.reachable().transitions.copy()
+        self.add(self.search.judge(table), "clusters", READ_OFF)
+        for found in self.search.grow(table):
+            self.add(found, "clusters", FROM_NETWORK)
+
+    def restart(self) -> None:
+        """Search from disturbed and random tables while there are errors."""
+        search = self._search(self.samples[0])
+        best = search.judge(self.best.table)
+        failures = 0
+        while failures < PATIENCE and not self.is_done:
+            start = self._start(search, best, failures)
+            found = search.refine(start)
+            if failures % GROWN == GROWN - 1:
+                found = search.grow(found.table)[-1]
+            if found.description_length < best.description_length - LEAST_GAIN:
+                best, failures = found, 0
+                whole = found if len(self.samples) == 1 else self.search.grow(found.table)[-1]
+                self.add(whole, "restarts")
+            else:
+                failures += 1
+
+    def _start(self, search: Search, best: Found, failures: int) -> Table:
+        """The best table with a few changes or splits, or a random one of about its size."""
+        width, kind = len(self.evidence.alphabet), failures % 4
+        if kind == 3:
+            size = int(self.random.integers(2, best.num_states + 4))
+            if self.max_states is not None:
+                size = min(size, self.max_states)
+            return self.random.integers(0, size, (size, width)).astype(np.int32)
+        table = best.table.copy()
+        if kind == 1:
+            for larger in search.splits(table, random=1):
+                return larger
+        used = np.flatnonzero(np.diff(search.trace(table).use_starts))
+        chosen = self.random.permutation(used)[: int(self.random.integers(2, 4 + len(used) // 4))]
+        table.flat[chosen] = self.random.integers(0, len(table), len(chosen))
+        return table
+
+    def _search(self, evidence: Evidence, budget: Budget | None = None) -> Search:
+        return Search(evidence, budget or self.budget, max_states=self.max_states, seed=self.seed)
 
 
-def candidates(
-    model: Model,
-    examples: Examples,
-    words: Sequence[Word],
-    labels: Sequence[Label],
-    *,
-    clusters: Sequence[int] = CLUSTERS,
-    seed: int = 0,
-    enough: Callable[[Candidate], bool] = lambda candidate: False,
-) -> list[Candidate]:
-    """Machines suggested by a network, the shortest description first.
-
-    More clusters are tried only as long as no machine gets every word right, and no machine that is
-    good enough is found twice.
-    """
-    vectors = hidden_vectors(model.network, examples, seed=seed)
-    found: list[Candidate] = []
-    before: Candidate | None = None
-    for count in clusters:
-        network = with_centroids(model.network, cluster(vectors, count, seed))
-        raw = read_table(replace(model, network=network)).dfa.minimize()
-        evidence = Evidence.of(words, labels, raw, model.classes)
-        plain = judge(raw.transitions, raw.initial, evidence)
-        found.append(Candidate(mended=plain, origin=f"{count} clusters"))
-        mended = mend(raw, evidence, seed=seed)
-        if mended.bits < plain.bits:
-            found.append(Candidate(mended=mended, origin=f"{count} clusters, mended"))
-        best = found[-1]
-        if best.mended.errors == 0:
-            break
-        if before is not None and best.dfa == before.dfa and enough(best):
-            break
-        before = best
-    return sorted(found, key=lambda candidate: candidate.mended.bits)
+def errors(table: Table, training: Evidence, held_out: Evidence | None) -> tuple[int, int]:
+    """Training and held-out rows that a table gets wrong; outputs are the training majorities."""
+    votes = Search(training, Budget()).trace(table).votes
+    outputs = np.where(votes.any(1), votes.argmax(1), votes.sum(0).argmax())
+    wrong = int(votes.sum() - votes.max(1).sum())
+    if held_out is None:
+        return wrong, 0
+    others = Search(held_out, Budget()).trace(table).votes
+    return wrong, int(others.sum() - others[np.arange(len(others)), outputs].sum())
 
 
-def small_machines(
-    words: Sequence[Word],
-    labels: Sequence[Label],
-    alphabet: Sequence[object],
-    classes: Sequence[Label],
-    *,
-    sizes: Sequence[int] = (2, 3, 4, 5, 6),
-    tries: int = 30,
-    seed: int = 0,
-) -> Candidate | None:
-    """The best machine found from random small tables; None where that would take too long."""
-    if len(alphabet) > MOST_SYMBOLS:
-        return None
-    random = np.random.default_rng(seed)
-    best: Mended | None = None
-    for size in sizes:
-        for _ in range(tries):
-            table = random.integers(0, size, (size, len(alphabet)), dtype=np.int32)
-            outputs = tuple(classes[i % len(classes)] for i in range(size))
-            start = DFA(alphabet=tuple(alphabet), transitions=table, outputs=outputs)
-            evidence = Evidence.of(words, labels, start, classes)
-            found = mend(start, evidence, seed=int(random.integers(2**31)), rounds=2)
-            if best is None or found.bits < best.bits:
-                best = found
-            if best.errors == 0:
-                return Candidate(mended=best, origin=f"search among machines of {size} states")
-    return None if best is None else Candidate(mended=best, origin="search among small machines")
-
-
-def with_centroids(network: Classifier, centroids: NDArray[np.float32]) -> Classifier:
-    """A copy of a one-layer network that has the given centroids, the component on."""
-    copy = Classifier(replace(network.config, num_states=len(centroids)))
-    weights = network.state_dict()
-    weights = {name: w for name, w in weights.items() if not name.startswith("rnn.centroids")}
-    copy.load_state_dict(weights, strict=False)
-    with torch.no_grad():
-        copy.rnn.centroids(0).copy_(torch.from_numpy(centroids))
-    copy.rnn.temperature = network.rnn.temperature
-    return copy.to(network.device).eval()
+def _samples(evidence: Evidence, random: np.random.Generator) -> Iterator[Evidence]:
+    """Samples of the distinct words, each in the next; words of many rows come first."""
+    rows = np.maximum(evidence.counts.sum(1), 1)
+    order: NDArray[np.int64] = np.argsort(random.exponential(size=len(rows)) / rows)
+    size = FIRST_SAMPLE
+    while 2 * size < min(evidence.num_words, MOST_WORDS):
+        yield evidence.subset(np.sort(order[:size]))
+        size *= GROWTH
+    if evidence.num_words <= MOST_WORDS:
+        yield evidence
+    else:
+        yield evidence.subset(np.sort(order[:MOST_WORDS]))

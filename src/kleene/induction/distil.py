@@ -19,7 +19,7 @@ from kleene.automata import DFA
 from kleene.data.alphabet import FIRST_SYMBOL, Alphabet
 from kleene.data.examples import Examples
 from kleene.extraction.table import read_table
-from kleene.induction.candidates import with_centroids
+from kleene.induction.suggestions import with_centroids
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.training.history import Epoch, History

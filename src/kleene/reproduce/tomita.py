@@ -15,7 +15,7 @@ from kleene.config import config_of, plain_values
 from kleene.data.examples import Examples
 from kleene.estimator import SequenceClassifier
 from kleene.extraction.table import read_table
-from kleene.induction.candidates import with_centroids
+from kleene.induction.suggestions import with_centroids
 from kleene.languages.tomita import tomita
 from kleene.machine import Label, Word
 from kleene.nn.classifier import Classifier

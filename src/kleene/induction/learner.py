@@ -1,0 +1,185 @@
+"""`kl.induce`: from labelled sequences to a small automaton, without a network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import inf, sqrt
+from typing import Any
+
+import numpy as np
+
+from kleene.automata import DFA
+from kleene.data.alphabet import Alphabet
+from kleene.data.validate import as_classes, as_labels, as_words
+from kleene.errors import SettingError
+from kleene.induction.budget import Budget
+from kleene.induction.candidates import Candidate, CandidateSearch, errors
+from kleene.induction.evidence import Evidence
+from kleene.induction.result import FrontPoint, Induction
+from kleene.induction.search import Search
+from kleene.machine import Label
+
+HELD_OUT, LEAST_ROWS = 0.1, 200
+"""The share of the rows that is held back to check candidates, where there are enough."""
+STREAM = 8_020_613
+"""Sets the choice of these rows apart from whatever else a user draws with the same seed."""
+LOOK_UPS = 5e9
+"""The limit of a search without a limit in seconds: below a minute on one core."""
+
+
+def induce(
+    sequences: Sequence[Any],
+    labels: Sequence[Label],
+    max_states: int | None = None,
+    seconds: float | None = None,
+    seed: int = 0,
+    *,
+    tokens: str | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Induction:
+    """Find a small automaton that explains labelled sequences.
+
+    The automaton of the shortest description is searched for: the bits of its transition table and
+    of the labels, given the table. Equal sequences count once, with their number. No network is
+    trained.
+
+    Parameters
+    ----------
+    sequences : list of str or of sequences of hashable symbols
+        Strings are split as in `SequenceClassifier`, by `tokens`.
+    labels : list of labels, of two or more classes
+    max_states : int or None
+        The largest automaton that is wanted; None leaves it to the description length.
+    seconds : float or None
+        CPU seconds that the search may take, compilation left out. None sets a limit of work
+        instead, so that the result depends on `seed` alone.
+
+    >>> sequences = ["", "a", "aa", "ab", "ba", "abb", "aab", "bab", "aaa", "abab"] * 10
+    >>> result = induce(sequences, [s.count("a") % 2 for s in sequences])
+    >>> result.dfa.num_states, result.training_errors
+    (2, 0)
+    """
+    words, _ = as_words(sequences, tokens)
+    _, classes = as_classes(words, labels)
+    if max_states is not None and not max_states >= 1:
+        raise SettingError(f"max_states must be >= 1, got {max_states!r}")
+    if seconds is not None and not seconds > 0:
+        raise SettingError(f"seconds must be > 0, got {seconds!r}")
+    plain_labels = as_labels(labels)
+    held_out = np.zeros(len(words), dtype=bool)
+    if len(words) >= LEAST_ROWS:
+        random = np.random.default_rng([seed, STREAM])
+        held_out = random.random(len(words)) < HELD_OUT
+    alphabet = Alphabet.from_words(words).symbols
+    parts = []
+    for chosen in (~held_out, held_out):
+        rows = np.flatnonzero(chosen).tolist()
+        parts.append(
+            Evidence.from_rows(
+                [words[i] for i in rows],
+                [plain_labels[i] for i in rows],
+                alphabet=alphabet,
+                classes=classes,
+            )
+        )
+    compile_kernels()
+    return search_automaton(
+        *parts, max_states=max_states, seconds=seconds, seed=seed, progress=progress
+    )
+
+
+def search_automaton(
+    training: Evidence,
+    held_out: Evidence,
+    *,
+    suggested: Iterable[Callable[[], DFA]] = (),
+    max_states: int | None = None,
+    seconds: float | None = None,
+    seed: int = 0,
+    progress: Callable[[str], None] | None = None,
+) -> Induction:
+    """Search over the training rows, choose on the held-out rows, refine on all of them.
+
+    `suggested` are automata over the same alphabet to start from, each made when it is needed.
+    """
+    budget = Budget(look_ups=LOOK_UPS) if seconds is None else Budget(seconds=seconds)
+    candidates = CandidateSearch(
+        training,
+        budget.part(0.9) if held_out.rows else budget,
+        held_out=held_out,
+        max_states=max_states,
+        seed=seed,
+        **({} if progress is None else {"progress": progress}),
+    )
+    candidates.run(suggested)
+    stopped = candidates.budget.is_spent
+    judged = [
+        _Judged(candidate, *errors(candidate.table, training, held_out))
+        for candidate in candidates.found
+    ]
+    chosen = _choose(judged)
+    everything = training.joined(held_out)
+    search = Search(everything, budget, max_states=max_states, seed=seed)
+    final = search.judge(chosen.candidate.table)
+    if chosen.held_out_errors:
+        final = min(final, search.refine(final.table), key=lambda one: one.description_length)
+    votes = search.trace(final.table).votes
+    return Induction(
+        dfa=search.dfa(final.table),
+        description_length=final.description_length,
+        training_errors=int(votes.sum() - votes.max(1).sum()),
+        rows=everything.rows,
+        distinct_rows=everything.num_words,
+        held_out_errors=chosen.held_out_errors if held_out.rows else None,
+        held_out_rows=held_out.rows,
+        origin=chosen.candidate.origin,
+        method=chosen.candidate.method,
+        front=_front(judged, bool(held_out.rows)),
+        seconds=budget.elapsed,
+        stopped_early=stopped,
+        seed=seed,
+    )
+
+
+@dataclass(frozen=True)
+class _Judged:
+    candidate: Candidate
+    training_errors: int
+    held_out_errors: int
+
+
+def _choose(judged: Sequence[_Judged]) -> _Judged:
+    """The shortest description among those within one standard error of the fewest errors."""
+    fewest = min(one.held_out_errors for one in judged)
+    good = [one for one in judged if one.held_out_errors <= fewest + sqrt(fewest)]
+    return min(good, key=lambda one: one.candidate.description_length)
+
+
+def _front(judged: Sequence[_Judged], has_held_out: bool) -> tuple[FrontPoint, ...]:
+    """For each number of states, the fewest training errors, where more states have fewer."""
+    points: list[FrontPoint] = []
+    fewest = inf
+    ordered = sorted(
+        judged, key=lambda one: (len(one.candidate.table), one.training_errors, one.held_out_errors)
+    )
+    for one in ordered:
+        if one.training_errors < fewest:
+            fewest = one.training_errors
+            points.append(
+                FrontPoint(
+                    states=len(one.candidate.table),
+                    training_errors=one.training_errors,
+                    held_out_errors=one.held_out_errors if has_held_out else None,
+                )
+            )
+    return tuple(points)
+
+
+@cache
+def compile_kernels() -> None:
+    """Compile what the search needs, once and outside its budget."""
+    words, labels = ["a", "b", "ab", "ba", "aab"], [0, 1, 0, 1, 1]
+    evidence = Evidence.from_rows(words, labels, alphabet=("a", "b"), classes=(0, 1))
+    CandidateSearch(evidence, Budget(look_ups=1e5)).run()

@@ -1,0 +1,204 @@
+"""A local search for the transition table of the shortest description.
+
+    description length = n A log2 n + sum over states of log2[(N + C - 1)! / ((C - 1)! prod n_c!)]
+
+for n states over A symbols and C classes, where N words of which n_c have class c end in a state.
+The first term is the table, the second the labels, given the table (minimum description length). It
+falls as soon as the classes of a state get purer, before any majority changes, and a state that
+only explains a few wrong labels does not pay for itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kleene.automata import DFA
+from kleene.induction.budget import Budget
+from kleene.induction.evidence import Evidence
+from kleene.induction.search_kernels import (
+    Trace,
+    Words,
+    best_merge,
+    class_code,
+    rank_splits,
+    sweep,
+    trace_words,
+)
+
+Table = NDArray[np.int32]
+
+SPLITS_TRIED = 6
+"""Splits, the most promising first, that are refined before one is kept."""
+LEAST_GAIN = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """A transition table, which starts in state 0, and its description length in bits."""
+
+    table: Table
+    description_length: float
+
+    @property
+    def num_states(self) -> int:
+        """The number of states."""
+        return len(self.table)
+
+
+class Search:
+    """Sweeps, merges and splits over one body of evidence, within a budget."""
+
+    def __init__(
+        self,
+        evidence: Evidence,
+        budget: Budget,
+        *,
+        max_states: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.evidence, self.budget = evidence, budget
+        self.max_states = max_states
+        self.random = np.random.default_rng(seed)
+        self.words = Words(
+            evidence.symbols, evidence.starts, evidence.counts, evidence.log_factorials
+        )
+
+    # -- judging --------------------------------------------------------------------------------
+
+    def trace(self, table: Table) -> Trace:
+        """The states that the words pass through."""
+        found: Trace = trace_words(table, self.words, self.budget.work)
+        return found
+
+    @staticmethod
+    def table_bits(table: Table) -> float:
+        """Bits of a transition table."""
+        return float(table.size * np.log2(len(table)))
+
+    def judge(self, table: Table) -> Found:
+        """The table and its description length."""
+        table = np.ascontiguousarray(table, dtype=np.int32)
+        votes = self.trace(table).votes
+        bits = sum(class_code(row, self.words.log_factorials) for row in votes)
+        return Found(table=table, description_length=self.table_bits(table) + float(bits))
+
+    def dfa(self, table: Table) -> DFA:
+        """The minimal automaton of a table; a state's output is the majority of its words."""
+        votes = self.trace(np.ascontiguousarray(table, dtype=np.int32)).votes
+        common = int(votes.sum(0).argmax())
+        best = np.where(votes.any(1), votes.argmax(1), common)
+        outputs = tuple(self.evidence.classes[i] for i in best)
+        return DFA(alphabet=self.evidence.alphabet, transitions=table, outputs=outputs).minimize()
+
+    # -- refining -------------------------------------------------------------------------------
+
+    def refine(self, table: Table) -> Found:
+        """Redirect transitions and merge states as long as the description gets shorter."""
+        best = self.judge(self._visited(table))
+        while not self.budget.is_spent:
+            changed = best.table.copy()
+            order = self.random.permutation(changed.size)
+            saved = sweep(changed, self.words, order, self.budget.work, self.budget.limit)
+            merged = self._merge(self.judge(self._visited(changed)))
+            if merged.description_length >= best.description_length - LEAST_GAIN:
+                break
+            best = merged
+            if saved <= LEAST_GAIN:
+                break
+        return best
+
+    def _visited(self, table: Table) -> Table:
+        """The table without unvisited states.
+
+        Transitions to them go where most words go with the symbol.
+        """
+        trace = self.trace(np.ascontiguousarray(table, dtype=np.int32))
+        visits, uses = np.diff(trace.visit_starts), np.diff(trace.use_starts)
+        visits[0] += 1  # the start state stays
+        if visits.all():
+            return table
+        targets = np.zeros((len(table), table.shape[1]), dtype=np.int64)  # (target, symbol)
+        symbols = np.broadcast_to(np.arange(table.shape[1]), table.shape)
+        np.add.at(targets, (table, symbols), uses.reshape(table.shape))
+        usual = targets.argmax(0)
+        usual[targets.max(0) == 0] = 0
+        kept = np.flatnonzero(visits)
+        number = np.full(len(table), -1)
+        number[kept] = np.arange(len(kept))
+        smaller = number[table[kept]]
+        smaller = np.where(smaller < 0, number[usual], smaller)
+        return np.ascontiguousarray(smaller, dtype=np.int32)
+
+    def _merge(self, best: Found) -> Found:
+        """Merge pairs of states as long as the description gets shorter."""
+        while best.num_states > 1 and not self.budget.is_spent:
+            trace = self.trace(best.table)
+            _, kept, gone = best_merge(
+                best.table, self.words, trace, self.budget.work, self.budget.limit
+            )
+            merged = self.judge(self._visited(merge(best.table, kept, gone)))
+            too_large = self.max_states is not None and best.num_states > self.max_states
+            if merged.description_length >= best.description_length and not too_large:
+                break
+            best = merged
+        return best
+
+    # -- growing --------------------------------------------------------------------------------
+
+    def grow(self, start: Table) -> list[Found]:
+        """Split states as long as the description gets shorter; every step's table, best last."""
+        steps = [self.refine(start)]
+        while not self.budget.is_spent:
+            best = steps[-1]
+            if self.max_states is not None and best.num_states >= self.max_states:
+                break
+            found = [self.refine(table) for table in self.splits(best.table)]
+            grown = min(found, key=lambda one: one.description_length, default=best)
+            if grown.description_length >= best.description_length - LEAST_GAIN:
+                break
+            steps.append(grown)
+        return steps
+
+    def splits(self, table: Table, *, random: int = 0) -> list[Table]:
+        """The table after each of the most promising splits, or after some drawn at random."""
+        gains, symbols, targets = rank_splits(
+            table, self.words, self.trace(table), self.budget.work, self.budget.limit
+        )
+        order = np.argsort(-gains, kind="stable")[:SPLITS_TRIED]
+        if random:
+            order = self.random.permutation(len(gains))[:random]
+        return [
+            split(table, int(cell), int(symbols[cell]), int(targets[cell]))
+            for cell in order
+            if np.isfinite(gains[cell])
+        ]
+
+
+def split(table: Table, cell: int, symbol: int, target: int) -> Table:
+    """Give one transition (cell = state * symbols + symbol) a copy of its target.
+
+    One transition of the copy may go elsewhere; symbol -1 leaves it a bare copy.
+    """
+    states, width = table.shape
+    larger = np.concatenate([table, table[:1]])
+    old_target = larger[cell // width, cell % width]
+    larger[cell // width, cell % width] = states
+    larger[states] = larger[old_target]
+    if symbol >= 0:
+        larger[states, symbol] = target
+    return larger
+
+
+def merge(table: Table, kept: int, gone: int) -> Table:
+    """The table in which one state stands for two; the start state keeps number 0."""
+    renumbered = np.where(table == gone, kept, table)
+    if gone == 0:  # the state kept becomes the start
+        order = [kept, *(s for s in range(1, len(table)) if s != kept)]
+    else:
+        order = [s for s in range(len(table)) if s != gone]
+    number = np.zeros(len(table), dtype=np.int32)
+    number[order] = np.arange(len(order), dtype=np.int32)
+    return np.ascontiguousarray(number[renumbered[order]], dtype=np.int32)

@@ -1,0 +1,203 @@
+"""From a trained cell to a network that is an automaton, or keeps states of its own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from kleene.data.alphabet import FIRST_SYMBOL, Alphabet
+from kleene.data.examples import Examples
+from kleene.errors import SettingError
+from kleene.evaluation.metrics import evaluate
+from kleene.extraction.table import read_table
+from kleene.induction.distil import access_words, consolidate, state_means, teaching_words
+from kleene.induction.learner import induce
+from kleene.induction.network import Comparison, evidence_of, induce_into
+from kleene.induction.suggestions import suggestions, with_centroids
+from kleene.languages import Language, tomita
+from kleene.model import Model
+from kleene.nn.classifier import Classifier
+from kleene.nn.config import NetworkConfig
+from kleene.proof.certificate import Certificate
+from kleene.proof.certify import certify
+from kleene.training.loop import fit
+from kleene.training.recipes import TrainConfig
+from kleene.training.stages import Stage
+
+CLASSES = (False, True)
+
+
+def sample(language: Language, count: int = 600) -> tuple[list[str], list[bool]]:
+    return language.sample(count, lengths=range(13), seed=1)
+
+
+def examples_of(words: list[str], labels: list[bool]) -> Examples:
+    encoded = Alphabet("01").encode_many(words)
+    return Examples(words=encoded, labels=np.array(labels, dtype=np.int64))
+
+
+def untrained(states: int = 4) -> Model:
+    torch.manual_seed(0)
+    config = NetworkConfig(
+        num_symbols=FIRST_SYMBOL + 2,
+        num_classes=2,
+        input_size=12,
+        hidden_size=24,
+        num_states=states,
+        similarity="euclidean",
+        temperature=0.3,
+    )
+    network = Classifier(config).eval()
+    return Model(network=network, alphabet=Alphabet("01"), classes=CLASSES, longest=12)
+
+
+def test_access_words_lead_to_their_states() -> None:
+    dfa = tomita(3).dfa
+    assert dfa is not None
+    dfa = dfa.minimize()
+    for state, columns in enumerate(access_words(dfa)):
+        assert dfa.trace([dfa.alphabet[c] for c in columns])[-1] == state
+
+
+def test_teaching_words_show_every_transition_and_carry_the_machines_labels() -> None:
+    dfa = tomita(7).dfa
+    assert dfa is not None
+    dfa = dfa.minimize()
+    lessons = teaching_words(dfa, examples_of(*sample(tomita(7), 50)), CLASSES, 0)
+    seen = set()
+    for ids, label in zip(lessons.words, lessons.labels, strict=True):
+        word = [dfa.alphabet[i - FIRST_SYMBOL] for i in ids]
+        states = dfa.trace(word)
+        seen |= set(zip(states, word, strict=False))
+        assert dfa.accepts(word) == bool(label)
+    assert len(seen) == dfa.num_states * len(dfa.alphabet)
+
+
+def test_state_means_are_the_means_of_the_hidden_vectors() -> None:
+    model, dfa = untrained(), tomita(2).dfa
+    assert dfa is not None
+    dfa = dfa.minimize()
+    words, labels = sample(tomita(2), 40)
+    means = state_means(model.network, examples_of(words, labels), dfa, 0)
+    rows: dict[int, list[torch.Tensor]] = {}
+    with torch.no_grad():
+        for word in words:
+            single = examples_of([word], [True]).batch(np.array([0]))
+            hidden = model.network.trace(single).hidden[0]
+            for state, vector in zip(dfa.trace(word), hidden, strict=True):
+                rows.setdefault(state, []).append(vector)
+    gaps = [np.abs(means[s] - torch.stack(v).mean(0).numpy()).max() for s, v in rows.items()]
+    assert len(gaps) == dfa.num_states
+    assert min(gaps) < 1e-5  # states too near to each other are moved apart on purpose
+
+
+def test_a_network_is_taught_a_machine_and_can_be_proved_to_be_it() -> None:
+    language = tomita(2)
+    assert language.dfa is not None
+    words, labels = sample(language, 300)
+    taught, same = consolidate(untrained(), language.dfa, examples_of(words, labels))
+    assert same
+    assert taught.network.rnn.num_states == language.dfa.minimize().num_states
+    assert read_table(taught).dfa == language.dfa
+    assert isinstance(certify(taught, language.dfa), Certificate)
+
+
+def test_a_network_that_knows_more_than_any_small_machine_is_kept() -> None:
+    """Thirty words with random labels, learned by heart: no short description explains them."""
+    random = np.random.default_rng(0)
+    words = ["".join(random.choice(["0", "1"], 12)) for _ in range(30)]
+    labels = [bool(random.integers(2)) for _ in words]
+    examples, model = examples_of(words, labels), untrained()
+    stage = Stage(regularized=False, epochs=500, learning_rate=1e-2, batch_size=30, target=0.999)
+    fit(model.network, examples, stages=[stage])
+    assert evaluate(model.network, examples).accuracy == 1
+    induced = induce_into(
+        model,
+        examples,
+        training=examples,
+        held_out=None,
+        clusters=(4,),
+        config=TrainConfig(epochs=1),
+    )
+    assert "kept the network" in induced.steps
+    assert induced.induction.training_errors > 0
+    assert induced.model.network.rnn.num_states == model.network.rnn.num_states
+
+
+def test_an_automaton_that_explains_all_rows_is_taught() -> None:
+    words, labels = sample(tomita(4))
+    everything = examples_of(words, labels)
+    training, held_out = everything.split(0.1, 0)
+    induced = induce_into(
+        untrained(),
+        everything,
+        training=training,
+        held_out=held_out,
+        config=TrainConfig(),
+        readability="exact",
+    )
+    assert read_table(induced.model).dfa == tomita(4).dfa
+    assert "grown from the data" in induced.steps[0]
+    assert f"on {len(held_out)} held-out rows" in induced.steps[1]
+    assert "taught the network the 4-state automaton" in induced.steps[2]
+
+
+def test_unknown_readability_is_refused() -> None:
+    examples = examples_of(["0", "1"], [False, True])
+    with pytest.raises(SettingError, match="readability must be one of exact, prefer-small"):
+        induce_into(
+            untrained(),
+            examples,
+            training=examples,
+            held_out=None,
+            config=TrainConfig(),
+            readability="tiny",
+        )
+
+
+@pytest.mark.parametrize(
+    ("automaton", "network", "rows", "taken"),
+    [
+        (0, 0, 200, {"exact", "prefer-small", "accuracy"}),
+        (3, 3, 200, {"prefer-small", "accuracy"}),
+        (2, 1, 1200, {"prefer-small"}),  # within one standard error
+        (8, 1, 1200, set()),
+        (1, 0, 50, set()),  # a loss of two points, though within one standard error
+    ],
+)
+def test_readability_decides_who_is_taken(
+    automaton: int, network: int, rows: int, taken: set[str]
+) -> None:
+    words, labels = sample(tomita(1))
+    found = induce(words, labels)
+    compared = Comparison(automaton=automaton, network=network, rows=rows, held_out=True)
+    choices = ("exact", "prefer-small", "accuracy")
+    assert {name for name in choices if compared.takes(found, name)} == taken
+
+
+def test_the_trade_is_one_line() -> None:
+    compared = Comparison(automaton=2, network=1, rows=1200, held_out=True)
+    line = compared.describe(induce(*sample(tomita(1))))
+    assert line == "2-state automaton: 99.83%, network: 99.92% on 1,200 held-out rows"
+
+
+def test_rows_with_unknown_symbols_are_no_evidence() -> None:
+    model = untrained()
+    words = model.alphabet.encode_many(["01", "0x", "", "01"])
+    evidence = evidence_of(model, Examples(words=words, labels=np.array([0, 1, 1, 1])))
+    assert evidence.counts.tolist() == [[1, 1], [0, 1]]
+
+
+def test_suggestions_are_automata_of_the_clusters() -> None:
+    model, examples = untrained(), examples_of(*sample(tomita(2), 60))
+    for suggest in suggestions(model, examples, clusters=(3, 5)):
+        assert suggest().alphabet == ("0", "1")
+
+
+def test_copies_with_other_centroids_share_the_rest() -> None:
+    network = untrained().network
+    copy = with_centroids(network, np.ones((7, 24), dtype=np.float32))
+    assert copy.rnn.num_states == 7
+    assert torch.equal(copy.embedding.weight, network.embedding.weight)
+    assert torch.equal(copy.rnn.centroids(0), torch.ones(7, 24))
