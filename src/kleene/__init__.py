@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kleene.external.read import read
     from kleene.induction import induce
     from kleene.model import Model
+    from kleene.proof.robustness import robustness
 
 __version__ = "0.1.0"
 
@@ -36,6 +37,7 @@ _HOMES = {
     "difference": "kleene.automata",
     "induce": "kleene.induction",
     "read": "kleene.external.read",
+    "robustness": "kleene.proof.robustness",
 }
 _MODULES = ("adapt", "languages", "nn")
 
@@ -52,6 +54,7 @@ __all__ = [
     "languages",
     "nn",
     "read",
+    "robustness",
 ]
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "explanation" / "proofs.md"
 TESTS = [
-    f"tests/proof/test_{name}.py" for name in ("bounds", "holes", "verify", "attacks", "certify")
+    f"tests/proof/test_{name}.py" for name in ("attacks", "bounds", "holes", "verify", "certify")
 ]
 CORE, VERIFY, FILES = "verify_core.py", "verify.py", "verify_files.py"
 MUTATIONS = [

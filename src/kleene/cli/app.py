@@ -22,6 +22,7 @@ from kleene.cli.commands.prototypes import prototypes
 from kleene.cli.commands.read import read
 from kleene.cli.commands.report import report
 from kleene.cli.commands.reproduce import reproduce
+from kleene.cli.commands.robust import robust
 from kleene.cli.commands.serve import serve
 from kleene.cli.commands.train import train
 from kleene.cli.commands.verify import verify
@@ -35,7 +36,7 @@ app = typer.Typer(
 )
 COMMANDS = (
     *(demo, train, predict, evaluate),
-    *(extract, read, certify, verify, compare, match, export),
+    *(extract, read, certify, verify, robust, compare, match, export),
     *(explain, prototypes, phrases),
     *(report, serve, reproduce),
 )
