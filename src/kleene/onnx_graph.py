@@ -40,11 +40,9 @@ class Graph:
 
     def constant(self, value: Any, dtype: Any = np.float32) -> str:
         """Add a constant."""
-        from onnx import numpy_helper
-
         name = self._name("constant")
         array = np.ascontiguousarray(np.asarray(value, dtype=dtype))
-        self.constants.append(numpy_helper.from_array(array, name))
+        self.constants.append(_onnx().numpy_helper.from_array(array, name))
         return name
 
     def scan(
@@ -94,8 +92,6 @@ class Graph:
         self, name: str, inputs: list[Any], outputs: list[Any], about: Mapping[str, Any]
     ) -> bytes:
         """The contents of the file; `about` goes into its metadata, as JSON, under "kleene"."""
-        import onnx
-
         helper = _helper()
         graph = helper.make_graph(self.nodes, name, inputs, outputs, self.constants)
         opsets = [helper.make_opsetid("", OPSET)]
@@ -103,7 +99,7 @@ class Graph:
             graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="kleene"
         )
         helper.set_model_props(made, {"kleene": json.dumps(about)})
-        onnx.checker.check_model(made)
+        _onnx().checker.check_model(made)
         content: bytes = made.SerializeToString()
         return content
 
@@ -120,10 +116,15 @@ def tensor(name: str, dtype: Any, *shape: str | int) -> Any:
 
 
 def _helper() -> Any:
+    return _onnx().helper
+
+
+def _onnx() -> Any:
     try:
-        from onnx import helper
+        import onnx
+        from onnx import checker, helper, numpy_helper  # noqa: F401  (attributes of the package)
     except ImportError:
         raise SettingError(
             "ONNX export needs the package onnx; install it with `pip install 'kleene[onnx]'`"
         ) from None
-    return helper
+    return onnx

@@ -65,6 +65,14 @@ def test_predict_reads_bare_words_from_standard_input(kleene: Kleene, model: Pat
     assert all(sum(line["probabilities"].values()) == pytest.approx(1) for line in lines)
 
 
+def test_predict_takes_words_on_the_command_line(kleene: Kleene, model: Path, data: Path) -> None:
+    assert (
+        kleene("predict", model, "--word", "111", "--word", "", "--word", "10").out == "1\n1\n0\n"
+    )
+    assert_one_clear_line(kleene("predict", model))
+    assert_one_clear_line(kleene("predict", model, data, "--word", "1"))
+
+
 def test_predict_counts_unknown_symbols_once(kleene: Kleene, model: Path) -> None:
     outcome = kleene("predict", model, "-", stdin="1x1\n1yz\n11\n")
     assert len(outcome.out.splitlines()) == 3

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import onnxruntime
 import pytest
-from shell import Kleene
+from shell import Kleene, assert_one_clear_line
 
 import kleene as kl
 
@@ -26,6 +27,16 @@ def test_a_model_goes_to_onnx(kleene: Kleene, folder: Path, tmp_path: Path) -> N
     given = {"ids": np.stack(ids), "lengths": np.array([4, 4])}
     found = session.run(["probabilities"], given)[0]
     np.testing.assert_allclose(found, model.predict_proba(["1111", "1011"]), atol=1e-5)
+
+
+@pytest.mark.parametrize("source", ["model", "truth.json"])
+def test_without_onnx_the_extra_is_named(
+    kleene: Kleene, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "onnx", None)  # as where it is not installed
+    outcome = kleene("export", folder / source, "--out", tmp_path / "made.onnx")
+    assert_one_clear_line(outcome)
+    assert "kleene[onnx]" in outcome.err
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler here")
@@ -56,7 +67,7 @@ def test_an_automaton_goes_to_onnx(kleene: Kleene, folder: Path, tmp_path: Path)
         ("model", "x.c", "kleene extract"),
         ("truth.json", "x.exe", "no ending that names a format"),
         ("none", "x.c", "cannot read"),
-        ("data.tsv", "x.onnx", "not JSON"),
+        ("data.tsv", "x.onnx", "JSON"),
     ],
 )
 def test_mistakes(

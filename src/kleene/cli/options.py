@@ -7,14 +7,12 @@ from typing import Annotated
 
 import typer
 
-DataFile = Annotated[
-    str,
-    typer.Argument(
-        metavar="DATA",
-        help="TSV (sequence<TAB>label), CSV with a header, or JSONL with sequence and label; "
-        "gz too; - is standard input.",
-    ),
-]
+DATA_HELP = (
+    "TSV (sequence<TAB>label), CSV with a header, or JSONL with sequence and label; gz too; "
+    "- is standard input."
+)
+DataFile = Annotated[str, typer.Argument(metavar="DATA", help=DATA_HELP)]
+OptionalDataFile = Annotated[str | None, typer.Argument(metavar="[DATA]", help=DATA_HELP)]
 ModelFolder = Annotated[
     Path, typer.Argument(metavar="MODEL", help="The folder that `kleene train --out` wrote.")
 ]

@@ -9,13 +9,14 @@ import typer
 from kleene.cli.console import answer_json, answer_lines, label_text, say
 from kleene.cli.options import (
     MAX_LENGTH,
-    DataFile,
     Json,
     MaxLength,
     ModelFolder,
+    OptionalDataFile,
     Seed,
     TextColumn,
 )
+from kleene.errors import SettingError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +25,11 @@ if TYPE_CHECKING:
 
 def predict(
     model: ModelFolder,
-    data: DataFile,
+    data: OptionalDataFile = None,
+    word: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="A sequence instead of DATA; may be given repeatedly."),
+    ] = None,
     text_column: TextColumn = None,
     max_length: MaxLength = MAX_LENGTH,
     samples: Annotated[
@@ -43,12 +48,15 @@ def predict(
 
     \b
     Example:
-      kleene predict model words.txt
+      kleene predict model data.tsv
+      kleene predict model --word 0110 --word 111
       echo 0110 | kleene predict model - --json --samples 20
     """
+    if (data is None) == (not word):
+        raise SettingError("give DATA or --word, one of the two")
     import numpy as np
 
-    from kleene.cli.input import DataSource
+    from kleene.cli.input import DataSource, typed_word
     from kleene.data.examples import Examples
     from kleene.data.validate import UnknownSymbols
     from kleene.evaluation.metrics import evaluate as evaluated
@@ -57,12 +65,16 @@ def predict(
 
     trained = Model.load(model)
     classes = trained.classes
-    source = DataSource(
-        path=data, text_column=text_column, label_column=None, max_length=max_length
-    )
+    if data is None:
+        chunks = iter([[typed_word(text, trained) for text in word or []]])
+    else:
+        source = DataSource(
+            path=data, text_column=text_column, label_column=None, max_length=max_length
+        )
+        found = source.examples(trained, labelled=False)
+        chunks = ([example.word for example in chunk] for chunk in found)
     unknown = UnknownSymbols()
-    for chunk in source.examples(trained, labelled=False):
-        words = [example.word for example in chunk]
+    for words in chunks:
         encoded = trained.alphabet.encode_many(words)
         unknown += UnknownSymbols.among(trained.alphabet, words, encoded)
         examples = Examples(words=encoded, labels=np.zeros(len(words), dtype=np.int64))
@@ -79,12 +91,12 @@ def predict(
             continue
         names = [label_text(label) for label in classes]
         for row, i in enumerate(best):
-            told = {"prediction": classes[i], "probabilities": _named(names, probabilities[row])}
+            line = {"prediction": classes[i], "probabilities": _named(names, probabilities[row])}
             if drawn is not None:
-                told["spread"] = _named(names, drawn.spread[row])
-                told["entropy"] = float(drawn.entropy[row])
-                told["mutual_information"] = float(drawn.mutual_information[row])
-            answer_json(told, indent=None)
+                line["spread"] = _named(names, drawn.spread[row])
+                line["entropy"] = float(drawn.entropy[row])
+                line["mutual_information"] = float(drawn.mutual_information[row])
+            answer_json(line, indent=None)
     if unknown:
         say(str(unknown))
 
