@@ -13,7 +13,8 @@ from kleene.errors import DataError
 from kleene.languages import tomita
 from kleene.web.app import create_app
 from kleene.web.entries import Automaton, Network
-from kleene.web.guard import App, Limits
+from kleene.web.http.guard import Guard
+from kleene.web.http.limits import Limits
 from kleene.web.registry import ModelRegistry
 
 REQUESTS: Sequence[tuple[str, str, Any]] = (
@@ -52,7 +53,7 @@ def _request(method: str, target: str, body: Any) -> bytes:
     return f"{method} {target}\n{text}".encode()
 
 
-async def _ask(app: App, content: bytes) -> tuple[int, bytes]:
+async def _ask(app: Guard, content: bytes) -> tuple[int, bytes]:
     """Put a request to the application as a server would."""
     line, _, body = content.partition(b"\n")
     method, _, target = line.decode("latin-1").partition(" ")
@@ -67,7 +68,7 @@ async def _ask(app: App, content: bytes) -> tuple[int, bytes]:
         "raw_path": path.encode(),
         "query_string": query.encode(),
         "root_path": "",
-        "headers": [(b"content-type", b"application/json")],
+        "headers": [(b"content-type", b"application/json"), (b"host", b"localhost")],
         "client": ("127.0.0.1", 1),
         "server": ("127.0.0.1", 80),
     }
@@ -75,7 +76,9 @@ async def _ask(app: App, content: bytes) -> tuple[int, bytes]:
     parts = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> Any:
-        return parts.pop() if parts else {"type": "http.disconnect"}
+        if not parts:
+            await asyncio.get_running_loop().create_future()  # the client stays
+        return parts.pop()
 
     async def send(message: Any) -> None:
         sent.append(message)

@@ -16,8 +16,8 @@ from kleene.data.alphabet import Alphabet
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.web.guard import App
-from kleene.web.server import bind, make_server
+from kleene.web.http.guard import Guard
+from kleene.web.http.server import bind, make_server
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Client:
 
 
 @contextmanager
-def running(app: App) -> Iterator[Client]:
+def running(app: Guard) -> Iterator[Client]:
     """A server that runs an application until the block ends."""
     listening = bind("127.0.0.1", 0)
     server = make_server(app)

@@ -19,8 +19,8 @@ from kleene.reading import extract
 from kleene.report.html import write_report
 from kleene.web.app import create_app
 from kleene.web.entries import Automaton, Network
+from kleene.web.http.access import Access
 from kleene.web.registry import ModelRegistry
-from kleene.web.server import LOCAL
 
 pytestmark = pytest.mark.slow
 HOSTILE = ("<script>alert(1)</script>", "<img/src=x/onerror=alert(2)>", "plain", "&lt;b&gt;")
@@ -163,7 +163,7 @@ def client() -> Iterator[Client]:
         Automaton("always", LATER),
     ]
     registry = ModelRegistry({entry.name: entry for entry in entries})
-    with running(create_app(registry, hosts=LOCAL)) as found:
+    with running(create_app(registry)) as found:
         yield found
 
 
@@ -196,7 +196,7 @@ def test_two_models_are_compared(chromium: Any, client: Client) -> None:
         opened.get_by_text("they are equal").wait_for()
         opened.select_option("#two", "always")
         find.click()
-        opened.get_by_text("They first part after “1”").wait_for()
+        opened.get_by_text("They first differ after “1”").wait_for()
         assert opened.input_value("#both") == "1"
 
 
@@ -226,12 +226,18 @@ def test_the_page_is_for_everybody(chromium: Any, client: Client, size: Any, sch
         assert opened.evaluate("document.documentElement.scrollWidth") <= size["width"]
 
 
-def test_a_page_without_its_token_says_so(chromium: Any) -> None:
+def test_a_page_asks_for_the_token(chromium: Any) -> None:
     registry = ModelRegistry({"even": Automaton("even", EVEN)})
-    with running(create_app(registry, token="s3cret", hosts=LOCAL)) as client:
+    with running(create_app(registry, access=Access(local=True, token="s3cret"))) as client:
         with page(chromium, client.page) as opened:
-            opened.get_by_text("wants a token").wait_for()
-            opened.complaints.clear()
+            opened.fill("#token", "wrong")
+            opened.get_by_role("button", name="Open").click()
+            opened.get_by_text("This is not the token").wait_for()
+            opened.fill("#token", "s3cret")
+            opened.get_by_role("button", name="Open").click()
+            opened.fill("#word", "11")
+            opened.get_by_text("2 / 2").wait_for()
+            opened.complaints.clear()  # the browser logs the 401s that these were
         with page(chromium, f"{client.page}#token=s3cret") as opened:
             opened.fill("#word", "11")
             opened.get_by_text("2 / 2").wait_for()

@@ -50,7 +50,7 @@ def test_words_without_labels_will_do(folder: Path) -> None:
         (["report", "model", "nothing.tsv"], "cannot read"),
         (["report", "model", "data.tsv", "--out", "no/such/folder/r.html"], "cannot write"),
         (["serve", "nothing"], "does not exist"),
-        (["serve", "data.tsv"], "not JSON"),
+        (["serve", "data.tsv"], "kleene.dfa"),
     ],
 )
 def test_mistakes_are_told_in_one_line(

@@ -13,11 +13,18 @@ from kleene.machine import Label, Machine, Symbol, Word
 Moves = Callable[[Any], Sequence[Any]]
 
 
-def difference(a: Machine[Any], b: Machine[Any], *, max_pairs: int = 1_000_000) -> Word | None:
+def difference(
+    a: Machine[Any],
+    b: Machine[Any],
+    *,
+    max_pairs: int = 1_000_000,
+    check: Callable[[], None] | None = None,
+) -> Word | None:
     """A shortest word on which `a` and `b` give different outputs, or None if they are equal.
 
     Works for any two machines over the same symbols. A machine with infinitely many states
-    is searched until `max_pairs` pairs have been visited; then an error is raised.
+    is searched until `max_pairs` pairs have been visited; then an error is raised. `check` is
+    called once for each pair that is followed, and may raise to end the search.
 
     The search is breadth-first over pairs of states, but a pair is only followed when it does not
     already follow from earlier ones by transitivity (Hopcroft and Karp's union-find), so at most
@@ -37,6 +44,8 @@ def difference(a: Machine[Any], b: Machine[Any], *, max_pairs: int = 1_000_000) 
     number_b: dict[Any, int] = {pairs[0][1]: 1}
     parent = [0, 0]  # the union-find forest over the states of both machines
     for index, (p, q) in enumerate(pairs):
+        if check is not None:
+            check()
         for column, (p_next, q_next) in enumerate(zip(moves_a(p), moves_b(q), strict=True)):
             i = number_a.get(p_next)
             if i is None:

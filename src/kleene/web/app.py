@@ -1,73 +1,73 @@
-"""The server: a page to look at models with, and the same by JSON."""
+"""The server: a page for trying models, and the same as a JSON API."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
 from fastapi import FastAPI, Query, Request, Response
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
 
 from kleene import __version__
 from kleene.errors import AlphabetError, DataError, KleeneError
-from kleene.report.html import asset, script
-from kleene.web.compare import difference, first_difference
-from kleene.web.entries import Entry
+from kleene.explain.markup import as_json
+from kleene.web.compare import first_difference, shortest_difference
 from kleene.web.forms import (
     CompareForm,
     Comparison,
     Difference,
     Explained,
     ExplainForm,
+    Form,
     Health,
     PredictForm,
     Predictions,
     Problem,
+    Ready,
+    body_schema,
+    read_form,
 )
-from kleene.web.guard import App, Guard, Limits, RefusedError
 from kleene.web.handler import RequestHandler
+from kleene.web.http.access import LOCAL, Access
+from kleene.web.http.guard import Guard
+from kleene.web.http.limits import Limits, RefusedError
+from kleene.web.http.metrics import Metrics
+from kleene.web.page import add_page
 from kleene.web.registry import ModelRegistry
-from kleene.web.uploads import read_upload
+from kleene.web.uploads import UPLOAD, as_csv, read_upload
 
-Result = TypeVar("Result")
-ModelName = Annotated[str | None, Query(max_length=200, description="The first when left out.")]
+AnyForm = TypeVar("AnyForm", bound=Form)
+ModelName = Annotated[str | None, Query(description="The first when left out.")]
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem, "description": reason}
     for status, reason in {
-        400: "The request is no JSON, or the client went away.",
-        401: "A token is needed.",
-        403: "Asked by another site, or by another name.",
+        400: "The request is not HTTP as it should be, or the client went away.",
+        401: "A token is required.",
+        403: "The request comes from another site, or under an unknown host name.",
         404: "There is no such model.",
-        408: "The body took too long to come.",
-        409: "This model cannot be asked that.",
-        413: "Too much at once.",
+        408: "The body took too long.",
+        409: "This model cannot answer that.",
+        413: "The request is too large.",
+        415: "The body is not declared as JSON.",
         422: "The request does not make sense.",
-        503: "It took too long.",
+        429: "Too many requests are waiting.",
+        503: "The answer took too long.",
     }.items()
 }
-PAGE = (
-    '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-    '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Kleene</title>'
-    '<link rel="stylesheet" href="/kleene.css"></head><body><div id="page">'
-    "<noscript>This page needs JavaScript; the JSON API does not.</noscript></div>"
-    '<script src="/kleene.js"></script></body></html>\n'
-)
 
 
 def create_app(
     registry: ModelRegistry,
     *,
     limits: Limits | None = None,
-    token: str | None = None,
-    hosts: frozenset[str] | None = None,
-) -> App:
+    access: Access = LOCAL,
+    metrics: Metrics | None = None,
+    root_path: str = "",
+) -> Guard:
     """The application: every request passes the guard, then reaches a route."""
-    limits = limits or Limits()
+    limits, metrics = limits or Limits(), metrics or Metrics()
     app = FastAPI(
         title="Kleene",
         version=__version__,
@@ -75,75 +75,126 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         responses=PROBLEMS,
+        root_path=root_path,
     )
+    handler = RequestHandler(registry, limits, metrics)
     _answer_errors(app)
-    _add_page(app, registry)
-    _add_questions(app, registry, RequestHandler(registry, limits))
-    return Guard(app, limits=limits, token=token, hosts=hosts)
+    add_page(app, "live.js", "Kleene.live", root_path)
+    _add_state(app, handler)
+    _add_words(app, handler)
+    _add_readings(app, handler)
+    return Guard(app, limits=limits, access=access, metrics=metrics, root_path=root_path)
 
 
-def _add_page(app: FastAPI, registry: ModelRegistry) -> None:
-    start = "\nKleene.live(document.getElementById('page'));\n"
-    code, style = script("live.js") + start, asset("style.css")
-
-    @app.get("/", include_in_schema=False)
-    async def page() -> Response:
-        return Response(PAGE, media_type="text/html")
-
-    @app.get("/kleene.js", include_in_schema=False)
-    async def javascript() -> Response:
-        return Response(code, media_type="text/javascript")
-
-    @app.get("/kleene.css", include_in_schema=False)
-    async def stylesheet() -> Response:
-        return Response(style, media_type="text/css")
-
-    @app.get("/health", tags=["server"])
-    async def health() -> Health:
+def _add_state(app: FastAPI, handler: RequestHandler) -> None:
+    @app.get("/health", tags=["server"], response_model_exclude_none=True)
+    async def health(request: Request) -> Health:
         """Whether the server is there."""
-        return Health(status="ok", version=__version__, models=[entry.name for entry in registry])
+        known = [entry.name for entry in handler.registry]
+        shown = known if request.scope.get("authorized") else None
+        return Health(status="ok", version=__version__, models=shown)
+
+    @app.get("/ready", tags=["server"], responses={503: {"model": Ready}})
+    async def ready() -> Response:
+        """Whether the server takes requests now; 503 while its queue is full."""
+        free = handler.ready
+        return JSONResponse({"status": "ready" if free else "busy"}, 200 if free else 503)
+
+    @app.get("/metrics", tags=["server"], response_class=PlainTextResponse)
+    async def metrics() -> Response:
+        """Counters, in the text format of Prometheus."""
+        kind = "text/plain; version=0.0.4; charset=utf-8"
+        return Response(handler.metrics.text(__version__), media_type=kind)
 
     @app.get("/models", tags=["server"])
     async def models() -> list[dict[str, Any]]:
         """What is served: names, classes, and how texts are split into symbols."""
-        return [entry.describe() for entry in registry]
+        return [entry.describe() for entry in handler.registry]
 
 
-def _add_questions(app: FastAPI, registry: ModelRegistry, handler: RequestHandler) -> None:
-    @app.post("/predict", tags=["words"], response_model=Predictions)
-    async def predict(form: PredictForm) -> Response:
+async def _form(handler: RequestHandler, request: Request, kind: type[AnyForm]) -> AnyForm:
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        raise RefusedError(415, "send the body as JSON, with Content-Type: application/json")
+    body = await request.body()
+    return await handler.parse(len(body), lambda: read_form(kind, body))
+
+
+def _add_words(app: FastAPI, handler: RequestHandler) -> None:
+    @app.post(
+        "/predict",
+        tags=["words"],
+        response_model=Predictions,
+        openapi_extra=body_schema(PredictForm),
+    )
+    async def predict(request: Request) -> Response:
         """The label of every word."""
-        entry = _entry(registry, form.model)
-        found = await handler.predict(entry, handler.words(entry, form.words))
+        form = await _form(handler, request, PredictForm)
+        entry, size = handler.entry(form.model), len(await request.body())
+        words = await handler.parse(size, lambda: handler.words(entry, form.words))
+        found = await handler.predict(entry, words)
         predictions = [answer.to_dict() for answer in found]
         return JSONResponse({"model": entry.name, "predictions": predictions})
 
-    @app.post("/explain", tags=["words"])
-    async def explain(form: ExplainForm) -> Explained:
-        """Why a word got its label: its path through the states, and the weight of its symbols."""
-        entry = _entry(registry, form.model)
+    @app.post("/explain", tags=["words"], openapi_extra=body_schema(ExplainForm))
+    async def explain(request: Request) -> Explained:
+        """Why a word gets its label: its path through the states, and the weight of its symbols."""
+        form = await _form(handler, request, ExplainForm)
+        entry = handler.entry(form.model)
         word = handler.words(entry, [form.word])[0]
-        return Explained(**await handler.work(lambda: entry.explain(word)))
+        found = await handler.run(lambda: entry.explain(word), symbols=2 * len(word))
+        return Explained(**found)
 
-    @app.post("/compare", tags=["two models"])
-    async def compare(form: CompareForm) -> Comparison:
-        """What two models say to a word, and where along it they part."""
-        one, two = _entry(registry, form.one), _entry(registry, form.two)
+    @app.post("/compare", tags=["two models"], openapi_extra=body_schema(CompareForm))
+    async def compare(request: Request) -> Comparison:
+        """What two models say along a word, and where they first differ."""
+        form = await _form(handler, request, CompareForm)
+        one, two = handler.entry(form.one), handler.entry(form.two)
         word = handler.words(one, [form.word])[0]
-        return Comparison(**await handler.work(lambda: first_difference(one, two, word)))
+        found = await handler.run(lambda: first_difference(one, two, word), symbols=2 * len(word))
+        return Comparison(**found)
 
     @app.get("/difference", tags=["two models"])
-    async def differ(
-        one: Annotated[str, Query(max_length=200)], two: Annotated[str, Query(max_length=200)]
-    ) -> Difference:
+    async def difference(one: ModelName = None, two: ModelName = None) -> Difference:
         """A shortest word on which two models differ, or null: they are equal."""
-        a, b = _entry(registry, one), _entry(registry, two)
-        return Difference(**await handler.work(lambda: difference(a, b), search=True))
+        if one is None or two is None:
+            raise RefusedError(422, "name both models: /difference?one=NAME&two=NAME")
+        a, b = handler.entry(one), handler.entry(two)
+        word = await handler.search(lambda check: shortest_difference(a, b, check))
+        if word is None:
+            return Difference(word=None, labels=None)
+        labels = [as_json((await handler.predict(entry, [word]))[0].label) for entry in (a, b)]
+        return Difference(word=[as_json(symbol) for symbol in word], labels=labels)
 
+    @app.post("/upload", tags=["words"], response_class=Response, openapi_extra=UPLOAD)
+    async def upload(
+        request: Request,
+        model: ModelName = None,
+        text_column: str | None = None,
+        formulas: Annotated[
+            str, Query(description="`keep` leaves cells that begin with = + - @ as they are.")
+        ] = "escape",
+    ) -> Response:
+        """Predictions for a file (TSV, CSV, JSONL, or a word a line), as CSV.
+
+        Cells that a spreadsheet would run as a formula get an apostrophe in front.
+        """
+        entry, body = handler.entry(model), await request.body()
+        texts, words = await handler.parse(
+            len(body), lambda: read_upload(body, entry, text_column, handler.limits)
+        )
+        answers = await handler.predict_file(entry, words)
+        content = await handler.parse(
+            len(body), lambda: as_csv(texts, answers, escape=formulas != "keep")
+        )
+        name = 'attachment; filename="predictions.csv"'
+        return Response(content, media_type="text/csv", headers={"content-disposition": name})
+
+
+def _add_readings(app: FastAPI, handler: RequestHandler) -> None:
     @app.get("/automaton", tags=["reading"])
     async def automaton(model: ModelName = None) -> dict[str, Any]:
         """The states: their drawing, the table to step on, and the automaton as a document."""
-        entry = _entry(registry, model)
+        entry = handler.entry(model)
         dfa = entry.view.dfa
         document = None if dfa is None else json.loads(dfa.to_json())
         return {"model": entry.name, **entry.view.to_dict(), "dfa": document}
@@ -151,53 +202,13 @@ def _add_questions(app: FastAPI, registry: ModelRegistry, handler: RequestHandle
     @app.get("/extract", tags=["reading"])
     async def extract(model: ModelName = None) -> dict[str, Any]:
         """The automaton read off a model, and how far to trust it."""
-        found = _entry(registry, model).extract()
+        found = handler.entry(model).extract()
         plain: dict[str, Any] = json.loads(json.dumps(found, default=str))
         return plain
 
-    @app.post("/upload", tags=["words"], response_class=Response, openapi_extra=UPLOAD)
-    async def upload(
-        request: Request,
-        model: ModelName = None,
-        text_column: Annotated[str | None, Query(max_length=200)] = None,
-    ) -> Response:
-        """Predictions for a file (TSV, CSV, JSONL, or a word a line), as CSV."""
-        entry = _entry(registry, model)
-        texts, words = read_upload(await request.body(), entry, text_column, handler.limits)
-        rows = [["word", "prediction", "probability"]]
-        for start in range(0, len(words), handler.limits.words):
-            chunk = words[start : start + handler.limits.words]
-            for text, answer in zip(
-                texts[start:], await handler.predict(entry, chunk), strict=False
-            ):
-                sure = max(answer.probabilities.values()) if answer.probabilities else ""
-                rows.append([text, str(answer.label), str(sure)])
-        out = io.StringIO()
-        csv.writer(out).writerows(rows)
-        name = 'attachment; filename="predictions.csv"'
-        return Response(
-            out.getvalue(), media_type="text/csv", headers={"content-disposition": name}
-        )
-
-
-UPLOAD = {
-    "requestBody": {
-        "required": True,
-        "content": {"text/plain": {"schema": {"type": "string", "minLength": 1}}},
-    },
-    "responses": {"200": {"description": "CSV", "content": {"text/csv": {}}}},
-}
-
-
-def _entry(registry: ModelRegistry, name: str | None) -> Entry:
-    try:
-        return registry[name]
-    except KeyError as error:
-        raise RefusedError(404, str(error.args[0])) from None
-
 
 def _answer_errors(app: FastAPI) -> None:
-    """Every error as `{"error": reason}`, with nothing of the request repeated unchecked."""
+    """Every error as `{"error": reason}`."""
 
     def problem(status: int, reason: str, headers: Mapping[str, str] | None = None) -> Response:
         text = reason.encode("utf-8", "replace").decode()
@@ -205,19 +216,16 @@ def _answer_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RefusedError)
     async def refused(_: Request, error: RefusedError) -> Response:
-        return problem(error.status, error.reason)
+        retry = {"retry-after": "1"} if error.status == 429 else None
+        return problem(error.status, error.reason, retry)
 
     @app.exception_handler(KleeneError)
     async def mistaken(_: Request, error: KleeneError) -> Response:
         wrong_word = isinstance(error, DataError | AlphabetError)
         return problem(422 if wrong_word else 409, str(error))
 
-    @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> Response:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"][:4])
-        return problem(422, f"{where}: {first['msg']}"[:300])
-
     @app.exception_handler(HTTPException)
     async def other(_: Request, error: HTTPException) -> Response:
-        return problem(error.status_code, str(error.detail), error.headers)
+        reasons = {404: "there is no such path", 405: "this path takes another method"}
+        reason = reasons.get(error.status_code, str(error.detail))
+        return problem(error.status_code, reason, error.headers)

@@ -14,13 +14,16 @@ import numpy as np
 from kleene.automata import DFA
 from kleene.automata.symbols import spelled_by_characters
 from kleene.data.alphabet import UNKNOWN
+from kleene.data.batch import make_batch
 from kleene.errors import ReadingError
 from kleene.explain.batched_traces import scores_of
 from kleene.explain.explain import explain_many
 from kleene.explain.markup import as_json, as_text
+from kleene.explain.scoring import prefix_scores
 from kleene.extraction.result import Extraction
 from kleene.machine import Label, Word
 from kleene.model import Model
+from kleene.nn.inference import inference
 from kleene.reading import extract
 from kleene.report.content import METHODS, VOCABULARY, describe, explained_dict
 from kleene.report.trust import trust
@@ -80,13 +83,17 @@ class Automaton:
         """The label of every word; a symbol that it does not have is an error."""
         return [Answer(label=self.dfa.run(word)) for word in words]
 
+    def predict_prefixes(self, word: Word) -> list[Label]:
+        """The label of every prefix of a word, the empty one first."""
+        return [self.dfa.outputs[state] for state in self.dfa.trace(word)]
+
     def explain(self, word: Word) -> dict[str, Any]:
         """The label and the states that lead to it."""
         states = self.dfa.trace(word)
         return {
             "word": [as_json(symbol) for symbol in word],
             "between": "" if isinstance(word, str) else " ",
-            "prediction": as_text(self.dfa.outputs[states[-1]]),
+            "prediction": as_json(self.dfa.outputs[states[-1]]),
             "probability": None,
             "path": states,
             "weights": None,
@@ -149,6 +156,14 @@ class Network:
             for row, best, ids in zip(rows, scores.argmax(-1).tolist(), encoded, strict=True)
         ]
 
+    def predict_prefixes(self, word: Word) -> list[Label]:
+        """The label of every prefix of a word, the empty one first, from one pass."""
+        network = self.model.network
+        with inference(network):
+            trace = network.trace(make_batch(self.model.alphabet.encode_many([word])))
+            scores = prefix_scores(network, trace)[0]
+        return [self.model.classes[i] for i in scores.argmax(-1).tolist()]
+
     def explain(self, word: Word) -> dict[str, Any]:
         """The label, the path through the states, and how much every symbol speaks for it."""
         found = {m: explain_many(self.model, [word], method=m)[0] for m in METHODS}
@@ -156,7 +171,8 @@ class Network:
         shown = self.view.of_centroid
         path = [shown.get(state) for state in plain["states"]]
         return {
-            **{key: plain[key] for key in ("word", "between", "prediction", "probability")},
+            **{key: plain[key] for key in ("word", "between", "probability")},
+            "prediction": as_json(found["level"].prediction),
             "path": None if None in path else path,
             "weights": {m: one.weights.astype(float).round(4).tolist() for m, one in found.items()},
         }

@@ -11,40 +11,50 @@ from kleene.errors import DataError
 from kleene.machine import Word
 from kleene.web.entries import Entry
 
+DEEPEST = 4  # lists in lists in a symbol
 
-def parse_word(entry: Entry, word: Any) -> Word:
-    """A word as it came: a text, split as the entry reads texts, or a list of symbols."""
-    if isinstance(word, str):
-        text = _whole(word)
+
+def parse_word(entry: Entry, value: Any) -> Word:
+    """The word that a value stands for: a text, split as the model does, or a list of symbols."""
+    if isinstance(value, str):
+        text = without_surrogates(value)
         if entry.tokens == "symbols" and text.lstrip().startswith("["):
             try:
                 return parse_word(entry, json.loads(text))
             except (ValueError, RecursionError):
-                raise DataError(f"{text[:40]!r} is no JSON list of symbols; close it") from None
+                raise DataError(
+                    f"a text that begins with [ must be a JSON list, got {text[:40]!r}"
+                ) from None
         return split(text, "words" if entry.tokens == "symbols" else entry.tokens)
-    if not isinstance(word, list):
-        raise DataError("a word is a text or a list of symbols")
-    symbols = tuple(_symbol(part) for part in word)
+    if not isinstance(value, list):
+        raise DataError(f"a word must be a text or a list of symbols, got {_kind(value)}")
+    symbols = tuple(_symbol(part) for part in value)
     if entry.tokens == "chars" and all(isinstance(s, str) and len(s) == 1 for s in symbols):
         return "".join(map(str, symbols))
     return symbols
 
 
 def _symbol(value: Any, depth: int = 0) -> Any:
-    if isinstance(value, list) and depth < 4:
-        return tuple(_symbol(part, depth + 1) for part in value)
     if isinstance(value, str):
-        return _whole(value)
-    if (
-        value is None
-        or isinstance(value, bool | int)
-        or (isinstance(value, float) and isfinite(value))
-    ):
+        return without_surrogates(value)
+    if isinstance(value, list) and depth < DEEPEST:
+        return tuple(_symbol(part, depth + 1) for part in value)
+    if value is None or isinstance(value, bool | int):
         return value
-    raise DataError("a symbol is a text, a finite number, true, false, null, or a list of these")
+    if isinstance(value, float) and isfinite(value):
+        return value
+    raise DataError(
+        "a symbol must be a text, a finite number, true, false, null, or a list of these at most "
+        f"{DEEPEST} deep, got {_kind(value)}"
+    )
 
 
-def _whole(text: str) -> str:
+def _kind(value: Any) -> str:
+    kinds = {dict: "an object", list: "a deeper list", type(None): "null"}
+    return kinds.get(type(value)) or f"the {type(value).__name__} {str(value)[:40]}"
+
+
+def without_surrogates(text: str) -> str:
     """A text without lone surrogates, which JSON can spell and no answer can hold."""
     if text.isascii():
         return text

@@ -1,8 +1,11 @@
-"""Files that people send: read by the same rules as files on disk, under a name of our own."""
+"""Uploaded files: read by the same rules as files on disk, answered as CSV."""
 
 from __future__ import annotations
 
+import csv
+import io
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,40 +13,75 @@ from kleene.data.files import read_examples
 from kleene.data.lines import GZIP_MAGIC
 from kleene.errors import DataError
 from kleene.machine import Word
-from kleene.web.entries import Entry
-from kleene.web.guard import Limits, RefusedError
+from kleene.web.entries import Answer, Entry
+from kleene.web.http.limits import Limits, RefusedError
 from kleene.web.parse import parse_word
 
-MOST = 50_000  # words of a file
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # how a cell begins that a spreadsheet may run
+UPLOAD = {
+    "requestBody": {
+        "required": True,
+        "content": {"text/plain": {"schema": {"type": "string", "minLength": 1}}},
+    },
+    "responses": {"200": {"description": "CSV", "content": {"text/csv": {}}}},
+}
 
 
 def read_upload(
     content: bytes, entry: Entry, text_column: str | None, limits: Limits
 ) -> tuple[list[str], list[Word]]:
-    """The texts of a file and the words they are, or an error that names the line."""
+    """The texts of a file and their words, or an error that names the line."""
     if content[:2] == GZIP_MAGIC:
         raise DataError("the file is packed with gzip; send it unpacked")
+    texts: list[str] = []
+    words: list[Word] = []
     with tempfile.TemporaryDirectory(prefix="kleene-") as folder:
-        path = Path(folder) / "upload"  # nothing of the request becomes part of a path
+        name = "upload.csv" if text_column is None and _is_table(content) else "upload"
+        path = Path(folder) / name  # nothing of the request becomes part of a path
         path.write_bytes(content)
-        texts: list[str] = []
-        words: list[Word] = []
         try:
             for example in read_examples(path, text_column=text_column, labelled=False):
-                word = parse_word(entry, _given(example.word))
+                word = parse_word(entry, _plain(example.word))
                 if len(word) > limits.length:
-                    came = f"line {example.line}: {len(word):,} symbols"
-                    raise RefusedError(413, f"{came}, {limits.length:,} are allowed; cut the word")
+                    most = f"a word must have at most {limits.length:,} symbols"
+                    raise RefusedError(413, f"line {example.line}: {most}, got {len(word):,}")
                 words.append(word)
                 texts.append(example.word if isinstance(example.word, str) else repr(example.word))
-                if len(words) > MOST:
-                    raise RefusedError(
-                        413, f"more than {MOST:,} words came; send the file in parts"
-                    )
+                if len(words) > limits.lines:
+                    most = f"a file must have at most {limits.lines:,} words"
+                    raise RefusedError(413, f"{most}; send it in parts")
         except DataError as error:
-            raise DataError(str(error).replace(str(path), "the file")) from None
+            reason = str(error).replace(str(path), "the file")
+            raise DataError(reason.replace("--text-column", "?text_column=")) from None
     return texts, words
 
 
-def _given(word: Any) -> Any:
+def as_csv(texts: Sequence[str], answers: Sequence[Answer], *, escape: bool = True) -> str:
+    """The words and their predictions; with `escape`, no cell is a formula."""
+    rows = [["word", "prediction", "probability"]]
+    for text, answer in zip(texts, answers, strict=True):
+        sure = max(answer.probabilities.values()) if answer.probabilities else ""
+        cells = [text, str(answer.label)]
+        rows.append([*(map(_inert, cells) if escape else cells), str(sure)])
+    out = io.StringIO()
+    csv.writer(out).writerows(rows)
+    return out.getvalue()
+
+
+def _inert(cell: str) -> str:
+    return f"'{cell}" if cell.startswith(FORMULA) else cell
+
+
+def _is_table(content: bytes) -> bool:
+    """Whether the first line must be the header of a CSV, even where none of its names is known.
+
+    Lines with the same number of commas are a table; commas with a space behind them are prose.
+    """
+    lines = content[:65536].decode("utf-8", "replace").splitlines()[:5]
+    if len(lines) < 2 or any("\t" in line or ", " in line or line[:1] in "{[" for line in lines):
+        return False
+    return len({line.count(",") for line in lines}) == 1 and "," in lines[0]
+
+
+def _plain(word: Any) -> Any:
     return word if isinstance(word, str) else list(word)

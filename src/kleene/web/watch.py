@@ -1,8 +1,8 @@
 """Training to look at: loss and accuracy, and the automaton as it forms, epoch by epoch.
 
-A `Watch` is a reporter, so that it is told of every epoch, and has a hook, by which it sees the
-network: it reads the automaton in it as it is at that moment. Neither draws random numbers, so
-that a watched run ends in the same network as one that nobody looks at.
+A `Watch` is a reporter, which is called after every epoch, and has a hook, which gets the network
+and extracts its automaton at that moment. Neither draws random numbers, so that a watched run ends
+in the same network as one without.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.report.content import VOCABULARY
-from kleene.report.html import asset, script
 from kleene.report.view import CROWD, automaton_view
 from kleene.training.history import Epoch
 from kleene.training.progress import Reporter
 from kleene.training.stages import Stage
-from kleene.web.guard import App, Guard, Limits
-from kleene.web.server import LOCAL, address, bind, make_server
+from kleene.web.http.access import LOCAL
+from kleene.web.http.guard import Guard
+from kleene.web.http.limits import Limits
+from kleene.web.http.server import address, bind, make_server
 
 LOOKED_AT = 200  # words
 CLUSTERS = 8  # of hidden vectors, while a network has no states yet
@@ -110,8 +111,8 @@ class Watch:
         machine = None if model is None else self._read(model.network)
         self.frames.append({"epoch": None, "machine": machine, "done": model is not None})
         deadline = time.monotonic() + PATIENCE
-        told = len(self.frames)
-        while time.monotonic() < deadline and self._asked and self._seen < told:
+        count = len(self.frames)
+        while time.monotonic() < deadline and self._asked and self._seen < count:
             time.sleep(0.05)
         self._server.should_exit = True
         self._thread.join(timeout=PATIENCE)
@@ -146,28 +147,17 @@ class Watch:
         return {"view": automaton_view(dfa, exact=False).to_dict(), "method": method}
 
 
-def watch_app(watch: Watch) -> App:
+def watch_app(watch: Watch) -> Guard:
     """The page and its frames."""
-    from fastapi import FastAPI, Response
+    from fastapi import FastAPI
 
-    from kleene.web.app import PAGE
+    from kleene.web.page import add_page
 
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-    start = "\nKleene.watch(document.getElementById('page'));\n"
-    files = {
-        "/": (PAGE, "text/html"),
-        "/kleene.js": (script("watch.js") + start, "text/javascript"),
-        "/kleene.css": (asset("style.css"), "text/css"),
-    }
-
-    def add(path: str, content: str, kind: str) -> None:
-        app.get(path)(lambda: Response(content, media_type=kind))
-
-    for path, (content, kind) in files.items():
-        add(path, content, kind)
+    add_page(app, "watch.js", "Kleene.watch")
 
     @app.get("/frames")
     async def frames(since: int = 0) -> dict[str, Any]:
         return watch.since(since)
 
-    return Guard(app, limits=Limits(body=1024), hosts=LOCAL)
+    return Guard(app, limits=Limits(json=1024), access=LOCAL)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +16,19 @@ from kleene.cli.options import (
     MaxLength,
     TextColumn,
 )
+from kleene.errors import SettingError
+
+TOKEN_BYTES = 4096
+
+
+class LogLevel(StrEnum):
+    """How much is logged."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+    CRITICAL = "critical"
 
 
 def serve(
@@ -22,7 +37,8 @@ def serve(
         typer.Argument(metavar="MODEL...", help="Model folders, or automata as JSON files."),
     ],
     host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Where to listen; others reach 0.0.0.0.")
+        str,
+        typer.Option(metavar="ADDRESS", help="Where to listen; 0.0.0.0 is open to others."),
     ] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(metavar="N", min=0, max=65535, help="0 takes any that is free.")
@@ -30,10 +46,35 @@ def serve(
     data: Annotated[
         str | None, typer.Option(metavar="DATA", help="Sequences to read the models along.")
     ] = None,
-    token: Annotated[
-        str | None,
-        typer.Option(metavar="SECRET", envvar="KLEENE_TOKEN", help="Ask for it in every request."),
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Require the token in this file, else that in KLEENE_TOKEN."
+        ),
     ] = None,
+    token: Annotated[
+        str | None, typer.Option(metavar="SECRET", help="Require this token; shows in `ps`.")
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Answer to this host name; may be repeated."),
+    ] = None,
+    allow_origin: Annotated[
+        list[str] | None,
+        typer.Option(metavar="URL", help="Answer pages of this site; may be repeated."),
+    ] = None,
+    root_path: Annotated[
+        str, typer.Option(metavar="PATH", help="The prefix under which a proxy serves this.")
+    ] = "",
+    workers: Annotated[
+        int, typer.Option(metavar="N", min=1, max=64, help="Processes that answer.")
+    ] = 1,
+    log_level: Annotated[
+        LogLevel, typer.Option(help="At info, one line a request on standard error.")
+    ] = LogLevel.WARNING,
+    log_json: Annotated[bool, typer.Option("--log-json", help="Log JSON, one object a line.")] = (
+        False
+    ),
     browser: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     text_column: TextColumn = None,
     max_length: MaxLength = MAX_LENGTH,
@@ -41,35 +82,79 @@ def serve(
     """Serve a web page and a JSON API for models, until Ctrl-C.
 
     Type a text and see the answer, its reasons and its path through the states; put a text to two
-    models; send a file and get predictions.
+    models; send a file and get predictions. /health, /ready and /metrics are for operators.
 
     \b
     Example:
       kleene serve model
       kleene serve model other-model dfa.json --port 8080
+      KLEENE_TOKEN=secret kleene serve model --host 0.0.0.0 --workers 2 --log-level info
     """
-    import torch
+    from kleene.explain.markup import as_text
+    from kleene.web.http.access import Access
+    from kleene.web.http.server import address, bind
+    from kleene.web.http.workers import ServerSettings, serve_in_workers, serve_models
 
-    from kleene.web.app import create_app
-    from kleene.web.registry import ModelRegistry
-    from kleene.web.server import address, bind, make_server, own_names
-
-    torch.set_num_threads(1)  # requests are small and many: more threads would only wait
+    secret = _secret(token, token_file)
+    access = Access.for_address(
+        host, hosts=tuple(allow_host or ()), origins=tuple(allow_origin or ()), token=secret
+    )
+    words = () if data is None else tuple(_texts(data, text_column, max_length))
+    settings = ServerSettings(
+        models=tuple(models),
+        words=words,
+        access=access,
+        root_path=_prefix(root_path),
+        log_level=log_level.value,
+        log_json=log_json,
+    )
     with bind(host, port) as listening:
-        words = [] if data is None else _texts(data, text_column, max_length)
-        registry = ModelRegistry.load(models, words)
-        app = create_app(registry, token=token, hosts=own_names(host))
-        page = address(listening) + (f"#token={token}" if token else "")
-        say(f"serving {', '.join(entry.name for entry in registry)} on {page} (Ctrl-C ends it)")
-        if own_names(host) is None and token is None:
-            say("others can reach this server, and no token is asked for; see --token")
-        if browser:
-            import webbrowser
+        page = address(listening)
 
-            webbrowser.open(page)
+        def started() -> None:
+            names = ", ".join(as_text(path.resolve().name) for path in models)
+            say(f"serving {names} on {page} (Ctrl-C ends it)")
+            if secret is not None:
+                say("requests must carry the token; the page asks for it")
+            if browser:
+                import webbrowser
+
+                webbrowser.open(page)
+
         with suppress(KeyboardInterrupt):  # which the server raises again when it has stopped
-            make_server(app).run(sockets=[listening])
+            if workers > 1:
+                serve_in_workers(settings, listening, workers, started)
+            else:
+                serve_models(settings, listening, started=started)
         say("stopped")
+
+
+def _secret(token: str | None, path: Path | None) -> str | None:
+    """The token, from a file, the environment or the command line."""
+    if path is None:
+        secret = token if token is not None else os.environ.get("KLEENE_TOKEN")
+        if token is not None:
+            say("--token shows in the list of processes; use --token-file or KLEENE_TOKEN instead")
+        if secret is not None and not secret.strip():
+            raise SettingError("the token must not be empty; give one, or unset KLEENE_TOKEN")
+        return None if secret is None else secret.strip()
+    try:
+        with path.open("rb") as file:
+            found = file.read(TOKEN_BYTES + 1) if path.is_file() else b""
+        text = found.decode().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingError(f"cannot read the token in {path}: {error}") from None
+    if not text or len(found) > TOKEN_BYTES or "\n" in text:
+        raise SettingError(f"{path} must be a file that holds one token, on one line")
+    return text
+
+
+def _prefix(path: str) -> str:
+    """A root path with a slash in front and none behind."""
+    trimmed = path.strip("/")
+    if not all(c.isascii() and (c.isalnum() or c in "-._~/") for c in trimmed):
+        raise SettingError(f"--root-path must be a plain path such as /kleene, got {path!r}")
+    return f"/{trimmed}" if trimmed else ""
 
 
 def _texts(data: str, text_column: str | None, max_length: int) -> list[object]:

@@ -2,7 +2,8 @@
 "use strict";
 Kleene.live = function (place) {
   const { h, section, percent } = Kleene;
-  const token = new URLSearchParams(location.hash.slice(1)).get("token");
+  const root = place.dataset.root || ""; // the prefix of a proxy
+  let token = new URLSearchParams(location.hash.slice(1)).get("token");
   const PAUSE = 120; // milliseconds after the last key
 
   /** What the server says, or an error in its words. */
@@ -13,7 +14,7 @@ Kleene.live = function (place) {
     let answer;
     try {
       answer = await fetch(
-        path,
+        root + path,
         body === undefined
           ? { headers }
           : { method: "POST", headers, body: raw ? body : JSON.stringify(body) },
@@ -24,10 +25,7 @@ Kleene.live = function (place) {
     if (raw && answer.ok) return answer.text();
     const found = await answer.json().catch(() => ({}));
     if (answer.ok) return found;
-    if (answer.status === 401)
-      throw new Error(
-        "This server wants a token. Open it by the address that it printed when it started.",
-      );
+    if (answer.status === 401) throw Object.assign(new Error("token"), { locked: true });
     throw new Error(found.error || `The server answered ${answer.status}.`);
   }
 
@@ -89,7 +87,7 @@ Kleene.live = function (place) {
           const symbols = why ? why.word : Kleene.symbolsOf(box.value, model.tokens);
           const states = why && why.path ? why.path : step ? step.trace(symbols).states : [];
           const unknown = one.unknown
-            ? ` ${one.unknown} of its symbols the model has never seen.`
+            ? ` ${one.unknown} of its symbols are unknown to the model.`
             : "";
           walk.show({
             symbols,
@@ -186,7 +184,11 @@ Kleene.live = function (place) {
             {},
             h("th", { scope: "row" }, name),
             answers.map((label, i) =>
-              h("td", { class: found.after[0][i] === found.after[1][i] ? "" : "apart" }, label),
+              h(
+                "td",
+                { class: String(found.after[0][i]) === String(found.after[1][i]) ? "" : "apart" },
+                String(label),
+              ),
             ),
           );
         const head = h(
@@ -201,9 +203,9 @@ Kleene.live = function (place) {
             "p",
             {},
             found.differ_at === null
-              ? "They say the same all along this word."
+              ? "They give the same answer after every symbol of this word."
               : [
-                  "They first part after ",
+                  "They first differ after ",
                   h("code", {}, spoken(found.word.slice(0, found.differ_at), tokens())),
                   `: ${one.value} says ${found.after[0][found.differ_at]}, ${two.value} says ${found.after[1][found.differ_at]}.`,
                 ],
@@ -241,7 +243,7 @@ Kleene.live = function (place) {
               `/difference?${new URLSearchParams({ one: one.value, two: two.value })}`,
             );
             if (found.word === null)
-              result.replaceChildren(h("p", {}, "No word tells them apart: they are equal."));
+              result.replaceChildren(h("p", {}, "They give every word the same answer: they are equal."));
             else {
               box.value =
                 tokens() === "chars"
@@ -257,14 +259,14 @@ Kleene.live = function (place) {
           find.disabled = false;
         },
       },
-      "Find a shortest word that parts them",
+      "Find a shortest word on which they differ",
     );
     box.addEventListener("input", again);
     again();
     return section(
       "compare",
       "Compare",
-      "Put the same word to two models, and see where along it they part.",
+      "Put the same word to two models, and see where along it they first differ.",
       h(
         "div",
         { class: "pair tight" },
@@ -280,6 +282,7 @@ Kleene.live = function (place) {
   /** A whole file. */
   function file(models) {
     const choice = named(models, "reader");
+    const column = h("input", { id: "column", autocomplete: "off", placeholder: "text" });
     const result = h("div", { class: "result", "aria-live": "polite" });
     const input = h("input", {
       type: "file",
@@ -291,7 +294,9 @@ Kleene.live = function (place) {
         result.replaceChildren(h("p", { class: "note" }, `Reading ${chosen.name} …`));
         try {
           const text = await ask(
-            `/upload?${new URLSearchParams({ model: choice.value })}`,
+            `/upload?${new URLSearchParams(
+              column.value ? { model: choice.value, text_column: column.value } : { model: choice.value },
+            )}`,
             await chosen.arrayBuffer(),
             true,
           );
@@ -363,9 +368,15 @@ Kleene.live = function (place) {
     return section(
       "file",
       "A whole file",
-      "CSV with a header, TSV, JSONL, or one word a line; it stays on this machine.",
+      "CSV with a header, TSV, JSONL, or one example a line; it goes to this server only.",
       models.length > 1 &&
         h("div", { class: "field inline" }, h("label", { for: "reader" }, "Model"), choice),
+      h(
+        "div",
+        { class: "field inline" },
+        h("label", { for: "column" }, "Column with the texts, if it has a name of its own"),
+        column,
+      ),
       h("div", { class: "field" }, h("label", { for: "upload" }, "Choose a file"), input),
       result,
     );
@@ -382,14 +393,14 @@ Kleene.live = function (place) {
         h(
           "code",
           {},
-          `curl -s ${location.origin}/predict -H 'Content-Type: application/json' -d '{"words": ["0110"]}'`,
+          `curl -s ${location.origin}${root}/predict -H 'Content-Type: application/json' -d '{"words": ["0110"]}'`,
         ),
       ),
       h(
         "p",
         {},
-        h("a", { href: "/openapi.json" }, "OpenAPI document"),
-        ": /predict, /explain, /extract, /automaton, /compare, /difference, /upload, /models, /health",
+        h("a", { href: `${root}/openapi.json` }, "OpenAPI document"),
+        ": /predict, /explain, /extract, /automaton, /compare, /difference, /upload, /models, /health, /ready, /metrics",
       ),
     );
 
@@ -457,9 +468,31 @@ Kleene.live = function (place) {
       h("main", {}, parts),
     );
   }
-  open().catch((error) =>
-    place.replaceChildren(h("main", {}, h("h1", {}, "Kleene"), trouble(error))),
-  );
+  const start = () =>
+    open().catch((error) =>
+      place.replaceChildren(
+        h("main", {}, h("h1", {}, "Kleene"), error.locked ? unlock() : trouble(error)),
+      ),
+    );
+
+  /** Ask for the token of the server, which stays in this page. */
+  function unlock() {
+    const box = h("input", { id: "token", type: "password", autocomplete: "off" });
+    return h(
+      "form",
+      {
+        onsubmit: (event) => {
+          event.preventDefault();
+          token = box.value.trim();
+          start();
+        },
+      },
+      token && h("p", { class: "note trouble", role: "alert" }, "This is not the token."),
+      h("div", { class: "field" }, h("label", { for: "token" }, "The token of this server"), box),
+      h("p", {}, h("button", { type: "submit", class: "main" }, "Open")),
+    );
+  }
+  start();
 };
 
 /** The cells of a CSV text. */

@@ -1,4 +1,4 @@
-"""Running an application with uvicorn, on this machine only unless told otherwise."""
+"""Running an application with uvicorn, on this machine only by default."""
 
 from __future__ import annotations
 
@@ -6,17 +6,10 @@ import socket
 from typing import TYPE_CHECKING
 
 from kleene.errors import SettingError
-from kleene.web.guard import App
+from kleene.web.http.guard import Guard
 
 if TYPE_CHECKING:
     import uvicorn
-
-LOCAL = frozenset({"127.0.0.1", "localhost", "[::1]"})
-
-
-def own_names(host: str) -> frozenset[str] | None:
-    """The names by which a server on this host may be asked; None for any."""
-    return LOCAL if host in ("127.0.0.1", "localhost", "::1") else None
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -33,18 +26,20 @@ def bind(host: str, port: int) -> socket.socket:
         ) from None
 
 
-def make_server(app: App) -> uvicorn.Server:
-    """A server with limits of its own; `run(sockets=[...])` starts it."""
+def make_server(app: Guard) -> uvicorn.Server:
+    """A server with the limits of the guard; `run(sockets=[...])` starts it."""
     import uvicorn
+
+    from kleene.web.http.protocol import limited_protocol
 
     config = uvicorn.Config(
         app,
-        log_level="warning",
+        http=limited_protocol(app.limits, app.metrics),
+        log_config=None,
         access_log=False,
         server_header=False,
         ws="none",
         lifespan="off",
-        limit_concurrency=512,
         timeout_keep_alive=10,
         timeout_graceful_shutdown=2,
     )

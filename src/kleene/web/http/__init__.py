@@ -1,0 +1,1 @@
+"""What stands between a socket and the application: limits, access rules, metrics and logs."""

@@ -1,0 +1,106 @@
+"""One server process or several on the same socket."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+from kleene.automata import DFA
+from kleene.model import Model
+from kleene.web.http.access import Access
+from kleene.web.http.access_log import set_up_logs
+from kleene.web.http.metrics import Metrics
+
+RESTARTS = 5  # of workers that ended by themselves, in all
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerSettings:
+    """What a worker needs to know."""
+
+    models: tuple[Path, ...]
+    words: tuple[Any, ...] = ()
+    """To read the models along."""
+    access: Access
+    root_path: str = ""
+    log_level: str = "warning"
+    log_json: bool = False
+
+
+def serve_models(
+    settings: ServerSettings,
+    listening: socket.socket,
+    metrics: Metrics | None = None,
+    started: Callable[[], None] = lambda: None,
+) -> None:
+    """Load the models, call `started`, and answer requests until the process is told to end."""
+    import torch
+
+    from kleene.web.app import create_app
+    from kleene.web.http.server import make_server
+    from kleene.web.registry import ModelRegistry
+
+    torch.set_num_threads(1)  # requests are small and many: more threads would only wait
+    registry = ModelRegistry.load(settings.models, settings.words)
+    app = create_app(
+        registry, access=settings.access, metrics=metrics, root_path=settings.root_path
+    )
+    set_up_logs(settings.log_level, as_json=settings.log_json)
+    started()
+    make_server(app).run(sockets=[listening])
+
+
+def serve_in_workers(
+    settings: ServerSettings, listening: socket.socket, count: int, started: Callable[[], None]
+) -> None:
+    """Run worker processes until this one is told to end; one that dies is replaced."""
+    for path in settings.models:  # what is wrong with them is said once, here
+        _ = DFA.load(path) if path.is_file() else Model.load(path)
+    context = multiprocessing.get_context("spawn")
+    shared = context.RawArray("d", Metrics.size(count))
+
+    def start(row: int) -> BaseProcess:
+        worker = context.Process(
+            target=_work, args=(settings, listening, shared, row), name=f"kleene-{row}", daemon=True
+        )
+        worker.start()
+        return worker
+
+    ending = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ending.set())
+    workers, restarts = [start(row) for row in range(count)], 0
+    started()
+    try:
+        while not ending.wait(0.2):
+            for row, worker in enumerate(workers):
+                if not worker.is_alive() and restarts < RESTARTS:
+                    restarts += 1
+                    workers[row] = start(row)
+            if not any(worker.is_alive() for worker in workers):
+                return
+    finally:
+        _end(workers)
+
+
+def _work(settings: ServerSettings, listening: socket.socket, shared: Any, row: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the first process to pass on
+    serve_models(settings, listening, Metrics(shared, row))
+
+
+def _end(workers: list[BaseProcess]) -> None:
+    for worker in workers:
+        worker.terminate()
+    deadline = time.monotonic() + 5
+    for worker in workers:
+        worker.join(max(0.0, deadline - time.monotonic()))
+        if worker.is_alive():
+            worker.kill()

@@ -1,0 +1,157 @@
+"""Which hosts, sites and tokens are let in."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from serving import Client, running
+
+from kleene import DFA
+from kleene.cli import main
+from kleene.errors import SettingError
+from kleene.web.app import create_app
+from kleene.web.entries import Automaton
+from kleene.web.http.access import Access, host_name, is_local
+from kleene.web.registry import ModelRegistry
+
+EVEN = DFA.from_table(
+    {"even": {"0": "even", "1": "odd"}, "odd": {"0": "odd", "1": "even"}},
+    start="even",
+    accept={"even"},
+)
+REGISTRY = ModelRegistry({"even": Automaton("even", EVEN)})
+
+
+@pytest.fixture(scope="module")
+def local() -> Iterator[Client]:
+    with running(create_app(REGISTRY)) as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1", 200),
+        ("127.0.0.1:8000", 200),
+        ("127.0.0.2", 200),
+        ("localhost:80", 200),
+        ("LOCALHOST", 200),
+        ("[::1]", 200),
+        ("[::1]:8000", 200),
+        ("evil.example", 403),
+        ("127.0.0.1.evil.example", 403),
+        ("localhost.evil.example:8000", 403),
+        ("", 403),
+    ],
+)
+def test_a_local_server_answers_to_local_names(local: Client, host: str, status: int) -> None:
+    assert local.get("/models", Host=host).status == status
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.0.0.2", "127.9.9.9", "::1", "localhost"])
+def test_the_whole_loopback_is_local(address: str) -> None:
+    assert Access.for_address(address).local
+
+
+def test_a_server_that_others_reach_needs_a_token_or_names() -> None:
+    for address in ("0.0.0.0", "::", "192.168.1.5"):
+        with pytest.raises(SettingError, match="KLEENE_TOKEN"):
+            Access.for_address(address)
+        assert Access.for_address(address, token="t").token == "t"
+        assert Access.for_address(address, hosts=("Example.org.",)).hosts == {"example.org"}
+
+
+def test_serve_refuses_to_be_open_to_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KLEENE_TOKEN", raising=False)
+    EVEN.save(tmp_path / "even.json")
+    assert main(["serve", str(tmp_path / "even.json"), "--host", "0.0.0.0", "--port", "0"]) == 2
+    assert "--allow-host" in capsys.readouterr().err
+
+
+def test_named_hosts_are_the_only_ones() -> None:
+    access = Access.for_address("0.0.0.0", hosts=("example.org",))
+    with running(create_app(REGISTRY, access=access)) as client:
+        assert client.get("/models", Host="example.org:8000").status == 200
+        assert client.get("/models", Host="evil.example").status == 403
+        assert client.get("/models", Host="127.0.0.1").status == 403
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        (None, 200),
+        ("http://127.0.0.1:8000", 200),
+        ("https://127.0.0.1:8000", 200),
+        ("http://127.0.0.1:9000", 403),
+        ("http://evil.example", 403),
+        ("null", 403),
+        ("http://[", 403),
+        ("", 403),
+    ],
+)
+def test_the_origin_must_be_the_host(local: Client, origin: str | None, status: int) -> None:
+    headers = {} if origin is None else {"Origin": origin}
+    found = local.post("/predict", {"words": ["01"]}, Host="127.0.0.1:8000", **headers)
+    assert found.status == status
+    assert "access-control-allow-origin" not in found.headers
+
+
+def test_allowed_sites_may_ask_and_read() -> None:
+    site = "https://example.org"
+    access = Access.for_address("127.0.0.1", origins=(site,), token="t")
+    with running(create_app(REGISTRY, access=access)) as client:
+        wanted = {"Origin": site, "Access_Control_Request_Method": "POST"}
+        asked = client.ask("OPTIONS", "/health", **wanted)
+        assert (asked.status, asked.headers["access-control-allow-origin"]) == (204, site)
+        cross = {"Origin": site, "Sec_Fetch_Site": "cross-site"}
+        found = client.post("/predict", {"words": ["0"]}, Authorization="Bearer t", **cross)
+        assert (found.status, found.headers["access-control-allow-origin"]) == (200, site)
+        assert client.get("/models", **cross).status == 401
+        assert client.get("/health", Origin="https://other.example").status == 403
+
+
+def test_a_preflight_needs_no_token() -> None:
+    site = "https://example.org"
+    access = Access.for_address("127.0.0.1", origins=(site,), token="t")
+    with running(create_app(REGISTRY, access=access)) as client:
+        asked = client.ask("OPTIONS", "/predict", Origin=site, Access_Control_Request_Method="POST")
+        assert asked.status == 204
+
+
+@pytest.mark.parametrize("origin", ["example.org", "https://example.org/path", "null", "*"])
+def test_origins_are_checked_at_the_start(origin: str) -> None:
+    with pytest.raises(SettingError, match="--allow-origin"):
+        Access.for_address("127.0.0.1", origins=(origin,))
+
+
+def test_health_tells_nothing_without_the_token() -> None:
+    access = Access.for_address("127.0.0.1", token="s3cret")
+    with running(create_app(REGISTRY, access=access)) as client:
+        assert set(client.get("/health").json) == {"status", "version"}
+        assert client.get("/ready").status == 200
+        assert client.get("/metrics").status == 401
+        known = client.get("/health", Authorization="Bearer s3cret")
+        assert known.json["models"] == ["even"]
+
+
+def test_names_are_read_without_ports() -> None:
+    found = [host_name(text) for text in ("[::1]", "[::1]:80", "a.b:80", "A.b.", "127.0.0.1")]
+    assert found == ["::1", "::1", "a.b", "a.b", "127.0.0.1"]
+    assert not is_local("127.0.0.1.evil.example")
+
+
+def test_two_lengths_of_one_body_are_refused(local: Client) -> None:
+    with socket.create_connection(("127.0.0.1", local.port), timeout=10) as line:
+        line.sendall(
+            b"POST /predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+        )
+        answer = b""
+        while part := line.recv(4096):
+            answer += part
+    assert b"400" in answer.split(b"\r\n")[0]
