@@ -120,6 +120,7 @@ def train(reviews: Splits, settings: dict[str, Any], seed: int, folder: Path) ->
         stages=falling_rate((3, 2e-3), (1, 5e-4), batch_size=32),
         seed=seed,
         folder=folder,
+        checkpoint="checkpoint.safetensors",
         reporter=Quiet(),
         prepare=smaller_embeddings,
     )

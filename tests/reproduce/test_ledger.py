@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kleene.errors import DataError
+from kleene.reproduce import EXPERIMENTS, Request, find
 from kleene.reproduce.ledger import Ledger
 
 
@@ -26,6 +27,33 @@ def test_a_finished_run_is_never_run_again(tmp_path: Path) -> None:
     Ledger("x", tmp_path).run(work, row="a", seed=1)
     assert len(calls) == 2
     assert [row["key"]["seed"] for row in Ledger("x", tmp_path).rows] == [0, 1]
+
+
+def test_a_run_of_other_settings_is_stale_and_replaced(tmp_path: Path) -> None:
+    Ledger("x", tmp_path).run(lambda: {"error": 1}, recipe={"epochs": 3}, seed=0)
+    ledger = Ledger("x", tmp_path)
+    assert not ledger.is_stale({"epochs": 3}, seed=0)
+    assert ledger.is_stale({"epochs": 4}, seed=0)
+    assert ledger.run(lambda: {"error": 2}, recipe={"epochs": 3}, seed=0)["result"]["error"] == 1
+    assert ledger.run(lambda: {"error": 2}, recipe={"epochs": 4}, seed=0)["result"]["error"] == 2
+    assert [row["result"] for row in Ledger("x", tmp_path).rows] == [{"error": 2}]
+
+
+def test_rows_without_recorded_settings_stay(tmp_path: Path) -> None:
+    ledger = Ledger("x", tmp_path)
+    ledger.rows = [{"key": {"seed": 0}, "result": {"error": 1}}]
+    assert ledger.run(lambda: {"error": 2}, recipe={"epochs": 4}, seed=0)["result"]["error"] == 1
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_records_settings_that_json_keeps(name: str, tmp_path: Path) -> None:
+    """Equal after a round trip, and different checkpoints for different settings."""
+    experiment = find(name)
+    for run in experiment.runs(Request(rows=experiment.rows[:2], seeds=1)):
+        assert json.loads(json.dumps(run.recipe)) == run.recipe
+        assert run.recipe
+    one, two = (Request(recipe={"epochs": n}).checkpoint for n in (1, 2))
+    assert one != two
 
 
 def test_a_run_that_fails_leaves_the_others(tmp_path: Path) -> None:

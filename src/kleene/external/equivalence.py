@@ -20,7 +20,7 @@ from kleene.machine import Word
 
 _RANDOM = 1_000
 _DRAWN = 400
-_SYMBOLS = 180_000  # symbols of prefixes and edits in all, so that long words do not take long
+_SYMBOLS = 120_000  # symbols of given words in all, so that long ones do not take long
 
 
 def sampled_words(
@@ -29,10 +29,10 @@ def sampled_words(
     """The given words, an edit and a prefix of each, and random words: most alike first."""
     random = np.random.default_rng(seed)
     symbols = len(network.alphabet.symbols)
-    budget = _SYMBOLS // max(1, 3 * longest)
-    given = [words[i] for i in random.permutation(len(words))[:budget]]
-    edits = [edited(word, symbols, random) for word in given]
-    prefixes = [word[: random.integers(len(word) + 1)] for word in given]
+    most = _SYMBOLS // max(1, longest)
+    given = [words[i] for i in random.permutation(len(words))[:most]]
+    edits = [edited(word, symbols, random) for word in given[: most // 3]]
+    prefixes = [word[: random.integers(len(word) + 1)] for word in given[: most // 3]]
     drawn = random_words(random, symbols, _RANDOM, longest)
     return [given, edits, drawn, prefixes]
 

@@ -24,7 +24,7 @@ EXPERIMENTS = {
 def find(name: str) -> Experiment:
     """The experiment of a name."""
     if name not in EXPERIMENTS:
-        raise SettingError(f"experiment {name!r} came, choose one of {', '.join(EXPERIMENTS)}")
+        raise SettingError(f"experiment must be one of {', '.join(EXPERIMENTS)}, got {name!r}")
     module, constant = EXPERIMENTS[name].split(".")
     found: Experiment = getattr(import_module(f"kleene.reproduce.{module}"), constant)
     return found

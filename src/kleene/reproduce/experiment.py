@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -29,15 +31,23 @@ class Request:
     data: str | Path | None = None
     models: Path = Path("models")
     reporter: Reporter = field(default_factory=Quiet)
+    recipe: Any = None
+    """The settings of the present run as plain values."""
 
     def __post_init__(self) -> None:
         if self.scale not in SCALES:
-            raise SettingError(f"scale={self.scale!r} came, choose one of {', '.join(SCALES)}")
+            raise SettingError(f"scale must be one of {', '.join(SCALES)}, got {self.scale!r}")
 
     def folder(self, experiment: str, row: str, seed: int) -> Path:
         """Where the model of a run goes, and its checkpoint while it trains."""
         name = f"{row}-{seed}".replace(" ", "-")
         return self.models / experiment / self.scale / name
+
+    @property
+    def checkpoint(self) -> str:
+        """The name of a run's checkpoint; one of other settings is never gone on from."""
+        settings = json.dumps(self.recipe, sort_keys=True)
+        return f"checkpoint-{hashlib.sha256(settings.encode()).hexdigest()[:8]}.safetensors"
 
 
 class Table(NamedTuple):
@@ -53,6 +63,7 @@ class Run:
 
     name: str
     key: dict[str, Any]
+    recipe: Any
     work: Callable[[], dict[str, Any]]
 
 
@@ -67,6 +78,8 @@ class Experiment:
     """How many runs a row has at a scale, where the request does not say."""
     key: Callable[[str, int, str], dict[str, Any]]
     """By which a run is found again, from row, seed and scale."""
+    recipe: Callable[[str, str], Any]
+    """The settings of a row at a scale; a finished run with others is run again."""
     work: Callable[[str, int, Request], dict[str, Any]]
     headline: Callable[[dict[str, Any]], str]
     """A result in a few words."""
@@ -76,7 +89,7 @@ class Experiment:
         """Every row once, then every row with its second seed, and so on."""
         rows = request.rows or self.rows
         if unknown := [row for row in rows if row not in self.rows]:
-            raise SettingError(f"rows {unknown} came, choose from {', '.join(self.rows)}")
+            raise SettingError(f"rows must be among {', '.join(self.rows)}, got {unknown}")
         wanted = {row: request.seeds or self.seeds(row, request.scale) for row in rows}
         for i in range(max(wanted.values())):
             for row in rows:
@@ -84,21 +97,37 @@ class Experiment:
                     yield self._run(row, request.first + i, request)
 
     def _run(self, row: str, seed: int, request: Request) -> Run:
+        recipe = plain(self.recipe(row, request.scale))
+        request = replace(request, recipe=recipe)
         return Run(
             name=f"{row}, seed {seed}",
             key=self.key(row, seed, request.scale),
+            recipe=recipe,
             work=lambda: self.work(row, seed, request),
         )
+
+
+def plain(settings: Any) -> Any:
+    """Settings as JSON keeps them; functions by their names."""
+    if is_dataclass(settings) and not isinstance(settings, type):
+        return plain({field.name: getattr(settings, field.name) for field in fields(settings)})
+    if isinstance(settings, Mapping):
+        return {str(name): plain(value) for name, value in settings.items()}
+    if isinstance(settings, list | tuple | range):
+        return [plain(value) for value in settings]
+    if callable(settings):
+        return getattr(settings, "__qualname__", type(settings).__name__)
+    return settings
 
 
 def middle(values: Sequence[float], digits: int) -> str:
     """The median, with the least and the greatest where they differ."""
     if not values:
         return ""
-    told = f"{median(values):.{digits}f}"
+    text = f"{median(values):.{digits}f}"
     if len(set(values)) == 1:
-        return told
-    return f"{told} ({min(values):.{digits}f} to {max(values):.{digits}f})"
+        return text
+    return f"{text} ({min(values):.{digits}f} to {max(values):.{digits}f})"
 
 
 def chosen(rows: Sequence[Row], **key: Any) -> list[Row]:

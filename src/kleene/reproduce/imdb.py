@@ -78,6 +78,7 @@ def _work(row: str, seed: int, request: Request) -> dict[str, Any]:
         stages=scale["stages"],
         seed=seed,
         folder=request.folder("imdb", row, seed),
+        checkpoint=request.checkpoint,
         reporter=request.reporter,
     )
 
@@ -87,6 +88,7 @@ IMDB = Experiment(
     rows=tuple(NETWORKS),
     seeds=lambda row, scale: 3 if row in ("LSTM", "SR-LSTM-P") else 1,
     key=lambda row, seed, scale: {"row": row, "seed": seed, "scale": scale},
+    recipe=lambda row, scale: {**SCALES[scale], "row": NETWORKS[row], "vocabulary": VOCABULARY},
     work=_work,
     headline=lambda result: f"test error {result['test_error']:.2f} %",
     table=partial(error_table, paper=PAPER),

@@ -33,21 +33,33 @@ class Ledger:
                 return row
         return None
 
-    def run(self, work: Callable[[], dict[str, Any]], **key: Any) -> Row:
-        """The row of this key: from the file, or from doing the work now."""
+    def is_stale(self, recipe: Any, **key: Any) -> bool:
+        """Whether the run was finished with other settings than `recipe`.
+
+        Rows that were written before settings were recorded are taken as they are.
+        """
         found = self.find(**key)
-        if found is not None:
+        return found is not None and "recipe" in found and found["recipe"] != recipe
+
+    def run(self, work: Callable[[], dict[str, Any]], *, recipe: Any = None, **key: Any) -> Row:
+        """The row of this key: from the file, or from doing the work now.
+
+        `recipe` are the settings of the work as plain values; a row of other settings is replaced.
+        """
+        found = self.find(**key)
+        if found is not None and not self.is_stale(recipe, **key):
             return found
         cpu, wall = time.process_time(), time.time()
         result = work()
         row = {
             "key": key,
+            "recipe": recipe,
             "result": result,
             "cpu_seconds": round(time.process_time() - cpu, 2),
             "wall_seconds": round(time.time() - wall, 2),
             "finished": time.strftime("%Y-%m-%d %H:%M:%S"),
         }
-        self.rows.append(row)
+        self.rows = [other for other in self.rows if other is not found] + [row]
         self.save()
         return row
 
@@ -61,7 +73,7 @@ def _read(path: Path) -> list[Row]:
     try:
         rows: list[Row] = json.loads(path.read_text())["rows"]
     except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{path} holds no results ({error}); move it away to begin anew") from None
+        raise DataError(f"{path} holds no results ({error}); move it away to start again") from None
     return rows
 
 

@@ -103,6 +103,7 @@ def _work(row: str, seed: int, request: Request) -> dict[str, Any]:
         stages=stages(row, request.scale),
         seed=seed,
         folder=request.folder("mnist", row, seed),
+        checkpoint=request.checkpoint,
         reporter=request.reporter,
         prepare=partial(prepare, pooled=pooled),
     )
@@ -113,6 +114,7 @@ MNIST = Experiment(
     rows=ROWS,
     seeds=lambda row, scale: 3 if row in ("LSTM", "SR-LSTM-P") else 1,
     key=lambda row, seed, scale: {"row": row, "seed": seed, "scale": scale},
+    recipe=lambda row, scale: {"network": _network(row, scale), "stages": stages(row, scale)},
     work=_work,
     headline=lambda result: f"test error {result['test_error']:.2f} %",
     table=partial(error_table, paper=PAPER),

@@ -2,7 +2,7 @@
 
 At the small scale: vocabulary 10,000, embedding and width 128, 20 states, messages cut to 400
 tokens (the first and the last 200), maximum over time, dropout 0.3, Adam, early stopping on a
-tenth of the training messages. The split is drawn anew from every seed.
+tenth of the training messages. The split is drawn again from every seed.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ def _work(row: str, seed: int, request: Request) -> dict[str, Any]:
         stages=scale["stages"],
         seed=seed,
         folder=request.folder("newsgroups", row, seed),
+        checkpoint=request.checkpoint,
         reporter=request.reporter,
         prepare=partial(smaller_embeddings, factor=0.3),
     )
@@ -62,6 +63,11 @@ NEWSGROUPS = Experiment(
     rows=("SR-LSTM-P", "SR-LSTM-P cleaned", "LSTM", "LSTM cleaned"),
     seeds=lambda row, scale: 1,
     key=lambda row, seed, scale: {"row": row, "seed": seed, "scale": scale},
+    recipe=lambda row, scale: {
+        **SCALES[scale],
+        "row": NETWORKS[row.removesuffix(CLEANED)],
+        "vocabulary": VOCABULARY,
+    },
     work=_work,
     headline=lambda result: f"accuracy {100 - result['test_error']:.2f} %",
     table=partial(error_table, paper=PAPER),

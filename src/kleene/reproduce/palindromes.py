@@ -78,6 +78,7 @@ PALINDROMES = Experiment(
     rows=tuple(reversed(MODELS)),
     seeds=lambda row, scale: 1 if scale == "small" else 3,
     key=lambda row, seed, scale: {"model": row, "seed": seed},
+    recipe=lambda row, scale: {"recipe": RECIPE, "hidden": HIDDEN, "states": STATES},
     work=_work,
     headline=_headline,
     table=_table,

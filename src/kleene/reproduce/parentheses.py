@@ -1,4 +1,4 @@
-"""Balanced parentheses: the paper's two tables, drift, and the counter machine inside, proved."""
+"""Balanced parentheses: the paper's two tables, drift, and the counter machine read off."""
 
 from __future__ import annotations
 
@@ -118,6 +118,7 @@ PARENTHESES = Experiment(
     rows=tuple(sorted(PAPER, key=lambda row: not row.endswith("SR-LSTM-P"))),
     seeds=_seeds,
     key=_key,
+    recipe=lambda row, scale: {"recipe": RECIPES[row.split()[0]], "hidden": HIDDEN},
     work=_work,
     headline=_headline,
     table=_table,

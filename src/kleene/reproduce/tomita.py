@@ -29,6 +29,7 @@ from kleene.training.progress import Reporter
 from kleene.training.recipes import TrainConfig, cell_stage
 
 LENGTHS = [*range(16), 20, 25, 30]
+WORDS = 2000
 GRAMMARS = {f"tomita{number}": number for number in range(1, 8)}
 
 
@@ -39,7 +40,7 @@ def _work(row: str, seed: int, request: Request) -> dict[str, Any]:
 def learn(grammar: int, seed: int, reporter: Reporter) -> dict[str, Any]:
     """Fit, predict, read, prove; and the control, k-means on the plain cell."""
     language = tomita(grammar)
-    words, labels = language.sample(2000, lengths=LENGTHS, seed=seed)
+    words, labels = language.sample(WORDS, lengths=LENGTHS, seed=seed)
     started = time.process_time()
     classifier = SequenceClassifier(cell="gru", random_state=seed).fit(
         words, labels, reporter=reporter
@@ -128,6 +129,11 @@ TOMITA = Experiment(
     rows=tuple(GRAMMARS),
     seeds=lambda row, scale: 3 if scale == "small" else 10,
     key=lambda row, seed, scale: {"grammar": GRAMMARS[row], "seed": seed},
+    recipe=lambda row, scale: {
+        "lengths": LENGTHS,
+        "words": WORDS,
+        "settings": SequenceClassifier(cell="gru").get_params(),
+    },
     work=_work,
     headline=_headline,
     table=_table,

@@ -48,13 +48,14 @@ def train_and_test(
     stages: Sequence[Stage],
     seed: int,
     folder: Path,
+    checkpoint: str,
     reporter: Reporter,
     prepare: Callable[[Classifier], None] | None = None,
 ) -> dict[str, Any]:
     """Error on the test examples, and how it got there.
 
     The weights are those of the epoch that did best on a tenth of the training examples. A
-    checkpoint in `folder` is gone on from; the finished model is saved there.
+    `checkpoint` in `folder` is gone on from; the finished model is saved there.
     """
     training, held = task.train.split(HELD_OUT, seed)
     torch.manual_seed(seed)
@@ -68,7 +69,7 @@ def train_and_test(
         validation=held,
         stages=stages,
         seed=seed,
-        checkpoint=folder / "checkpoint.safetensors",
+        checkpoint=folder / checkpoint,
         reporter=reporter,
         hook=_CpuSeconds(),
     )

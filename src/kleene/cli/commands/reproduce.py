@@ -51,9 +51,9 @@ def reproduce(
 ) -> None:
     """Run an experiment of the paper; compare paper and ours.
 
-    A finished run is kept in a file of --results and never run again; an interrupted one on real
-    data goes on from its checkpoint. tomita, bp and palindromes make the paper's data at either
-    scale, which only says how many seeds are run.
+    A finished run is kept in a file of --results and run again only if the recipe has changed; an
+    interrupted one on real data goes on from its checkpoint. tomita, bp and palindromes make the
+    paper's data at either scale, which only says how many seeds are run.
 
     \b
     Example:
@@ -69,7 +69,7 @@ def reproduce(
     torch.set_num_threads(threads)
     chosen = find(experiment)
     ledger = Ledger(chosen.ledger, results)
-    told = Runs()
+    progress = Runs()
     request = Request(
         scale=scale,
         rows=[row.strip() for row in rows.split(",") if row.strip()],
@@ -77,16 +77,20 @@ def reproduce(
         first=first,
         data=data or os.environ.get("KLEENE_DATA"),
         models=models or results / "models",
-        reporter=told,
+        reporter=progress,
     )
     runs = list(chosen.runs(request))
     if only_table:
         runs = []
+    stale = [run.name for run in runs if ledger.is_stale(run.recipe, **run.key)]
+    if stale:
+        say(f"finished with other settings, run again: {'; '.join(stale)}")
     try:
-        with told.counting(len(runs)):
+        with progress.counting(len(runs)):
             for run in runs:
-                told.start(run.name)
-                told.finish(chosen.headline(ledger.run(run.work, **run.key)["result"]))
+                progress.start(run.name)
+                row = ledger.run(run.work, recipe=run.recipe, **run.key)
+                progress.finish(chosen.headline(row["result"]))
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             "stopped; finished runs are kept; repeat the command to go on"
