@@ -20,21 +20,30 @@ from kleene.machine import Word
 
 _RANDOM = 1_000
 _DRAWN = 400
-_SYMBOLS = 120_000  # symbols of given words in all, so that long ones do not take long
+_SYMBOLS = 80_000  # symbols of given words in all, so that long ones do not take long
 
 
 def sampled_words(
-    network: ExternalNetwork, words: Sequence[Ids], *, longest: int, seed: int
+    network: ExternalNetwork, words: Sequence[Ids], random: np.random.Generator
 ) -> list[list[Ids]]:
     """The given words, an edit and a prefix of each, and random words: most alike first."""
-    random = np.random.default_rng(seed)
     symbols = len(network.alphabet.symbols)
-    most = _SYMBOLS // max(1, longest)
+    most = _SYMBOLS // max(1, network.longest)
     given = [words[i] for i in random.permutation(len(words))[:most]]
     edits = [edited(word, symbols, random) for word in given[: most // 3]]
     prefixes = [word[: random.integers(len(word) + 1)] for word in given[: most // 3]]
-    drawn = random_words(random, symbols, _RANDOM, longest)
-    return [given, edits, drawn, prefixes]
+    return [given, edits, random_like(network, words, _RANDOM, random), prefixes]
+
+
+def random_like(
+    network: ExternalNetwork, words: Sequence[Ids], n: int, random: np.random.Generator
+) -> list[Ids]:
+    """Random symbols in the lengths of the given words; in all lengths where there are none."""
+    symbols = len(network.alphabet.symbols)
+    if not words:
+        return random_words(random, symbols, n, network.longest)
+    lengths = random.choice([len(word) for word in words], n)
+    return [Alphabet.ids(random.integers(0, symbols, length)) for length in lengths]
 
 
 def edited(word: Ids, symbols: int, random: np.random.Generator) -> Ids:

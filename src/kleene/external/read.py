@@ -15,7 +15,7 @@ from kleene.automata import DFA
 from kleene.data.alphabet import Ids
 from kleene.errors import SettingError
 from kleene.external.clusters import cluster_automata
-from kleene.external.equivalence import by_samples, sampled_words
+from kleene.external.equivalence import by_samples, random_like, sampled_words
 from kleene.external.front import Front, FrontPoint
 from kleene.external.network import ExternalNetwork
 from kleene.extraction.disagreement import search
@@ -23,7 +23,7 @@ from kleene.extraction.fidelity import run_ids
 from kleene.extraction.lstar import Budget, learn
 from kleene.extraction.oracle import Oracle
 from kleene.extraction.target import MOST_SYMBOLS
-from kleene.extraction.words import encode_words, random_words
+from kleene.extraction.words import encode_words
 from kleene.machine import Label, Symbol, Word
 
 if TYPE_CHECKING:
@@ -159,13 +159,12 @@ class _Reader:
         self.network, self.seed = network, seed
         self.held_out = [given[i] for i in order[:half]]
         self.given = [given[i] for i in order[half:]]
-        symbols = len(network.alphabet.symbols)
-        self.random = random_words(random, symbols, _RANDOM, network.longest)
+        self.random = random_like(network, self.given, _RANDOM, random)
         self.oracle = Oracle(network.classify)
         self.front = Front()
         self.steps = [f"{len(self.given):,} given words, {half:,} more held out"]
         network.require_repeatable([*self.held_out, *self.random])
-        self.samples = sampled_words(network, self.given, longest=network.longest, seed=seed)
+        self.samples = sampled_words(network, self.given, random)
 
     def propose(self, dfa: DFA, origin: str) -> None:
         """Put an automaton on the front if it belongs there."""
