@@ -75,7 +75,6 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         responses=PROBLEMS,
-        root_path=root_path,
     )
     handler = RequestHandler(registry, limits, metrics)
     _answer_errors(app)

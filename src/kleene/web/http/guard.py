@@ -79,8 +79,11 @@ class _Exchange:
     """One request and its answer."""
 
     def __init__(self, guard: Guard, scope: Scope, receive: Receive, send: Send) -> None:
-        self.guard, self.scope, self._receive, self._send = guard, scope, receive, send
+        self.guard, self.scope = guard, dict(scope)
+        self._receive, self._send = receive, send
         self.path = guard.path(scope)
+        if guard.root_path:
+            self.scope |= {"root_path": guard.root_path, "path": guard.root_path + self.path}
         self.headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         self.status, self.size, self._reserved = 0, 0, 0
 

@@ -1,0 +1,236 @@
+"""What an operator needs: metrics, logs, tokens, prefixes, several workers."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from serving import Client, running
+
+from kleene import DFA
+from kleene.cli import main
+from kleene.web.app import create_app
+from kleene.web.entries import Automaton
+from kleene.web.http.access import Access
+from kleene.web.http.access_log import LOGGER, Entry, set_up_logs
+from kleene.web.http.metrics import Metrics
+from kleene.web.registry import ModelRegistry
+
+EVEN = DFA.from_table(
+    {"even": {"0": "even", "1": "odd"}, "odd": {"0": "odd", "1": "even"}},
+    start="even",
+    accept={"even"},
+)
+REGISTRY = ModelRegistry({"even": Automaton("even", EVEN)})
+SAMPLE = re.compile(r'^[a-z_]+(\{([a-z]+="[^"\n]*",?)+\})? -?[0-9.e+]+$')
+
+
+@pytest.fixture
+def client() -> Iterator[Client]:
+    with running(create_app(REGISTRY)) as found:
+        yield found
+
+
+# -- metrics -------------------------------------------------------------------------------------
+
+
+def test_requests_are_counted(client: Client) -> None:
+    for _ in range(3):
+        client.post("/predict", {"words": ["0110"]})
+    client.post("/predict", {"words": [5]})
+    client.get("/no/such/path")
+    text = client.get("/metrics").body.decode()
+    assert 'kleene_requests_total{route="/predict",status="200"} 3\n' in text
+    assert 'kleene_requests_total{route="/predict",status="422"} 1\n' in text
+    assert 'kleene_requests_total{route="other",status="404"} 1\n' in text
+    assert 'kleene_request_seconds_count{route="/predict"} 4\n' in text
+    assert 'kleene_request_seconds_bucket{route="/predict",le="+Inf"} 4\n' in text
+    assert "kleene_symbols_total 12\n" in text
+
+
+def test_metrics_are_in_the_text_format(client: Client) -> None:
+    client.get("/health")
+    reply = client.get("/metrics")
+    assert reply.headers["content-type"].startswith("text/plain; version=0.0.4")
+    lines = reply.body.decode().splitlines()
+    typed = {line.split()[2] for line in lines if line.startswith("# TYPE")}
+    for line in lines:
+        if not line.startswith("#"):
+            assert SAMPLE.match(line), line
+            name = re.sub(r"_(bucket|sum|count)$", "", line.split("{")[0].split(" ")[0])
+            assert name in typed
+
+
+def test_workers_add_up() -> None:
+    shared = [0.0] * Metrics.size(2)
+    one, two = Metrics(shared, 0), Metrics(shared, 1)
+    one.request("/predict", 200, 0.003)
+    two.request("/predict", 200, 0.2)
+    two.request("/predict", 777, 99)
+    assert one.text("v") == two.text("v")
+    assert 'status="200"} 2' in one.text("v")
+    assert 'status="500"} 1' in one.text("v")
+
+
+# -- logs ----------------------------------------------------------------------------------------
+
+HOSTILE = '/\x1b[31m\n{"a": 1}'
+
+
+@pytest.fixture
+def restored_logs() -> Iterator[None]:
+    names = ("kleene", "uvicorn", "uvicorn.error")
+    before = [(logging.getLogger(name), logging.getLogger(name).handlers) for name in names]
+    levels = [logger.level for logger, _ in before]
+    yield
+    for (logger, handlers), level in zip(before, levels, strict=True):
+        logger.handlers, logger.propagate = handlers, True
+        logger.setLevel(level)
+
+
+@pytest.mark.usefixtures("restored_logs")
+def test_the_access_log_is_json_on_request(capsys: pytest.CaptureFixture[str]) -> None:
+    set_up_logs("info", as_json=True)
+    access = Access(local=True, token="s3cret")
+    with running(create_app(REGISTRY, access=access)) as client:
+        client.post("/predict?model=even", {"words": ["0"]}, Authorization="Bearer s3cret")
+        client.get("/%1b[31m")
+    lines = capsys.readouterr().err.splitlines()
+    assert "s3cret" not in "".join(lines)
+    first, second = (json.loads(line) for line in lines)
+    assert {**first, "time": 0, "milliseconds": 0} == {
+        "time": 0,
+        "level": "info",
+        "client": "127.0.0.1",
+        "method": "POST",
+        "path": "/predict",
+        "status": 200,
+        "milliseconds": 0,
+        "received": 16,
+    }
+    assert (second["path"], second["status"]) == ("/\x1b[31m", 401)
+
+
+@pytest.mark.usefixtures("restored_logs")
+def test_a_path_cannot_steer_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    set_up_logs("info", as_json=False)
+    entry = Entry(client="c", method="GET", path=HOSTILE, status=404, milliseconds=1, received=0)
+    LOGGER.info("%s", entry.text())
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.isprintable()
+
+
+@pytest.mark.usefixtures("restored_logs")
+def test_nothing_is_logged_by_default(capsys: pytest.CaptureFixture[str]) -> None:
+    set_up_logs("warning", as_json=False)
+    with running(create_app(REGISTRY)) as client:
+        client.get("/health")
+        client.get("/nothing")
+    assert capsys.readouterr().err == ""
+
+
+# -- behind a proxy ------------------------------------------------------------------------------
+
+
+def test_a_prefix_is_known_with_and_without_it() -> None:
+    access = Access(local=True, token="t")
+    with running(create_app(REGISTRY, access=access, root_path="/tools/k")) as client:
+        page = client.get("/").body.decode()
+        assert 'href="/tools/k/kleene.css"' in page
+        assert 'data-root="/tools/k"' in page
+        for prefix in ("", "/tools/k"):
+            assert client.get(f"{prefix}/kleene.css").status == 200
+            assert client.get(f"{prefix}/health").status == 200
+            assert client.get(f"{prefix}/models").status == 401
+            found = client.get(f"{prefix}/models", Authorization="Bearer t")
+            assert found.json[0]["name"] == "even"
+
+
+def test_a_prefix_is_a_plain_path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    EVEN.save(tmp_path / "even.json")
+    assert main(["serve", str(tmp_path / "even.json"), "--root-path", '/"><script>']) == 2
+    assert "--root-path" in capsys.readouterr().err
+
+
+# -- the command ---------------------------------------------------------------------------------
+
+
+def start(folder: Path, *options: str, **environment: str) -> tuple[subprocess.Popen[str], str]:
+    """A server as its users start it, and its address."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kleene", "serve", "even.json", "--port", "0", *options],
+        cwd=folder,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    said = ""
+    for line in process.stderr:
+        said += line
+        if found := re.search(r"http://[\d.:]+/", line):
+            process.said = said  # type: ignore[attr-defined]
+            return process, found[0]
+    raise AssertionError(said)
+
+
+def stop(process: subprocess.Popen[str]) -> str:
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 0
+    return str(process.said) + said  # type: ignore[attr-defined]
+
+
+def asked(address: str, path: str, token: str | None = None) -> str:
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    request = urllib.request.Request(address + path, headers=headers)
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return str(answer.read().decode())
+
+
+@pytest.mark.parametrize(
+    "way",
+    ["file", *(pytest.param(way, marks=pytest.mark.slow) for way in ("environment", "option"))],
+)
+def test_the_token_is_never_printed(tmp_path: Path, way: str) -> None:
+    EVEN.save(tmp_path / "even.json")
+    (tmp_path / "token").write_text("s3cret\n")
+    options = {
+        "environment": [],
+        "file": ["--token-file", "token"],
+        "option": ["--token", "s3cret"],
+    }[way]
+    more = {"KLEENE_TOKEN": "s3cret"} if way == "environment" else {}
+    process, address = start(tmp_path, *options, "--log-level", "debug", **more)
+    assert "even" in asked(address, "models", "s3cret")
+    assert "s3cret" not in stop(process)
+
+
+@pytest.mark.parametrize("content", ["", "two\nlines", "x" * 5_000])
+def test_a_token_file_holds_one_token(
+    tmp_path: Path, content: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    EVEN.save(tmp_path / "even.json")
+    (tmp_path / "token").write_text(content)
+    arguments = ["serve", str(tmp_path / "even.json"), "--token-file", str(tmp_path / "token")]
+    assert main(arguments) == 2
+    assert "one token" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_several_workers_answer_and_count_together(tmp_path: Path) -> None:
+    EVEN.save(tmp_path / "even.json")
+    process, address = start(tmp_path, "--workers", "2")
+    for _ in range(20):
+        assert "even" in asked(address, "models")
+    assert 'route="/models",status="200"} 20' in asked(address, "metrics")
+    stop(process)
