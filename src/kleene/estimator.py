@@ -10,7 +10,7 @@ trained.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,12 +32,15 @@ from kleene.config import (
     train_config,
 )
 from kleene.data.alphabet import Alphabet
+from kleene.data.batch import Encoded
 from kleene.data.examples import Examples
+from kleene.data.fingerprint import fingerprint
 from kleene.data.store import Store
 from kleene.data.streaming import Streamed, TrainingData, bounded_share
 from kleene.data.validate import UnknownSymbols, as_classes, as_labels, as_words
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError, NotFittedError, SettingError
+from kleene.evaluation.figures import measure
 from kleene.evaluation.metrics import Evaluation, evaluate
 from kleene.machine import Label, Word
 from kleene.model import Model
@@ -159,6 +162,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         checkpoint_every: float = 30.0,
         reporter: Reporter | None = None,
         hook: Hook | None = None,
+        baseline: bool = False,
         process_group: ProcessGroup = SINGLE_PROCESS,
     ) -> SequenceClassifier:
         """Learn from words and their labels.
@@ -166,7 +170,8 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         `keys` orders the words for a curriculum other than by length. `checkpoint` names a file in
         which the run is saved every `checkpoint_every` seconds, and from which it continues where
         the file exists. `hook` is called after every epoch with the network and the epoch's
-        figures. The processes of `process_group` share every batch; the first alone runs the
+        figures. `baseline` also fits n-grams with logistic regression to the same rows, for
+        `figures_`. The processes of `process_group` share every batch; the first alone runs the
         induction at the end.
         """
         seed = self._seed()
@@ -188,6 +193,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
             model, taught = self._induce(model, everything, training, held, seed, reporter, hook)
             if not taught:
                 model = self._select(model, cell, everything, held)
+            model = self._measure(model, training, held, everything.words, baseline, seed)
         self._adopt(model)
         self.words_ = words
         return self
@@ -199,6 +205,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         checkpoint: str | Path | None = None,
         checkpoint_every: float = 30.0,
         reporter: Reporter | None = None,
+        baseline: bool = False,
         process_group: ProcessGroup = SINGLE_PROCESS,
     ) -> SequenceClassifier:
         """Learn from encoded words on disk, in memory that does not grow with their number.
@@ -226,6 +233,9 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
             model, taught = self._induce(model, sample, training, held, seed, reporter)
             if not taught:
                 model = self._select(model, cell, sample, held)
+        if process_group.is_main:
+            rows = (word for part in Streamed(store=store).parts() for word in part.words)
+            model = self._measure(model, training, held, rows, baseline, seed)
         self._adopt(model)
         return self
 
@@ -305,8 +315,23 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         if self.states is not None:
             self.fit_log_ += (f"states={self.states} costs accuracy: {figures}",)
             return model
-        self.fit_log_ += (f"kept the plain cell, because states cost accuracy: {figures}",)
+        self.fit_log_ += (f"kept the plain cell, as states cost accuracy: {figures}",)
         return replace(model, network=cell)
+
+    def _measure(
+        self,
+        model: Model,
+        training: TrainingData,
+        held: Examples | None,
+        rows: Iterable[Encoded],
+        baseline: bool,
+        seed: int,
+    ) -> Model:
+        """The model with its figures, and with a fingerprint of all rows that `fit` was given."""
+        self.figures_ = measure(model.network, training, held, baseline=baseline, seed=seed)
+        data = {**fingerprint(rows), **self.figures_.to_dict()}
+        settings = {**model.settings, "data": data, "fit_log": list(self.fit_log_)}
+        return replace(model, settings=settings)
 
     def check(self, X: Sequence[Any], y: Sequence[Label]) -> None:
         """Raise what `fit` would have to say about words, labels and parameters; learn nothing."""
@@ -536,6 +561,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         """An estimator around a trained model."""
         names = cls._get_param_names()
         estimator = cls(**{k: v for k, v in model.settings.items() if k in names})
+        estimator.fit_log_ = tuple(model.settings.get("fit_log", ()))
         estimator._adopt(model)
         return estimator
 

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from kleene.data.alphabet import FIRST_SYMBOL, UNKNOWN, Alphabet, from_json_symbol, to_json_symbol
+from kleene.data.fingerprint import known_share
 from kleene.data.tokenize import split
 from kleene.data.validate import TOKENS
 from kleene.errors import KleeneError, ModelError
@@ -75,6 +76,17 @@ class Model:
     def reads_symbols(self) -> bool:
         """Whether its input are symbols, not vectors."""
         return self.network.config.num_symbols > 0
+
+    def was_trained_on(self, words: Sequence[Any]) -> float | None:
+        """The share of some sequences that were among the rows given to `fit`.
+
+        Exact for up to a few thousand training rows, an estimate beyond; None where the model
+        does not know its rows, or too few are given for an estimate.
+        """
+        data = self.settings.get("data")
+        if not data or not len(words):
+            return None
+        return known_share(self.alphabet.encode_many(self.words(words)), data)
 
     def words(self, texts: Sequence[Any]) -> list[Word]:
         """Texts or sequences as words of this model's symbols."""

@@ -43,7 +43,7 @@ def test_the_same_bits_as_in_memory(kleene: Kleene, tmp_path: Path, recipe: str)
         assert "a guess" in outcome.err
     one, two = (tmp_path / way for way in ("--stream", "--no-stream"))
     assert (one / WEIGHTS).read_bytes() == (two / WEIGHTS).read_bytes()
-    assert json.loads(outcome.out)["accuracy"] == kl.SequenceClassifier.load(one).score(
+    assert json.loads(outcome.out)["training_accuracy"] == kl.SequenceClassifier.load(one).score(
         *map(list, zip(*(line.split("\t") for line in data.read_text().splitlines()), strict=True))
     )
     assert {path.name for path in one.iterdir()} == {path.name for path in two.iterdir()}
@@ -56,12 +56,12 @@ def test_validation_consolidation_and_nothing_left_to_do(kleene: Kleene, tmp_pat
     outcome = kleene(*train)
     assert outcome.status == 0, outcome.err
     told = json.loads(outcome.out)
-    assert told["accuracy"] == 1
-    assert told["words"] == 300
+    assert told["held_out_accuracy"] == 1
+    assert told["rows"] == 300
     assert any("machine" in step for step in told["steps"])
     again = kleene(*train, "--resume")
-    assert "nothing is left to do" in again.err
-    assert json.loads(again.out)["accuracy"] == 1
+    assert "nothing to do" in again.err
+    assert json.loads(again.out)["held_out_accuracy"] == 1
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a_store_is_made_again_only_where_it_must(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-1])
     made("b")
     store = encode(path, source(data).each, key="b", **how)
-    words = [word for part in Streamed(store=store).blocks() for word in part.words]
+    words = [word for part in Streamed(store=store).parts() for word in part.words]
     assert [tuple(store.alphabet.decode(word)) for word in words] == read_data(data).words
 
 

@@ -184,3 +184,32 @@ def test_texts_are_tokenized_alike_when_trained_and_when_used(
     assert asked[0].out.replace("Great film", "") == asked[1].out.replace("great FILM", "")
     explained = kleene("explain", model, "GREAT, not awful!", "--json")
     assert json.loads(explained.out)["word"] == ["great", ",", "not", "awful", "!"]
+
+
+def test_every_accuracy_has_its_name_and_its_rows(kleene: Kleene, tmp_path: Path) -> None:
+    data, test, out = tmp_path / "d.tsv", tmp_path / "t.tsv", tmp_path / "m"
+    assert kleene("languages", "sample", "tomita1", "-n", 200, "--out", data).status == 0
+    sample = ("languages", "sample", "tomita1", "-n", 60, "--seed", 5, "--out", test)
+    assert kleene(*sample).status == 0
+    found = json.loads(kleene("train", data, "--out", out, *QUICK, "--test", test, "--json").out)
+    assert (found["training_rows"], found["held_out_rows"], found["test_rows"]) == (180, 20, 60)
+    tested = json.loads(kleene("evaluate", out, test, "--json").out)
+    assert found["test_accuracy"] == tested["accuracy"]
+    counts = [one["rows"] for one in tested["per_class"]]
+    assert tested["majority_accuracy"] == max(counts) / 60
+    kept = Model.load(out).settings["data"]
+    for name in ("training_accuracy", "held_out_accuracy", "baseline_accuracy"):
+        assert 0 <= found[name] == kept[name] <= 1
+    text = kleene("train", data, "--out", tmp_path / "n", *QUICK, "--no-baseline").out
+    assert f"held-out  {found['held_out_accuracy']:.2%} of 20 rows; majority" in text
+    assert f"training  {found['training_accuracy']:.2%} of 180 rows" in text
+
+
+def test_ngrams_that_win_are_named(kleene: Kleene, tmp_path: Path) -> None:
+    data = tmp_path / "d.tsv"
+    rows = (f"{'xy'[i % 2]}{'z' * (i % 7)}\t{i % 2}\n" for i in range(200))
+    data.write_text("".join(rows))
+    options = (*QUICK, "--learning-rate", "1e-9")
+    outcome = kleene("train", data, "--out", tmp_path / "m", *options)
+    assert "n-grams 100.00%" in outcome.out
+    assert "n-grams with logistic regression are better on the held-out rows" in outcome.err

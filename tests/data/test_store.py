@@ -71,7 +71,7 @@ def test_what_is_written_comes_back(tmp_path: Path, symbols: int) -> None:
 def test_blocks_are_small_and_hold_all_words_in_order(store: Store) -> None:
     assert (store.index[:, 1] <= 16).all()
     assert (store.index[:, 2] <= 40 + 8).all()
-    words = [w.tolist() for part in Streamed(store=store).blocks() for w in part.words]
+    words = [w.tolist() for part in Streamed(store=store).parts() for w in part.words]
     assert words == [word.tolist() for word, _ in draw(233)]
 
 
@@ -91,7 +91,7 @@ def test_a_changed_byte_is_never_taken_for_a_word(store: Store) -> None:
         changed[at] ^= 1 << (at % 8)
         store.path.write_bytes(changed)
         try:
-            parts = list(Streamed(store=open_store(store.path)).blocks())
+            parts = list(Streamed(store=open_store(store.path)).parts())
         except DataError:
             continue
         found = [(w.tolist(), y) for p in parts for w, y in zip(p.words, p.labels, strict=True)]

@@ -7,7 +7,12 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from sklearn.metrics import accuracy_score, confusion_matrix, log_loss
+from sklearn.metrics import (
+    accuracy_score,
+    confusion_matrix,
+    log_loss,
+    precision_recall_fscore_support,
+)
 
 from kleene.data.examples import Examples
 from kleene.evaluation.metrics import evaluate
@@ -75,3 +80,14 @@ def test_a_near_tie_is_decided_by_the_scores_not_by_rounded_probabilities(networ
     found = evaluate(network, Examples(words=WORDS, labels=np.zeros(len(WORDS), np.int64)))
     assert (found.probabilities.argmax(-1) == 0).all()
     assert (found.predicted == 1).all()
+
+
+def test_figures_of_each_class_are_scikit_learns(network, examples) -> None:
+    found = evaluate(network, examples)
+    expected = precision_recall_fscore_support(
+        found.labels, found.predicted, labels=[0, 1, 2], zero_division=0
+    )
+    for one, precision, recall, f1, rows in zip(found.per_class, *expected, strict=True):
+        assert (one.precision, one.recall, one.f1) == pytest.approx((precision, recall, f1))
+        assert one.rows == rows
+    assert found.majority_accuracy == pytest.approx(np.bincount(examples.labels).max() / len(WORDS))

@@ -84,7 +84,7 @@ def test_states_that_were_asked_for_stay_and_the_log_has_both_figures() -> None:
     words, labels = fixed_motifs(500, length=20, seed=1)
     found = SequenceClassifier(states=5, **SMALL).fit(words, labels)
     assert found.network_.rnn.num_states == 5
-    assert found.fit_log_[-1].startswith("states=5 costs accuracy: with 5 states")
+    assert found.fit_log_[-1].startswith("states=5 costs accuracy: 5 states")
 
 
 def test_states_that_cost_nothing_stay() -> None:

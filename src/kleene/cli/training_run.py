@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 from kleene.cli.console import say
 from kleene.cli.training_source import STORE, InMemory, TrainingSource
+from kleene.cli.training_summary import summarize
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import KleeneError, ModelError, SettingError, TrainingError
 from kleene.files import sweep, write_atomically
 
 if TYPE_CHECKING:
+    from kleene.cli.input import DataSource
     from kleene.estimator import SequenceClassifier
     from kleene.training.progress import Reporter
     from kleene.web.watch import Watch
@@ -44,12 +46,16 @@ class TrainingRun:
     threads: int = 1
     checkpoint_every: float = 30.0
     """Seconds between checkpoints."""
+    baseline: bool = True
+    """Whether n-grams are fitted to the same rows, for comparison."""
+    test: DataSource | None = None
+    """Further rows on which the trained network is measured."""
     process_group: ProcessGroup = SINGLE_PROCESS
 
     def train(
         self, *, resume: bool, overwrite: bool, watched: bool = False
     ) -> dict[str, Any] | None:
-        """Train or continue, save the model, and return figures for the user.
+        """Train or continue, save the model, and return its figures.
 
         Of several processes the first alone has the folder and the figures.
         """
@@ -72,7 +78,7 @@ class TrainingRun:
                 watch = self._watch(reporter) if watched else None
                 how: dict[str, Any] = {} if watch is None else {"hook": watch.hook}
                 how |= {"checkpoint": self.checkpoint, "checkpoint_every": self.checkpoint_every}
-                how["reporter"] = watch or reporter
+                how |= {"reporter": watch or reporter, "baseline": self.baseline}
                 try:
                     self.source.fit(estimator, self.folder, self.process_group, **how)
                     estimator.save(self.folder)
@@ -91,7 +97,9 @@ class TrainingRun:
                 say(f"the run in {self.folder} is finished; nothing to do")
                 estimator = SequenceClassifier.load(self.folder)
             try:
-                return self._summary(estimator, time.monotonic() - started)
+                return summarize(
+                    estimator.model, self.folder, time.monotonic() - started, self.test
+                )
             finally:
                 (self.folder / STORE).unlink(missing_ok=True)
 
@@ -193,24 +201,6 @@ class TrainingRun:
         if self.process_group.world_size > 1:
             command = f"torchrun --nproc-per-node {self.process_group.world_size} -m kleene"
         return f"interrupted; continue with `{command} {shlex.join(arguments)} --resume`"
-
-    def _summary(self, estimator: SequenceClassifier, seconds: float) -> dict[str, Any]:
-        from kleene.config import readable
-
-        model = estimator.model
-        words, accuracy = self.source.score(estimator)
-        return {
-            "model": str(self.folder),
-            "words": words,
-            "classes": len(model.classes),
-            "symbols": len(model.alphabet.symbols),
-            "accuracy": accuracy,
-            "cell": model.network.config.cell,
-            "states": model.network.rnn.num_states,
-            "readable": readable(model.network),
-            "steps": list(getattr(estimator, "fit_log_", ())),
-            "seconds": round(seconds, 3),
-        }
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,6 @@ from kleene.errors import DataError
 from kleene.machine import Label, Word
 
 if TYPE_CHECKING:
-    from kleene.data.examples import Examples
     from kleene.estimator import SequenceClassifier
 
 STORE = "words.store"
@@ -40,10 +39,6 @@ class TrainingSource(Protocol):
         self, estimator: SequenceClassifier, folder: Path, process_group: ProcessGroup, **how: Any
     ) -> None:
         """Fit the estimator; what is needed on disk goes to the folder."""
-        ...
-
-    def score(self, estimator: SequenceClassifier) -> tuple[int, float]:
-        """How many words there are, and the share that a trained estimator gets right."""
         ...
 
 
@@ -71,10 +66,6 @@ class InMemory:
     ) -> None:
         """Fit the estimator."""
         estimator.fit(self.words, self.labels, process_group=process_group, **how)
-
-    def score(self, estimator: SequenceClassifier) -> tuple[int, float]:
-        """How many words there are, and the share that a trained estimator gets right."""
-        return len(self.words), float(estimator.score(self.words, self.labels))
 
 
 @dataclass(kw_only=True)
@@ -121,23 +112,6 @@ class OnDisk:
             max_symbols=self.max_symbols,
             min_count=self.min_count,
         )
-
-    def score(self, estimator: SequenceClassifier) -> tuple[int, float]:
-        """How many words there are, and the share that a trained estimator gets right."""
-        from kleene.data.streaming import Streamed
-        from kleene.evaluation.metrics import evaluate
-
-        model = estimator.model
-        parts: Iterator[Examples]
-        if self.store is None:  # the run was finished before
-            parts = (part for part, _ in self.source.encoded(model))
-        else:
-            parts = Streamed(store=self.store).blocks()
-        words = right = 0
-        for examples in parts:
-            words += len(examples)
-            right += int(evaluate(model.network, examples).confusion.trace())
-        return words, right / max(words, 1)
 
 
 def open_training_source(

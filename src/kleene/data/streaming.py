@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kleene.arrays import Ints
-from kleene.data.batch import Batch, batches, make_batch
+from kleene.data.batch import Batch, Encoded, batches, make_batch
 from kleene.data.examples import Examples
 from kleene.data.store import Block, Store
-from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 
 WINDOW = 16
 """Blocks whose words are shuffled together: up to 65,536 words, or 16 million symbols."""
@@ -74,12 +73,16 @@ class Streamed:
         share = bounded_share(self.store, 1.0)
         return Streamed(store=self.store, share=share, seed=self.seed + 1)._away()
 
-    def blocks(self, process_group: ProcessGroup = SINGLE_PROCESS) -> Iterator[Examples]:
-        """All words of the store, those held back too, block by block."""
-        for number in process_group.shard(range(len(self._counts))):
-            block = self.store.block(number)
-            words = [block.word(i) for i in range(len(block))]
-            yield Examples(words=words, labels=block.labels)
+    def parts(self) -> Iterator[Examples]:
+        """The rows that are not held back, a window of blocks at a time."""
+        for start in range(0, len(self._counts), self.window):
+            words: list[Encoded] = []
+            labels = []
+            for number in range(start, min(start + self.window, len(self._counts))):
+                block, kept = self.store.block(number), np.flatnonzero(self.kept(number))
+                words += [block.word(i) for i in kept.tolist()]
+                labels.append(block.labels[kept])
+            yield Examples(words=words, labels=np.concatenate(labels))
 
     def kept(self, number: int) -> NDArray[np.bool_]:
         """Which words of a block are not held back."""

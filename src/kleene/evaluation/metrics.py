@@ -17,6 +17,16 @@ from kleene.nn.classifier import Classifier
 
 
 @dataclass(frozen=True, kw_only=True)
+class ClassMetrics:
+    """How well one class is found; 0 where there is nothing to divide by."""
+
+    rows: int
+    precision: float
+    recall: float
+    f1: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Evaluation:
     """Loss, predicted classes and their probabilities, in the order of the words."""
 
@@ -30,6 +40,25 @@ class Evaluation:
     def accuracy(self) -> float:
         """The share of words whose most probable class is the right one."""
         return float((self.predicted == self.labels).mean()) if len(self.labels) else 1.0
+
+    @property
+    def majority_accuracy(self) -> float:
+        """The accuracy of always predicting the most frequent class."""
+        return float(self.confusion.sum(1).max() / max(len(self.labels), 1))
+
+    @property
+    def per_class(self) -> tuple[ClassMetrics, ...]:
+        """Precision, recall and F1 of each class."""
+        table = self.confusion
+        return tuple(
+            ClassMetrics(
+                rows=int(table[i].sum()),
+                precision=_ratio(table[i, i], table[:, i].sum()),
+                recall=_ratio(table[i, i], table[i].sum()),
+                f1=_ratio(2 * table[i, i], table[i].sum() + table[:, i].sum()),
+            )
+            for i in range(len(table))
+        )
 
     @property
     def reliability(self) -> Reliability:
@@ -84,3 +113,7 @@ def evaluate(
         probabilities=process_group.all_reduce_array(probabilities),
         predicted=process_group.all_reduce_array(predicted),
     )
+
+
+def _ratio(part: float, whole: float) -> float:
+    return float(part / whole) if whole else 0.0

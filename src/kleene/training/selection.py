@@ -39,8 +39,8 @@ class Comparison:
     def describe(self, rows: str) -> str:
         """One line with both figures; `rows` says of which kind the rows are."""
         return (
-            f"with {self.states} states {self.states_accuracy:.2%} of {self.rows} {rows} rows, "
-            f"the plain cell {self.cell_accuracy:.2%}"
+            f"{self.states} states {self.states_accuracy:.2%}, plain cell "
+            f"{self.cell_accuracy:.2%} of {self.rows:,} {rows} rows"
         )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kleene.cli.console import answer, answer_json, answer_table, label_text, say
+from dataclasses import asdict
+
+from kleene.cli.console import answer, answer_json, answer_table, label_text
 from kleene.cli.options import (
     MAX_LENGTH,
     DataFile,
@@ -22,7 +24,7 @@ def evaluate(
     max_length: MaxLength = MAX_LENGTH,
     json: Json = False,
 ) -> None:
-    """Compare predictions with labels: accuracy, confusion table.
+    """Compare predictions with labels: accuracy, F1, confusion table.
 
     The calibration error is the mean gap between the probability of an answer and the share of such
     answers that is right.
@@ -33,30 +35,25 @@ def evaluate(
       kleene evaluate model test.jsonl.gz --json
     """
     from kleene.cli.input import DataSource
-    from kleene.data.validate import UnknownSymbols
-    from kleene.evaluation.metrics import evaluate as evaluated
-    from kleene.evaluation.metrics import merged
+    from kleene.cli.training_summary import answer_classes, evaluate_file, named
     from kleene.model import Model
 
     trained = Model.load(model)
     source = DataSource(
         path=data, text_column=text_column, label_column=label_column, max_length=max_length
     )
-    parts, unknown = [], UnknownSymbols()
-    for examples, strange in source.encoded(trained):
-        parts.append(evaluated(trained.network, examples))
-        unknown += strange
-    result = merged(parts)
-    words = len(result.labels)
-    if unknown:
-        say(str(unknown))
+    result, unknown = evaluate_file(trained, source)
+    rows = len(result.labels)
+    per_class = named(trained, map(asdict, result.per_class))
     names = [label_text(label) for label in trained.classes]
     if json:
         answer_json(
             {
-                "words": words,
+                "rows": rows,
                 "right": int(result.confusion.trace()),
                 "accuracy": result.accuracy,
+                "majority_accuracy": result.majority_accuracy,
+                "per_class": per_class,
                 "loss": result.loss,
                 "calibration": result.reliability.to_dict(),
                 "classes": list(trained.classes),
@@ -66,9 +63,12 @@ def evaluate(
         )
         return
     right = int(result.confusion.trace())
-    answer(f"accuracy  {result.accuracy:.2%}  ({right} of {words} examples)")
+    answer(f"accuracy  {result.accuracy:.2%}  ({right} of {rows} rows)")
+    answer(f"majority class  {result.majority_accuracy:.2%}")
     answer(f"loss      {result.loss:.4f}")
     answer(f"calibration error  {result.reliability.error:.4f}")
     answer()
-    rows = [[name, *row] for name, row in zip(names, result.confusion.tolist(), strict=True)]
-    answer_table(["label / predicted", *names], rows)
+    answer_classes(per_class)
+    answer()
+    table = [[name, *row] for name, row in zip(names, result.confusion.tolist(), strict=True)]
+    answer_table(["label / predicted", *names], table)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kleene.cli.console import answer, answer_json, say
+from kleene.cli.console import answer_json, say
 from kleene.cli.options import (
     MAX_LENGTH,
     DataFile,
@@ -108,6 +108,13 @@ def train(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an earlier run or model.")
     ] = False,
+    test: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Further rows to measure the trained network on."),
+    ] = None,
+    baseline: Annotated[
+        bool, typer.Option(help="Fit n-grams with logistic regression for comparison.")
+    ] = True,
     watch: Annotated[
         bool, typer.Option("--watch", help="Open a page with the loss and the automaton.")
     ] = False,
@@ -135,13 +142,13 @@ def train(
     from kleene.cli.input import DataSource
     from kleene.cli.training_run import TrainingRun
     from kleene.cli.training_source import open_training_source
+    from kleene.cli.training_summary import answer_summary
     from kleene.distributed import init_process_group
 
     if resume and overwrite:
         raise SettingError("--resume continues a run, --overwrite starts again; give one of them")
-    source = DataSource(
-        path=data, text_column=text_column, label_column=label_column, max_length=max_length
-    )
+    columns = {"text_column": text_column, "label_column": label_column}
+    source = DataSource(path=data, max_length=max_length, **columns)
     settings: dict[str, Any] = {
         "cell": cell,
         "states": states,
@@ -177,6 +184,8 @@ def train(
             source=examples,
             threads=threads,
             checkpoint_every=checkpoint_every,
+            baseline=baseline,
+            test=DataSource(path=test, max_length=max_length, **columns) if test else None,
             process_group=process_group,
         )
         summary = run.train(resume=resume, overwrite=overwrite, watched=watch)
@@ -185,24 +194,7 @@ def train(
     if json:
         answer_json(summary)
     else:
-        answer(columns_of(summary))
+        answer_summary(summary)
         report = f"`kleene report {out} {data} --out report.html` shows what its states stand for"
         automaton = f"`kleene extract {out} --out dfa.svg` reads the automaton in it"
         say(f"next: {automaton if summary['readable'] else report}")
-
-
-def columns_of(summary: dict[str, Any]) -> str:
-    """The summary of a run, for a person."""
-    steps = "; ".join(summary["steps"]) or "kept the network as trained"
-    rows = [
-        ["model", summary["model"]],
-        [
-            "words",
-            f"{summary['words']} of {summary['classes']} classes, {summary['symbols']} symbols",
-        ],
-        ["accuracy", f"{summary['accuracy']:.2%} of all words given"],
-        ["states", f"{summary['states']} of a network of {summary['cell']} cells"],
-        ["done", steps],
-        ["time", f"{summary['seconds']:.1f} s"],
-    ]
-    return "\n".join(f"{name:<9}{value}" for name, value in rows)

@@ -1,0 +1,56 @@
+"""A fingerprint of encoded rows: tells later whether a row was among them, in little space.
+
+Every row is hashed to 64 bits. The digest identifies the whole set; the sample, the smallest
+hashes (a bottom-k sketch), estimates how many rows of another set belong to it. Up to `MOST` rows
+the sample is complete and the answer exact.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kleene.data.batch import Encoded
+
+MOST = 4096
+Hashes = NDArray[np.uint64]
+
+
+def row_hashes(words: Iterable[Encoded]) -> Hashes:
+    """The hash of each encoded row."""
+    hashes = (
+        hashlib.blake2b(np.asarray(word, dtype="<i4").tobytes(), digest_size=8).digest()
+        for word in words
+    )
+    return np.frombuffer(b"".join(hashes), dtype="<u8").astype(np.uint64)
+
+
+def fingerprint(words: Iterable[Encoded]) -> dict[str, Any]:
+    """Digest, number and sample of some rows, as plain values for JSON."""
+    hashes = row_hashes(words)
+    distinct = np.unique(hashes)
+    sample = distinct[:MOST].astype("<u8")
+    return {
+        "digest": hashlib.sha256(np.sort(hashes).astype("<u8").tobytes()).hexdigest(),
+        "rows": len(hashes),
+        "sample": base64.b64encode(sample.tobytes()).decode(),
+        "sample_is_complete": len(distinct) <= MOST,
+    }
+
+
+def known_share(words: Iterable[Encoded], print_of: Mapping[str, Any]) -> float | None:
+    """The share of `words` that were among the rows of a fingerprint.
+
+    An estimate from the rows that fall into the sample, where that is not complete; None where
+    none does.
+    """
+    hashes = row_hashes(words)
+    sample = np.frombuffer(base64.b64decode(print_of["sample"]), dtype="<u8")
+    if not print_of["sample_is_complete"]:
+        hashes = hashes[hashes <= sample[-1]]
+    return float(np.isin(hashes, sample).mean()) if len(hashes) else None
