@@ -1,4 +1,4 @@
-"""Fair clocks: all variants of a row in turns, in one process, medians of what each took."""
+"""Interleaved timing: all variants of a row in turns, in one process; medians."""
 
 from __future__ import annotations
 
@@ -13,26 +13,34 @@ from time import perf_counter, process_time
 
 import torch
 
-__all__ = ["RESULTS", "interleave", "machine", "perf_counter", "process_time", "write"]
+__all__ = [
+    "RESULTS",
+    "interleave",
+    "machine",
+    "perf_counter",
+    "process_time",
+    "write",
+    "write_results",
+]
 
 RESULTS = Path(__file__).parent / "results"
 
 
-BOUT = 0.02
-"""Seconds for which a variant runs before it is the next one's turn: as in training, where the same
-step follows itself, and as `torch.utils.benchmark` does it in blocks."""
+BLOCK = 0.02
+"""Seconds of a timing block: a variant runs this long before the next one has its turn, as in
+training, where the same step follows itself, and as in `torch.utils.benchmark`."""
 
 
 def interleave(
     variants: dict[str, Callable[[], object]], seconds: float, clock: Callable[[], float]
 ) -> dict[str, float]:
-    """Median seconds of each variant; one round runs every variant for a bout, or once."""
+    """Median seconds of each variant; one round runs every variant for a timing block, or once."""
     calls: dict[str, int] = {}
     for name, run in variants.items():
         run()
         start = perf_counter()
         run()
-        calls[name] = max(1, int(BOUT / (perf_counter() - start)))
+        calls[name] = max(1, int(BLOCK / (perf_counter() - start)))
     taken: dict[str, list[float]] = {name: [] for name in variants}
     end = perf_counter() + seconds
     while perf_counter() < end or len(next(iter(taken.values()))) < 3:
@@ -45,7 +53,7 @@ def interleave(
 
 
 def machine() -> dict[str, object]:
-    """What the numbers depend on besides the code."""
+    """The facts about the machine that results depend on."""
     model = "unknown"
     info = Path("/proc/cpuinfo")
     if info.exists():
@@ -63,10 +71,14 @@ def machine() -> dict[str, object]:
 
 
 def write(name: str, content: dict[str, object]) -> Path:
-    """Results with the machine's facts, written whole or not at all."""
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{name}.json"
+    """Results with the machine's facts, in results/NAME.json."""
+    return write_results(RESULTS / f"{name}.json", {"machine": machine(), **content})
+
+
+def write_results(path: Path, content: dict[str, object]) -> Path:
+    """Write a file of results, all of it or nothing."""
+    path.parent.mkdir(exist_ok=True)
     part = path.with_suffix(".part")
-    part.write_text(json.dumps({"machine": machine(), **content}, indent=1) + "\n")
+    part.write_text(json.dumps(content, indent=1) + "\n")
     os.replace(part, path)
     return path

@@ -20,6 +20,7 @@ from kleene.data.alphabet import START
 from kleene.data.examples import Examples
 from kleene.languages.paper_sets import parentheses_set
 from kleene.nn.classifier import Classifier
+from kleene.nn.inference import inference
 from kleene.reproduce.memory_runs import Recipe, Task, errors, make_task, train
 from kleene.training.loop import fit
 from kleene.training.sharpen_gates import sharpen_gates
@@ -56,7 +57,7 @@ def run(seed: int) -> dict[str, Any]:
     for grid, tolerance in ((1.0, 0.5), (1.0, 0.2), (0.25, 0.125)):
         name = f"memory rounded to multiples of {grid:g} within {tolerance:g}, at test time"
         result[name] = {"soft": rounded_error(model.network, task.tests[COLUMN], grid, tolerance)}
-        with model.network.hard():
+        with inference(model.network, hard=True):
             hard = rounded_error(model.network, task.tests[COLUMN], grid, tolerance)
         result[name]["hard"] = hard
     return result

@@ -14,6 +14,7 @@ from kleene.data.alphabet import START
 from kleene.data.batch import Batch, make_batch
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
+from kleene.nn.inference import inference
 from kleene.nn.trace import Trace
 
 torch.set_num_threads(1)
@@ -137,7 +138,7 @@ def test_theorem_2_a_cold_network_is_a_deterministic_table(
         for t in range(1, length + 1):
             expected[row, t] = table[int(expected[row, t - 1]), int(tokens[row, t])]
 
-    with network.hard():
+    with inference(network, hard=True):
         assert torch.equal(network.trace(batch).states, expected)
 
     doubt = []
@@ -161,7 +162,7 @@ def test_theorem_2_needs_the_cold() -> None:
     left = 0
     for seed in range(10):
         network = random_network(seed, temperature=1.0)
-        with network.hard():
+        with inference(network, hard=True):
             expected = network.trace(batch).states
         left += not torch.equal(network.trace(batch).states, expected)
     assert left > 0

@@ -10,7 +10,7 @@ import numpy as np
 
 from kleene.errors import SettingError
 from kleene.nn.classifier import Classifier
-from kleene.nn.config import CELLS, NetworkConfig, choose
+from kleene.nn.config import NetworkConfig, choose, find_cell
 from kleene.training.recipes import RECIPES, TrainConfig, cell_stage
 from kleene.training.stages import Stage
 
@@ -30,16 +30,17 @@ def plain_values(given: Mapping[str, Any]) -> Parameters:
 def config_of(given: Parameters, symbols: int, classes: int) -> NetworkConfig:
     """The network over so many symbols and classes; where None came, what fits them."""
     text = symbols >= TEXT
-    cell = given.cell or ("lstm-p" if text else "gru")
-    memory = choose("cell", cell, CELLS).has_memory
     for_text = "max" if given.states == 0 else "states"
     pooling = given.pooling or (for_text if text else "last")
+    cell = find_cell(given.cell or ("lstm-p" if text else "gru"))
+    memory = cell.has_memory
     similarity = given.similarity or ("dot" if memory else "euclidean")
     by_similarity = {"dot": 1.0, "euclidean": 1.0 if memory else 0.3, "cosine": 0.1}
     return NetworkConfig(
         num_symbols=symbols,
         num_classes=classes,
-        cell=cell,
+        cell=cell.name,
+        custom_cell=None if isinstance(given.cell, str) else given.cell,
         input_size=given.embedding_size,
         hidden_size=given.hidden_size,
         num_states=(_text_states(classes) if pooling == "states" else 20)

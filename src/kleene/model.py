@@ -26,6 +26,7 @@ from kleene.errors import KleeneError, ModelError
 from kleene.files import unfinished, write_together
 from kleene.formats import mismatch
 from kleene.machine import Label, Symbol, Word
+from kleene.nn.cells import Cell
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
 from kleene.training.history import History
@@ -134,17 +135,20 @@ class Model:
         return folder
 
     @classmethod
-    def load(cls, folder: str | Path) -> Model:
-        """Read a model folder; a `ModelError` says in one line what is wrong with it."""
+    def load(cls, folder: str | Path, *, cells: Iterable[Cell] = ()) -> Model:
+        """Read a model folder; a `ModelError` says in one line what is wrong with it.
+
+        `cells` are cells of one's own that the network may have; no code is loaded with a model.
+        """
         folder = Path(folder)
         if not folder.is_dir():
             what = "is a file" if folder.exists() else "does not exist"
             raise ModelError(f"{folder} {what}; give the folder that `kleene train --out` wrote")
         try:
-            return cls.from_files(_read(folder), name=str(folder))
+            return cls.from_files(_read(folder), name=str(folder), cells=cells)
         except ModelError:
             for files in _unfinished(folder):
-                return cls.from_files(files, name=str(folder))
+                return cls.from_files(files, name=str(folder), cells=cells)
             raise
 
     def save_pretrained(self, folder: str | Path) -> Path:
@@ -179,14 +183,16 @@ class Model:
         return to_onnx(self.network, about)
 
     @classmethod
-    def from_files(cls, files: Mapping[str, bytes], *, name: str = "the model") -> Model:
+    def from_files(
+        cls, files: Mapping[str, bytes], *, name: str = "the model", cells: Iterable[Cell] = ()
+    ) -> Model:
         """The model of the files that `to_files` returned; `name` appears in error messages."""
         config = _checked_config(files["config.json"], name)
         for part in PARTS:
             if hashlib.sha256(files[part]).hexdigest() != config["sha256"].get(part):
                 raise _changed(name, part)
         try:
-            return cls._build(config, files)
+            return cls._build(config, files, cells)
         except (KleeneError, ArithmeticError, LookupError, TypeError, ValueError) as error:
             reason = str(error)
         except (RuntimeError, RecursionError, MemoryError) as error:
@@ -195,11 +201,13 @@ class Model:
         raise ModelError(f"{name} does not describe a model: {reason}; train again")
 
     @classmethod
-    def _build(cls, config: dict[str, Any], files: Mapping[str, bytes]) -> Model:
+    def _build(
+        cls, config: dict[str, Any], files: Mapping[str, bytes], cells: Iterable[Cell]
+    ) -> Model:
         from safetensors import SafetensorError
         from safetensors.torch import load
 
-        described = NetworkConfig.from_dict(config["network"])
+        described = NetworkConfig.from_dict(config["network"], cells)
         alphabet = Alphabet.from_json(files["alphabet.json"].decode())
         classes = tuple(map(from_json_symbol, config["classes"]))
         for what, found, needed in (

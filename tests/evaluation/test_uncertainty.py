@@ -90,9 +90,9 @@ def test_dropout_is_the_only_noise_of_its_kind() -> None:
 def test_mistakes() -> None:
     with pytest.raises(SettingError, match="samples=0"):
         draw_predictions(network(), EXAMPLES, samples=0)
-    with pytest.raises(SettingError, match="without dropout"):
+    with pytest.raises(SettingError, match="dropout must be > 0"):
         draw_predictions(network(), EXAMPLES, samples=2, noise=dropped_units)
-    with pytest.raises(SettingError, match="without states"):
+    with pytest.raises(SettingError, match="num_states must be > 0"):
         draw_predictions(network(num_states=0), EXAMPLES, samples=2, noise=drawn_states)
     with pytest.raises(DataError, match="needed are"):
         reliability([[0.5, 0.5]], [0, 1])

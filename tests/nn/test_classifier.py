@@ -16,6 +16,7 @@ from kleene.data.batch import Batch, make_batch
 from kleene.errors import SettingError
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
+from kleene.nn.inference import inference
 
 WORDS = [[4], [5, 4, 6, 4], [], [6, 6], [5], [4, 5, 6]]
 
@@ -142,7 +143,7 @@ def test_hard_steps_one_at_a_time_are_the_hard_pass(cell) -> None:
     network.eval()
     words = [list(w) for n in range(4) for w in itertools.product([4, 5, 6], repeat=n)]
     batch = pack(words)
-    with network.hard():
+    with inference(network, hard=True):
         trace, scores = network.trace(batch), network(batch)
     for row, i in enumerate(batch.order):
         states = None
@@ -157,7 +158,7 @@ def test_hard_steps_one_at_a_time_are_the_hard_pass(cell) -> None:
 def test_hard_mode_ends_with_its_block() -> None:
     network = make()
     before = network.rnn.transition
-    with pytest.raises(RuntimeError), network.hard():
+    with pytest.raises(RuntimeError), inference(network, hard=True):
         raise RuntimeError
     assert network.rnn.transition is before
 

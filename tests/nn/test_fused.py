@@ -17,12 +17,9 @@ from torch import Tensor
 from torch.nn.utils.rnn import pack_sequence
 
 from kleene.nn import (
-    GRU,
-    LSTM,
     SRGRU,
     SRLSTM,
     SRRNN,
-    Elman,
     cosine,
     dot,
     euclidean,
@@ -31,6 +28,7 @@ from kleene.nn import (
     mixture,
     soft_argmax,
 )
+from kleene.nn.cells import GRU, LSTM, Elman
 from kleene.nn.fused import use_fused
 from kleene.nn.fused.dispatch import dispatch
 from kleene.nn.fused.switch import enabled

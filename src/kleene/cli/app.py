@@ -26,6 +26,7 @@ from kleene.cli.commands.robust import robust
 from kleene.cli.commands.serve import serve
 from kleene.cli.commands.train import train
 from kleene.cli.commands.verify import verify
+from kleene.cli.commands.warm import warm
 
 app = typer.Typer(
     name="kleene",
@@ -38,7 +39,7 @@ COMMANDS = (
     *(demo, train, predict, evaluate),
     *(extract, read, certify, verify, robust, compare, match, export),
     *(explain, prototypes, phrases),
-    *(report, serve, reproduce),
+    *(report, serve, reproduce, warm),
 )
 for command in COMMANDS:
     app.command()(command)

@@ -14,6 +14,7 @@ from kleene.data.examples import Examples
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.evaluation.calibration import Reliability, reliability
 from kleene.nn.classifier import Classifier
+from kleene.nn.inference import inference
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,19 +94,16 @@ def evaluate(
     process_group: ProcessGroup = SINGLE_PROCESS,
 ) -> Evaluation:
     """Run the network, in eval mode, over all words; each once, by one of the processes."""
-    training = network.training
-    network.eval()
     probabilities = np.zeros((len(examples), network.config.num_classes), dtype=np.float32)
     predicted = np.zeros(len(examples), dtype=np.int64)
     loss = 0.0
-    with torch.inference_mode():
+    with inference(network), torch.inference_mode():
         for batch in examples.in_order(batch_size, process_group):
             scores = network(batch)
             labels = torch.from_numpy(batch.labels).to(scores.device)
             loss += float(cross_entropy(scores, labels, reduction="sum"))
             probabilities[batch.order] = scores.softmax(-1).cpu().numpy()
             predicted[batch.order] = scores.argmax(-1).cpu().numpy()
-    network.train(training)
     loss = process_group.all_reduce_array(np.array([loss])).item()
     return Evaluation(
         loss=loss / max(len(examples), 1),

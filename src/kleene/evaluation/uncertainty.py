@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from kleene.data.examples import Examples
 from kleene.errors import SettingError
 from kleene.nn.classifier import Classifier
+from kleene.nn.inference import inference
 from kleene.nn.transition import Gumbel, Sample, sample
 
 Floats = NDArray[np.float64]
@@ -75,14 +76,11 @@ def draw_predictions(
         raise SettingError(f"samples={samples} came; needed is a whole number from 1, such as 20")
     chosen = noise or (drawn_states if network.rnn.num_states else dropped_units)
     draws = np.zeros((samples, len(examples), network.config.num_classes), dtype=np.float32)
-    training = network.training
-    network.eval()
-    with torch.random.fork_rng(devices=[]), torch.inference_mode(), chosen(network):
+    with torch.random.fork_rng(devices=[]), inference(network), chosen(network):
         torch.manual_seed(seed)
         for batch in examples.in_order(batch_size):
             for draw in draws:
                 draw[batch.order] = network(batch).softmax(-1).cpu().numpy()
-    network.train(training)
     return Distribution(draws=draws)
 
 
@@ -91,7 +89,7 @@ def drawn_states(network: Classifier) -> Iterator[None]:
     """Noise in the transitions: Gumbel's where the network has it, else states drawn from alpha."""
     rnn = network.rnn
     if not rnn.num_states:
-        raise SettingError("a network without states came, which has none to draw; use dropout")
+        raise SettingError("num_states must be > 0 to draw states, got 0; use dropout")
     transition, stochastic = rnn.transition, rnn.stochastic
     rnn.transition = transition if isinstance(transition, Gumbel | Sample) else sample
     rnn.stochastic = True
@@ -106,8 +104,8 @@ def dropped_units(network: Classifier) -> Iterator[None]:
     """Dropout left on, and nothing else: Monte Carlo dropout."""
     if not network.config.dropout:
         raise SettingError(
-            "a network trained without dropout came, whose answers would all be the same; train "
-            "with dropout=0.3, or draw states where it has some"
+            "dropout must be > 0 in the network, got 0: all draws would be equal; train with "
+            "dropout=0.3, or draw states if it has some"
         )
     stochastic, network.rnn.stochastic = network.rnn.stochastic, False
     network.train()

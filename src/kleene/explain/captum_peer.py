@@ -17,6 +17,7 @@ from kleene.data.alphabet import FIRST_SYMBOL, Alphabet
 from kleene.data.batch import Batch
 from kleene.explain.scoring import margins
 from kleene.nn.classifier import Classifier
+from kleene.nn.inference import inference
 
 
 @dataclass(frozen=True)
@@ -29,14 +30,14 @@ class CaptumGradients:
         """Midpoints of the path from zeros to the embeddings, of the log-odds of the class."""
         from captum.attr import IntegratedGradients
 
-        network.eval()
         table = network.embedding.weight.detach()
         weights = []
-        for word, label in zip(encoded, classes, strict=True):
-            vectors = table[torch.from_numpy(word)][None]  # word time size
-            method = IntegratedGradients(_LogOdds(network, int(label)))
-            found = method.attribute(vectors, n_steps=self.steps, method="riemann_middle")
-            weights.append(found[0].sum(-1).float().cpu().numpy())
+        with inference(network, grad=True):
+            for word, label in zip(encoded, classes, strict=True):
+                vectors = table[torch.from_numpy(word)][None]  # word time size
+                method = IntegratedGradients(_LogOdds(network, int(label)))
+                found = method.attribute(vectors, n_steps=self.steps, method="riemann_middle")
+                weights.append(found[0].sum(-1).float().cpu().numpy())
         return weights
 
 

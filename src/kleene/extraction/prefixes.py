@@ -13,6 +13,7 @@ from kleene.arrays import Floats, Ints
 from kleene.data.alphabet import Alphabet, Ids
 from kleene.data.examples import Examples
 from kleene.model import Model
+from kleene.nn.inference import inference
 from kleene.nn.trace import Trace
 
 UNLABELLED = -1
@@ -63,8 +64,7 @@ def read_prefixes(model: Model, words: Sequence[Ids], *, hidden: bool = False) -
     parts: list[Floats] = []
     places: list[Ints] = []
     sizes: tuple[int, ...] = (0,)
-    network.eval()
-    with torch.inference_mode():
+    with inference(network), torch.inference_mode():
         for batch in examples.in_order(256):
             trace = network.trace(batch)
             place = np.concatenate(

@@ -19,6 +19,7 @@ from kleene.data.alphabet import START, Alphabet
 from kleene.errors import ReadingError
 from kleene.machine import Label, Symbol
 from kleene.model import Model
+from kleene.nn.inference import inference
 
 LARGEST = 20_000_000
 """Probabilities, beyond which they are not kept."""
@@ -64,8 +65,7 @@ def read_table(model: Model) -> Table:
     require_memoryless(model)
     network, symbols = model.network, model.alphabet.symbols
     tokens = Alphabet.ids(torch.arange(len(symbols), device=network.device))
-    network.eval()
-    with torch.inference_mode():
+    with inference(network), torch.inference_mode():
         start_probs, start = network.advance(None, tokens.new_tensor([START]))
         index = {tuple(start[0].tolist()): 0}
         rows, probs, kept = [], [], 0

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from kleene.automata import DFA
@@ -22,6 +21,7 @@ from kleene.extraction.table import read_table
 from kleene.induction.suggestions import with_centroids
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
+from kleene.nn.inference import inference
 from kleene.training.history import Epoch, History
 from kleene.training.loop import Hook, fit
 from kleene.training.progress import Reporter
@@ -77,8 +77,7 @@ def state_means(
     teacher = Teacher(dfa)
     sums = np.zeros((dfa.num_states, network.rnn.hidden_size))
     counts = np.zeros(dfa.num_states)
-    network.eval()
-    with torch.no_grad():
+    with inference(network):
         for index, batch in enumerate(examples.batches(256, seed=seed)):
             hidden = network.observe(batch)[1][-1].hidden.cpu().numpy()
             states = teacher.targets(batch)

@@ -1,26 +1,35 @@
-"""Recurrent networks with a finite set of states."""
+"""Recurrent networks with a finite set of states.
 
-from kleene.nn.cells import GRU, LSTM, Cell, Elman
+`SRRNN`, `SRGRU` and `SRLSTM` are modules with the arguments of torch's `RNN`, `GRU` and `LSTM`. A
+`Cell` is the equation of one step; those of the library are in `kleene.nn.cells`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from kleene.nn import cells
+from kleene.nn.cells import Cell
 from kleene.nn.fused import empty_cache, use_fused
 from kleene.nn.inference import inference
-from kleene.nn.layers import SRGRU, SRLSTM, SRRNN, StateRegularized
+from kleene.nn.layers import SRGRU, SRLSTM, SRRNN
 from kleene.nn.similarity import cosine, dot, euclidean
+from kleene.nn.state_regularized import StateRegularized
 from kleene.nn.stream import Stream
 from kleene.nn.trace import Trace
 from kleene.nn.transition import Gumbel, gumbel, gumbel_hard, mixture, sample, soft_argmax
 
 __all__ = [
-    "GRU",
-    "LSTM",
     "SRGRU",
     "SRLSTM",
     "SRRNN",
     "Cell",
-    "Elman",
     "Gumbel",
     "StateRegularized",
     "Stream",
     "Trace",
+    "cells",
     "cosine",
     "dot",
     "empty_cache",
@@ -33,3 +42,15 @@ __all__ = [
     "soft_argmax",
     "use_fused",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The cells by their old names, which are those of torch's modules."""
+    if name in ("GRU", "LSTM", "Elman"):
+        warnings.warn(
+            f"kleene.nn.{name} is a cell, not a module: use kleene.nn.cells.{name}",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return getattr(cells, name)
+    raise AttributeError(f"module 'kleene.nn' has no attribute {name!r}")

@@ -8,8 +8,7 @@ logits = [10 mean_t alpha_t, 3 max_t alpha_t] W + b, so that every state has a w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import cast
 
 import torch
@@ -19,13 +18,13 @@ from torch.nn.functional import dropout, embedding
 from kleene.data.alphabet import END, START
 from kleene.data.batch import Batch
 from kleene.errors import SettingError
-from kleene.nn.config import CELLS, SIMILARITIES, TRANSITIONS, NetworkConfig
+from kleene.nn.config import SIMILARITIES, TRANSITIONS, NetworkConfig
+from kleene.nn.inference import inference
 from kleene.nn.inputs import Gates, LookedUp
-from kleene.nn.layers import StateRegularized
 from kleene.nn.pooling import pool, state_statistics
 from kleene.nn.recurrence import Scan
+from kleene.nn.state_regularized import StateRegularized
 from kleene.nn.trace import Trace, make_trace
-from kleene.nn.transition import soft_argmax
 
 
 class Classifier(nn.Module):
@@ -34,8 +33,12 @@ class Classifier(nn.Module):
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
         self.config = config
-        cell = CELLS[config.cell]
-        self.embedding = nn.Embedding(config.num_symbols or END + 1, config.input_size)
+        cell = config.cell_object
+        vectors = torch.empty(config.num_symbols or END + 1, config.input_size)
+        size = config.input_size
+        self.embedding = nn.Embedding(len(vectors), size, _weight=vectors)
+        if not vectors.is_meta:  # where it would import torch._dynamo, a second of work for nothing
+            self.embedding.reset_parameters()
         self.rnn = StateRegularized(
             cell,
             config.input_size,
@@ -115,7 +118,7 @@ class Classifier(nn.Module):
         else:
             hidden = [self.rnn.centroids(i)[states[:, i]] for i in layers]
         x_gates = self.rnn.project(self.embedding(tokens))
-        with self.hard():
+        with inference(self, hard=True, grad=True):
             scans = self.rnn.scan_layers(x_gates, [len(tokens)], hidden, [None for _ in layers])
             components = [self.rnn.recurrence(i).component for i in layers]
         trace = make_trace(scans, components, [len(tokens)])
@@ -127,15 +130,6 @@ class Classifier(nn.Module):
         layers = range(self.rnn.num_layers)
         hidden = [self.rnn.centroids(i)[states[:, i]] for i in layers]
         return self.classify(hidden, [None for _ in layers])
-
-    @contextmanager
-    def hard(self) -> Iterator[None]:
-        """Hard mode: every hidden vector is the nearest centroid."""
-        transition, self.rnn.transition = self.rnn.transition, soft_argmax
-        try:
-            yield
-        finally:
-            self.rnn.transition = transition
 
     def _run(self, batch: Batch) -> tuple[list[Scan], list[int]]:
         sizes = [len(batch), *batch.batch_sizes.tolist()]

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-from kleene.nn.layers import StateRegularized
+from kleene.nn.fused.switch import for_inference
+from kleene.nn.state_regularized import StateRegularized
 from kleene.nn.transition import soft_argmax
 
 
@@ -41,7 +42,7 @@ def inference(
         for rnn in layers:
             rnn.transition = soft_argmax if hard else rnn.transition
             rnn.regularized = rnn.regularized if regularized is None else regularized
-        with torch.set_grad_enabled(grad and torch.is_grad_enabled()):
+        with for_inference(), torch.set_grad_enabled(grad and torch.is_grad_enabled()):
             yield
     finally:
         for module, training in modes:

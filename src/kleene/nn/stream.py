@@ -12,9 +12,9 @@ from kleene.errors import SettingError
 from kleene.nn.fused.dispatch import supports
 from kleene.nn.fused.layout import layout
 from kleene.nn.inputs import LookedUp, Projected
-from kleene.nn.layers import StateRegularized
 from kleene.nn.recurrence import Recurrence
 from kleene.nn.scan import scan
+from kleene.nn.state_regularized import StateRegularized
 
 if TYPE_CHECKING:
     from kleene.nn.fused.stepper import Stepper

@@ -268,13 +268,17 @@ def require_provable(model: Model) -> None:
     cure = "compare it with the automaton on sequences instead"
     if not config.num_symbols:
         raise ReadingError(f"a proof needs symbols as input, got vectors; {cure}")
+    if config.custom_cell is not None:
+        raise ReadingError(
+            f"a proof knows the cells {', '.join(CELLS)}, got {config.cell!r}; {cure}"
+        )
     if config.transition == "sample":
         raise ReadingError(f"a proof needs one answer, the transition 'sample' is random; {cure}")
     rnn = network.rnn
     described = {
         "similarity": (rnn.similarity, SIMILARITIES[config.similarity]),
         "transition": (rnn.transition, TRANSITIONS[config.transition]),
-        "cell": (rnn.cell, CELLS[config.cell]),
+        "cell": (rnn.cell, config.cell_object),
         "regularized": (rnn.regularized, True),
         "stochastic": (bool(rnn.stochastic), False),
     }

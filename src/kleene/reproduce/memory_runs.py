@@ -23,6 +23,7 @@ from kleene.languages.paper_sets import PaperSet, Split
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
+from kleene.nn.inference import inference
 from kleene.training.history import Epoch, History
 from kleene.training.loop import fit
 from kleene.training.progress import Quiet, Reporter
@@ -179,7 +180,7 @@ def errors(network: Classifier, tests: Mapping[str, Examples]) -> dict[str, dict
     """Error rates by column, soft and, for networks with states, hard."""
     found = {"soft": {n: 1 - evaluate(network, e).accuracy for n, e in tests.items()}}
     if network.rnn.num_states:
-        with network.hard():
+        with inference(network, hard=True):
             found["hard"] = {n: 1 - evaluate(network, e).accuracy for n, e in tests.items()}
     return {mode: {n: round(x, 4) for n, x in row.items()} for mode, row in found.items()}
 

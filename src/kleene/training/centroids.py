@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from kleene.data.streaming import TrainingData
 from kleene.nn.classifier import Classifier
+from kleene.nn.inference import inference
 
 MOST_VECTORS = 20_000
 
@@ -36,16 +37,12 @@ def hidden_vectors(
     network: Classifier, examples: TrainingData, layer: int = -1, seed: int = 0
 ) -> NDArray[np.float32]:
     """Hidden vectors of a layer along the words, component off, at most `MOST_VECTORS`."""
-    rnn = network.rnn
-    regularized, rnn.regularized = rnn.regularized, False
     rows, total = [], 0
-    network.eval()
-    with torch.no_grad():
+    with inference(network, regularized=False):
         for batch in examples.batches(256, seed=seed):
             trace = network.trace(batch).layers[layer]
             rows.append(trace.hidden[trace.mask].cpu().numpy())
             total += len(rows[-1])
             if total >= MOST_VECTORS:
                 break
-    rnn.regularized = regularized
     return np.concatenate(rows)[:MOST_VECTORS]

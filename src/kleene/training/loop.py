@@ -29,6 +29,7 @@ from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError, SettingError, TrainingError, WorkerError
 from kleene.evaluation.metrics import evaluate
 from kleene.nn.classifier import Classifier
+from kleene.nn.fused import load_kernels
 from kleene.nn.transition import Gumbel
 from kleene.training.all_reduce import Figures, pool
 from kleene.training.checkpoint import restore_optimizer
@@ -116,6 +117,7 @@ class _Loop:
             self.network.eval()
 
     def _run(self, reporter: Reporter) -> None:
+        load_kernels()  # before the first pass, so that a resumed run takes the same path
         tensors: Mapping[str, Tensor] = {}
         if (restored := self.checkpointer.restore()) is not None:
             snapshot, self.progress, self.history = restored

@@ -60,6 +60,6 @@ def compare(with_states: Classifier, cell: Classifier, rows: Examples) -> Compar
 
 def plain_cell(network: Classifier, weights: Mapping[str, Tensor]) -> Classifier:
     """A network without states of the same shape, with the weights of the cell."""
-    cell = Classifier(replace(network.config, num_states=0))
+    cell = Classifier(replace(network.config, num_states=0, learn_temperature=False))
     cell.load_state_dict({name: weights[name] for name in cell.state_dict()})
     return cell.to(network.device).eval()

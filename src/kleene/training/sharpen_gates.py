@@ -21,7 +21,7 @@ import torch
 from kleene.data.streaming import TrainingData
 from kleene.errors import SettingError
 from kleene.nn.classifier import Classifier
-from kleene.nn.layers import StateRegularized
+from kleene.nn.state_regularized import StateRegularized
 from kleene.training.stages import Stage
 
 

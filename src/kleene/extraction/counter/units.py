@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ from kleene.data.alphabet import Alphabet, Ids
 from kleene.data.examples import Examples
 from kleene.errors import ReadingError
 from kleene.model import Model
+from kleene.nn.inference import inference
 
 MOVING = 0.95  # at this quantile, changes of a unit that counts are pushes or pops
 RARE = 0.01  # a unit that moves up, or down, in a smaller share of the steps does not count
@@ -110,8 +110,7 @@ def record_memory(model: Model, words: Sequence[Ids], *, hard: bool = False) -> 
     hidden = np.zeros((*shape, network.config.hidden_size), dtype=np.float32)
     memory = np.zeros_like(hidden)
     examples = Examples(words=words, labels=np.zeros(len(words), dtype=np.int64))
-    network.eval()
-    with torch.inference_mode(), network.hard() if hard else nullcontext():
+    with inference(network, hard=hard), torch.inference_mode():
         for batch in examples.in_order(256):
             trace = network.trace(batch)
             if trace.memory is None:

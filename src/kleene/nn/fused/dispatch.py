@@ -9,7 +9,7 @@ from torch import Tensor
 
 from kleene.nn.cells import GRU, LSTM, Elman
 from kleene.nn.fused.layout import Layout, layout
-from kleene.nn.fused.load import load_kernels
+from kleene.nn.fused.load import use_kernels
 from kleene.nn.fused.plan import Plan, Tensors, make_plan
 from kleene.nn.fused.switch import enabled
 from kleene.nn.inputs import Gates, LookedUp, Projected
@@ -46,7 +46,7 @@ def supports(
         enabled()
         and _supported_types(recurrence, inputs, hidden, memory)
         and check_inputs(recurrence, inputs, rows, hidden, memory)
-        and load_kernels()
+        and use_kernels(rows.time, rows.steps * recurrence.weight.numel())
     )
 
 

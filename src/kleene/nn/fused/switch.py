@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from types import TracebackType
 
-_OFF = os.environ.get("KLEENE_FUSED", "1").strip().lower() in ("0", "false", "off", "no")
-_enabled: ContextVar[bool] = ContextVar("kleene_fused", default=not _OFF)
+
+def _from_environment() -> bool | None:
+    """KLEENE_FUSED: 0 never, 1 always, unset where it pays off."""
+    value = os.environ.get("KLEENE_FUSED", "").strip().lower()
+    return None if not value else value not in ("0", "false", "off", "no")
+
+
+_DEFAULT = _from_environment()
+_fused: ContextVar[bool | None] = ContextVar("kleene_fused", default=_DEFAULT)
+_inference: ContextVar[bool] = ContextVar("kleene_inference", default=False)
 
 
 class use_fused:  # noqa: N801  used like torch.no_grad
@@ -17,14 +27,15 @@ class use_fused:  # noqa: N801  used like torch.no_grad
     >>> with use_fused(False):
     ...     pass  # networks run by torch's operations here
 
-    The environment variable KLEENE_FUSED=0 switches it off for the whole process.
+    Outside, small passes without gradients run by torch's operations until loading the compiled
+    kernels pays off. The environment variable KLEENE_FUSED=0 (or 1) holds for the whole process.
     """
 
     def __init__(self, enabled: bool = True) -> None:
-        self._value, self._tokens = enabled, list[Token[bool]]()
+        self._enabled, self._tokens = enabled, list[Token[bool | None]]()
 
     def __enter__(self) -> None:
-        self._tokens.append(_enabled.set(self._value))
+        self._tokens.append(_fused.set(self._enabled))
 
     def __exit__(
         self,
@@ -32,9 +43,29 @@ class use_fused:  # noqa: N801  used like torch.no_grad
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        _enabled.reset(self._tokens.pop())
+        _fused.reset(self._tokens.pop())
 
 
 def enabled() -> bool:
-    """The state of the switch in this thread."""
-    return _enabled.get()
+    """Whether the fused path may be used in this thread."""
+    return _fused.get() is not False
+
+
+def forced() -> bool:
+    """Whether it must be used wherever it is supported."""
+    return _fused.get() is True
+
+
+@contextmanager
+def for_inference() -> Iterator[None]:
+    """Passes inside are not for training, even if they need gradients."""
+    token = _inference.set(True)
+    try:
+        yield
+    finally:
+        _inference.reset(token)
+
+
+def is_inference() -> bool:
+    """Whether this thread is inside `for_inference`."""
+    return _inference.get()

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,33 +23,26 @@ def _digest() -> str:
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
+_kernels: list[Any] = []
+
+
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function that releases Python's global lock and is cached on disk."""
     options: Any = {"nogil": True, "error_model": "numpy"}
     try:
         compiled: Any = numba.njit(function, cache=True, **options)
     except RuntimeError:  # no folder can be written
-        return numba.njit(function, **options)
+        compiled = numba.njit(function, **options)
     with suppress(AttributeError):
         # Numba compares the time stamp of one file; the kernels are made of several.
         compiled._cache._cache_file._source_stamp = _digest()
+    _kernels.append(compiled)
     return compiled
 
 
-@contextmanager
-def announced() -> Iterator[None]:
-    """Tell a person at a terminal why the first call takes its time; say nothing if it does not."""
-
-    def tell() -> None:
-        print("kleene: compiling its kernels, once on this machine ...", file=sys.stderr)
-
-    if not sys.stderr.isatty():
-        yield
-        return
-    timer = threading.Timer(1.5, tell)
-    timer.daemon = True
-    timer.start()
+def is_cached() -> bool:
+    """Whether all kernels are in Numba's cache, for this version of their source."""
     try:
-        yield
-    finally:
-        timer.cancel()
+        return all(one._cache._cache_file._load_index() for one in _kernels)
+    except AttributeError:  # no cache, or another version of Numba
+        return False

@@ -1,0 +1,245 @@
+"""`StateRegularized`: layers of one cell, each followed by its stochastic component."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
+
+from kleene.errors import SettingError
+from kleene.nn.cells import Cell
+from kleene.nn.inputs import Gates, Projected
+from kleene.nn.packing import Initial, Packed, pack
+from kleene.nn.recurrence import Component, Recurrence, Scan
+from kleene.nn.scan import scan
+from kleene.nn.similarity import Similarity, dot
+from kleene.nn.trace import Trace, make_trace
+from kleene.nn.transition import Transition, mixture
+
+
+class StateRegularized(nn.Module):
+    """Layers of one cell, each followed by its own stochastic component; abstract.
+
+    u_t = f(h_{t-1}, c_{t-1}, x_t),  alpha = softmax(similarity(u_t, S) / tau),  h_t = h(alpha, S)
+    """
+
+    def __init__(
+        self,
+        cell: Cell,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        *,
+        num_states: int = 10,
+        transition: Transition = mixture,
+        similarity: Similarity = dot,
+        temperature: float = 1.0,
+        learn_temperature: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        if bidirectional:
+            raise SettingError(
+                "bidirectional must be False: a state machine reads from left to right; "
+                "run a second module on the reversed sequences instead"
+            )
+        for name, value, least in [
+            ("input_size", input_size, 1),
+            ("hidden_size", hidden_size, 1),
+            ("num_layers", num_layers, 1),
+            ("num_states", num_states, 0),
+        ]:
+            if value < least:
+                raise SettingError(f"{name} must be at least {least}, got {value}")
+        self.cell, self.input_size, self.hidden_size = cell, input_size, hidden_size
+        self.num_layers, self.bias, self.batch_first = num_layers, bias, batch_first
+        self.dropout, self.num_states = float(dropout), num_states
+        self.transition, self.similarity = transition, similarity
+        self.regularized = num_states > 0
+        self.stochastic: bool | None = None
+
+        def parameter(name: str, *shape: int) -> None:
+            self.register_parameter(
+                name, nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
+            )
+
+        for layer in range(num_layers):
+            rows = cell.gates * hidden_size
+            parameter(f"weight_ih_l{layer}", rows, hidden_size if layer else input_size)
+            parameter(f"weight_hh_l{layer}", rows, hidden_size)
+            if bias:
+                parameter(f"bias_ih_l{layer}", rows)
+                parameter(f"bias_hh_l{layer}", rows)
+            if cell.peepholes:
+                parameter(f"peephole_l{layer}", cell.peepholes, hidden_size)
+            if num_states:
+                parameter(f"centroids_l{layer}", num_states, hidden_size)
+                parameter(f"log_temperature_l{layer}")
+                self.get_parameter(f"log_temperature_l{layer}").requires_grad_(learn_temperature)
+        self.reset_parameters()
+        self.temperature = temperature
+
+    def reset_parameters(self) -> None:
+        """Weights uniform in +-1/sqrt(hidden_size), as in torch; centroids in [-0.5, 0.5]."""
+        bound = 1 / math.sqrt(self.hidden_size)
+        for name, weight in self.named_parameters():
+            if name.startswith("log_temperature"):
+                nn.init.zeros_(weight)
+            elif name.startswith("centroids"):
+                nn.init.uniform_(weight, -0.5, 0.5)
+            else:
+                nn.init.uniform_(weight, -bound, bound)
+
+    @property
+    def temperature(self) -> float:
+        """Tau of the paper; setting it sets every layer's. (The mean, where layers differ.)"""
+        if not self.num_states:
+            return 1.0
+        logs = [self._weight("log_temperature", i) for i in range(self.num_layers)]
+        return sum(math.exp(log.item()) for log in logs) / self.num_layers
+
+    @temperature.setter
+    def temperature(self, value: float) -> None:
+        if not value > 0:
+            raise SettingError(f"temperature must be > 0, got {value}")
+        for layer in range(self.num_layers if self.num_states else 0):
+            with torch.no_grad():
+                self._weight("log_temperature", layer).fill_(math.log(value))
+
+    def centroids(self, layer: int = 0) -> Tensor:
+        """The centroids of a layer, (state, hidden)."""
+        if not self.num_states:
+            raise SettingError("this network has no centroids; build it with num_states > 0")
+        return self._weight("centroids", layer)
+
+    def _weight(self, name: str, layer: int) -> Tensor:
+        """By attribute, so that `functional_call` and parametrisations can replace it."""
+        weight: Tensor = getattr(self, f"{name}_l{layer}")
+        return weight
+
+    def recurrence(self, layer: int) -> Recurrence:
+        """The recurrent half of a layer, as the scan takes it."""
+        component = None
+        if self.regularized and self.num_states:
+            component = Component(
+                centroids=self.centroids(layer),
+                temperature=self._weight("log_temperature", layer).exp(),
+                similarity=self.similarity,
+                transition=self.transition,
+                stochastic=self.training if self.stochastic is None else self.stochastic,
+            )
+        return Recurrence(
+            cell=self.cell,
+            weight=self._weight("weight_hh", layer),
+            bias=self._weight("bias_hh", layer) if self.bias else None,
+            peephole=self._weight("peephole", layer) if self.cell.peepholes else None,
+            component=component,
+        )
+
+    def inputs(self, x: Tensor, layer: int = 0) -> Projected:
+        """W x + b_ih of a layer, not yet computed: the scan may fold it into its loop."""
+        bias = self._weight("bias_ih", layer) if self.bias else None
+        return Projected(x=x, weight=self._weight("weight_ih", layer), bias=bias)
+
+    def project(self, x: Tensor, layer: int = 0) -> Tensor:
+        """W x + b_ih of a layer, (..., size) -> (..., gates*hidden)."""
+        return self.inputs(x, layer).gates()
+
+    def zeros(self, batch: int) -> Tensor:
+        """The initial hidden vectors, (batch, hidden)."""
+        weight = self._weight("weight_hh", 0)
+        return weight.new_zeros(batch, self.hidden_size)
+
+    def scan_layers(
+        self,
+        inputs: Gates,  # steps gates*hidden, the first layer's projected input
+        batch_sizes: Sequence[int],
+        hidden: Sequence[Tensor],
+        memory: Sequence[Tensor | None],
+        *,
+        all_steps: bool = True,
+        with_hidden: bool = False,
+    ) -> list[Scan]:
+        """Run all layers over packed input, the outputs of one being the input of the next.
+
+        `all_steps` asks for memory and scores of all steps, `with_hidden` for the hidden vectors of
+        the top layer.
+        """
+        scans: list[Scan] = []
+        for layer in range(self.num_layers):
+            if layer:
+                below = nn.functional.dropout(scans[-1].hidden, self.dropout, self.training)
+                inputs = self.inputs(below, layer)
+            recurrence = self.recurrence(layer)
+            h, c = hidden[layer], memory[layer]
+            needed = with_hidden or layer + 1 < self.num_layers
+            scans.append(
+                scan(recurrence, inputs, batch_sizes, h, c, all_steps=all_steps, with_hidden=needed)
+            )
+        return scans
+
+    def end(
+        self, x: Tensor, hidden: Sequence[Tensor], memory: Sequence[Tensor | None]
+    ) -> tuple[Tensor, Tensor | None]:
+        """One more step of all layers without the stochastic component: the top's u and c."""
+        c = None
+        for layer in range(self.num_layers):
+            x_gates = self.project(x, layer).expand(hidden[layer].shape[0], -1)
+            x, c = self.recurrence(layer).end(x_gates, hidden[layer], memory[layer])
+        return x, c
+
+    def forward(
+        self, input: Tensor | PackedSequence, hx: Initial = None
+    ) -> tuple[Tensor | PackedSequence, Any]:
+        """As `torch.nn.RNN`, `GRU` and `LSTM`: the outputs of all steps, and the last state."""
+        packed, scans = self._run(input, hx, all_steps=False, with_hidden=True)
+        output = packed.restore(scans[-1].hidden, self.batch_first)
+        last = packed.restore_state([s.last_hidden for s in scans])
+        if not self.cell.has_memory:
+            return output, last
+        return output, (last, packed.restore_state([s.last_memory for s in scans]))
+
+    def trace(self, input: Tensor | PackedSequence, hx: Initial = None) -> Trace:
+        """The record of one pass over the input, always (batch, time, ...)."""
+        packed, scans = self._run(input, hx)
+        components = [self.recurrence(layer).component for layer in range(self.num_layers)]
+        return make_trace(scans, components, packed.batch_sizes, packed.unsorted)
+
+    def _run(
+        self,
+        input: Tensor | PackedSequence,
+        hx: Initial,
+        all_steps: bool = True,
+        with_hidden: bool = False,
+    ) -> tuple[Packed, list[Scan]]:
+        packed = pack(input, self.batch_first, self.input_size)
+        shape = (self.num_layers, packed.batch, self.hidden_size)
+        hidden, memory = packed.initial(hx, self.zeros, shape, self.cell.has_memory)
+        return packed, self.scan_layers(
+            self.inputs(packed.data),
+            packed.batch_sizes,
+            hidden,
+            memory,
+            all_steps=all_steps,
+            with_hidden=with_hidden,
+        )
+
+    def flatten_parameters(self) -> None:
+        """Nothing to do; here so that code written for `torch.nn.LSTM` runs unchanged."""
+
+    def extra_repr(self) -> str:
+        """The settings that differ from torch's."""
+        text = f"{self.input_size}, {self.hidden_size}, num_layers={self.num_layers}"
+        if self.num_states:
+            text += f", num_states={self.num_states}, transition={self.transition.name}"
+            text += f", similarity={self.similarity.name}, temperature={self.temperature:g}"
+        return text
