@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import re
+import sys
+
 import pytest
 from shell import Kleene
 
-from kleene.cli.console import escaped, wrapped
+from kleene.cli.console import (
+    answer,
+    answer_json,
+    answer_lines,
+    answer_table,
+    escaped,
+    wrapped,
+)
 
 
 def test_control_characters_are_shown_not_sent() -> None:
@@ -37,3 +48,21 @@ def test_the_list_of_commands_is_not_cut(
         listed = kleene(*arguments).out.partition("Commands:")[2]
         assert listed.strip()
         assert "..." not in listed
+
+
+def test_a_terminal_gets_no_control_characters_of_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = os.openpty()
+    with open(theirs, "w") as terminal:
+        monkeypatch.setattr(sys, "stdout", terminal)
+        answer("\x1b[31mred\x1b[0m")
+        answer_lines(["\x1b]0;title\x07"])
+        answer_table(["label\x1b[2J"], [["\x9b1m"]])
+        answer_json("\x7f")
+        monkeypatch.undo()
+        terminal.flush()
+        written = ""
+        while written.count("\n") < 5:
+            written += os.read(ours, 4096).decode()
+    os.close(ours)
+    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", written)
+    assert written.count("\\x") == 7

@@ -65,7 +65,7 @@ def test_an_automaton_goes_to_onnx(kleene: Kleene, folder: Path, tmp_path: Path)
     ("source", "out", "told"),
     [
         ("model", "x.c", "kleene extract"),
-        ("truth.json", "x.exe", "no ending that names a format"),
+        ("truth.json", "x.exe", "must end in one of"),
         ("none", "x.c", "cannot read"),
         ("data.tsv", "x.onnx", "JSON"),
     ],

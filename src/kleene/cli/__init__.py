@@ -1,7 +1,7 @@
 """The command line: what `kleene` does when it is called.
 
-Status 0 is success, 1 a negative answer (two automata differ, a proof does not hold), 2 a mistake,
-told in one line on standard error. `--debug`, anywhere, shows where an error came from.
+Status 0 is success, 1 a negative answer (two automata differ, a proof does not hold), 2 an error,
+described in one line on standard error. `--debug`, anywhere, shows where an error came from.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the networks are too small to share out
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # torch's idle threads keep a core busy
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a word may hold what the terminal cannot show
+        if hasattr(stream, "reconfigure"):  # a text may hold what the terminal cannot show
             stream.reconfigure(errors="backslashreplace")
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             status = _run(given or ["--help"])
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever read the output has had enough
+    except BrokenPipeError:  # such as `| head`
         _close_output()
         return 0
     except BaseException as error:
@@ -74,10 +74,10 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         return str(error) or "stopped"
     if isinstance(error, MemoryError):
-        return "not enough memory; give shorter words or fewer of them, or a smaller network"
+        return "not enough memory; use shorter sequences, fewer of them, or a smaller network"
     if isinstance(error, OSError):
-        name = f" {error.filename}:" if error.filename else ""
-        return f"{name} {error.strerror or error}; check the place, its permissions and its room"
+        name = f"{error.filename}: " if error.filename else ""
+        return f"{name}{error.strerror or error}; check the path, permissions and free space"
     if hasattr(error, "format_message"):  # what typer says of options and arguments
         context: Any = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "kleene"
@@ -87,7 +87,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _report(error: BaseException) -> None:
-    """Hand the error to torchrun, which tells what the first process that failed had to say."""
+    """Hand the error to torchrun, which reports that of the first process that failed."""
     if "TORCHELASTIC_ERROR_FILE" in os.environ:
         from torch.distributed.elastic.multiprocessing.errors import get_error_handler
 

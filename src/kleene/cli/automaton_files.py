@@ -38,12 +38,10 @@ CONTENTS: dict[str, Callable[[DFA], str | bytes]] = {
 
 
 def check_ending(path: Path) -> None:
-    """Refuse a file name that says nothing about the format, before any work is done."""
+    """Refuse a file name whose ending names no format, before any work is done."""
     known = (*CONTENTS, *DRAWINGS)
     if path.suffix.lower() not in known:
-        raise SettingError(
-            f"{path} has no ending that names a format; use one of {', '.join(known)}"
-        )
+        raise SettingError(f"{path} must end in one of {', '.join(known)}, which names the format")
 
 
 def write_dfa(dfa: DFA, path: Path) -> None:

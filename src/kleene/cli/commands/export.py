@@ -46,8 +46,8 @@ def export(
     for path in out:
         if path.suffix.lower() != ".onnx":
             raise SettingError(
-                f"{source} is a model and {path} no .onnx file; use `kleene extract {source} "
-                f"--out {path}` for its automaton, or --out model.onnx"
+                f"a model is exported to .onnx only, got {path}; for its automaton use "
+                f"`kleene extract {source} --out {path}`"
             )
     from kleene.files import write_atomically
     from kleene.model import Model

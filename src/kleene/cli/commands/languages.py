@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kleene.cli.console import answer, answer_json, answer_table, label_text, word_text
+from kleene.cli.console import answer_json, answer_lines, answer_table, label_text, word_text
 from kleene.cli.options import Json, Out, Seed
 from kleene.errors import SettingError
 
@@ -99,9 +99,11 @@ def dfa(name: Name, out: Out = None) -> None:
 
     machine = by_name(name).dfa
     if machine is None:
-        raise SettingError(f"{name} is not regular, so no automaton has it; see `languages list`")
+        raise SettingError(
+            f"{name} is not regular and has no automaton; see `kleene languages list`"
+        )
     if out is None:
-        answer(machine.minimize().to_json())
+        answer_lines([machine.minimize().to_json()])
     else:
         write_dfa(machine.minimize(), out)
 

@@ -93,6 +93,6 @@ def _states(machine: DFA, chunk: list[Example]) -> Any:
                 if symbol not in known:
                     raise AlphabetError(
                         f"line {example.line}: the symbol {symbol!r} is not in the automaton's "
-                        f"alphabet of {len(known)} symbols; take the word out, or see --tokens"
+                        f"alphabet of {len(known)} symbols; remove the word, or see --tokens"
                     ) from None
         raise
