@@ -20,7 +20,7 @@ from kleene.model import Model
 from kleene.proof.certificate import Refusal
 from kleene.proof.certify import certify
 
-MOST_PAIRS = 2_000  # of states and symbols; larger machines are proved by `certify` only
+MOST_PAIRS = 100_000  # of states and symbols; larger machines are proved by `certify` only
 
 
 def extract(

@@ -21,8 +21,10 @@ from kleene.machine import run
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.similarity import scores
+from kleene.proof import invariant
 from kleene.proof.certificate import Certificate, Refusal
 from kleene.proof.certify import certify, largest_temperature
+from kleene.reading import extract
 
 
 def hard(model: Model) -> bool:
@@ -154,6 +156,30 @@ def test_many_symbols():
     certificate = certify(built_model(dfa, groups=3, temperature=0.1), dfa)
     assert certificate.holds
     assert certificate.checked_pairs == 12 * 2000
+
+
+def test_extract_proves_machines_of_many_pairs():
+    dfa = permutations(12, tuple(f"word{i}" for i in range(2000)), seed=0, groups=3)
+    model = built_model(dfa, groups=3, temperature=0.1)
+    words = [tuple(f"word{i * j % 2000}" for i in range(j)) for j in range(40)]
+    reading = extract(model, words, method="table")
+    assert reading.certificate is not None
+    assert reading.certificate.checked_pairs == 12 * 2000
+
+
+@pytest.mark.parametrize("close", [0.0, 1 / 32, 100.0])
+def test_symbols_stepped_as_one_or_one_by_one_give_a_proof(close, monkeypatch):
+    monkeypatch.setattr(invariant, "CLOSE", close)
+    dfa = permutations(6, tuple(f"word{i}" for i in range(300)), seed=0, groups=3)
+    model = built_model(dfa, groups=3, temperature=0.1)
+    with torch.no_grad():
+        noise = torch.randn(300, 4, generator=torch.Generator().manual_seed(0))
+        model.network.embedding.weight[FIRST_SYMBOL:] += 0.02 * noise
+        model.network.embedding.weight[FIRST_SYMBOL] += 0.1
+    assert certify(model, dfa).holds
+    wrong = dfa.transitions.copy()
+    wrong[0, 299] = (wrong[0, 299] + 1) % 6
+    assert not certify(model, replace(dfa, transitions=wrong)).holds
 
 
 def test_symbols_may_come_in_another_order():

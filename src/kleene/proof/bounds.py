@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kleene.data.alphabet import END, FIRST_SYMBOL, START
+from kleene.data.alphabet import END, START
 from kleene.errors import ReadingError
 from kleene.extraction.table import require_memoryless
 from kleene.model import Model
@@ -143,11 +143,6 @@ class Bounds:
     def num_states(self) -> int:
         """How many centroids a layer has."""
         return len(self.layers[0].S)
-
-    @property
-    def num_symbols(self) -> int:
-        """How many symbols there are, without the special ones."""
-        return len(self.embedding) - FIRST_SYMBOL
 
     @property
     def slack(self) -> float:
