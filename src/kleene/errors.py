@@ -45,3 +45,7 @@ class ReadingError(KleeneError):
 
 class WorkerError(KleeneError):
     """Another process of the same job has ended: start it again, training with `--resume`."""
+
+
+class DataWarning(UserWarning):
+    """The data can be used but looks wrong: equal sequences with different labels, for example."""

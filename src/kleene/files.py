@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
+import stat
 import tempfile
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -10,6 +13,30 @@ from glob import escape
 from pathlib import Path
 
 from kleene.errors import DataError
+
+MAX_BYTES = 256 * 2**20
+"""Of a file that is read as a whole and has no bound of its own."""
+
+
+def open_regular(path: str | Path) -> io.BufferedReader:
+    """Open a file to read bytes; a FIFO or device, which may never end, is an OSError."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+    mode = os.fstat(handle).st_mode
+    if stat.S_ISREG(mode):
+        return open(handle, "rb")
+    os.close(handle)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise OSError(errno.EINVAL, "it is not a regular file but a pipe or device", str(path))
+
+
+def read_bounded(path: str | Path, max_bytes: int = MAX_BYTES) -> bytes:
+    """The content of a regular file; one of more bytes is an OSError."""
+    with open_regular(path) as file:
+        content = file.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise OSError(errno.EFBIG, f"it is larger than {max_bytes:,} bytes", str(path))
+    return content
 
 
 def write_atomically(path: str | Path, content: str | bytes) -> Path:

@@ -20,6 +20,7 @@ import torch
 
 from kleene.data.alphabet import FIRST_SYMBOL, UNKNOWN, Alphabet, from_json_symbol, to_json_symbol
 from kleene.data.fingerprint import known_share
+from kleene.data.layout import NO_LAYOUT, Layout
 from kleene.data.tokenize import split
 from kleene.data.validate import TOKENS
 from kleene.errors import KleeneError, ModelError
@@ -47,6 +48,8 @@ class Model:
     tokens: str = "chars"
     """How a text is split into symbols: `chars`, `words` (at white space), `text` (lower case,
     punctuation apart), or `symbols` (sequences are given)."""
+    layout: Layout = NO_LAYOUT
+    """The columns of the training file, and the bins of its numbers; empty for data in memory."""
     longest: int = 0
     """The length of the longest training word."""
     settings: dict[str, Any] = field(default_factory=dict)
@@ -110,6 +113,7 @@ class Model:
             "classes": [_json_label(label) for label in self.classes],
             "tokens": self.tokens,
             "longest": self.longest,
+            "layout": self.layout.to_dict(),
             "settings": self.settings,
         }
         sums = {name: hashlib.sha256(part).hexdigest() for name, part in files.items()}
@@ -239,6 +243,7 @@ class Model:
             classes=classes,
             tokens=config["tokens"],
             longest=int(config["longest"]),
+            layout=Layout.from_dict(config.get("layout", {})),
             settings=dict(config["settings"]),
             history=history,
         )

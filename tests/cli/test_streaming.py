@@ -16,6 +16,7 @@ from kleene.cli.input import DataSource, plain_labels
 from kleene.data import store as store_module
 from kleene.data.encode import encode
 from kleene.data.files import read_data
+from kleene.data.layout import Layout
 from kleene.data.streaming import Streamed
 
 QUICK = (*SMALL, "--epochs", "2", "--no-consolidate", "--batch-size", "8")
@@ -30,7 +31,7 @@ def sample(path: Path, n: int = 120, seed: int = 0) -> Path:
 
 
 def source(path: Path) -> DataSource:
-    return DataSource(path=str(path), text_column=None, label_column=None, max_length=1000)
+    return DataSource(path=str(path), layout=Layout(), max_length=1000)
 
 
 @pytest.mark.parametrize("recipe", ["direct", "curriculum", "warm"])
@@ -71,7 +72,7 @@ def test_validation_consolidation_and_nothing_left_to_do(kleene: Kleene, tmp_pat
         ("d.tsv", "a b\tTrue\nb\tFalse\n"),
         ("d.csv", "text,label\nthe end,bad\nend,good\n"),
         ("d.jsonl", '{"sequence": [1, [2]], "label": 0}\n{"sequence": [], "label": 1}\n'),
-        ("d.jsonl", '{"sequence": "é b", "label": "x"}\n{"sequence": "", "label": 2.5}\n'),
+        ("d.jsonl", '{"sequence": "é b", "label": "x"}\n{"sequence": "", "label": 2}\n'),
     ],
 )
 @pytest.mark.parametrize("packed", [False, True])

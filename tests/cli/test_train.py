@@ -81,7 +81,7 @@ def test_given_tokens_are_not_a_guess(kleene: Kleene, tmp_path: Path) -> None:
         (b"\x7fELF\x00\x01\x02\xff" * 100, "line 1"),
         (b"\xff\xfe\x00a", "line 1"),
         (b"a" * 10_000_000, "line 1"),
-        (b"ab\t0\n" + b"a" * 10_000_000 + b"\t1\n", "word 2"),
+        (b"ab\t0\n" + b"a" * 10_000_000 + b"\t1\n", "example 2"),
         (b"ab\t1\nba\t0\tmore\n", "line 2"),
         (b"ab\t1\nba\n", "line 2"),
         (b"ab\t1\nba\t\n", "line 2"),

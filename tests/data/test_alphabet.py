@@ -90,7 +90,7 @@ def test_other_mistakes_are_named() -> None:
     with pytest.raises(AlphabetError, match="got int 7"):
         Alphabet("ab").encode(7)
     for wrong in (6, -1):
-        with pytest.raises(AlphabetError, match="ids run from 0 to 5"):
+        with pytest.raises(AlphabetError, match="between 0 and 5"):
             Alphabet("ab").decode([4, wrong])
 
 

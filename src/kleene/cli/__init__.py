@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kleene.cli.console import complain, say
-from kleene.errors import KleeneError
+from kleene.errors import DataWarning, KleeneError
 
 MISTAKE = 2
 SHARED = ("train", "extract", "prototypes")  # commands whose work several processes share
@@ -35,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
+            warnings.simplefilter("default", DataWarning)
             status = _run(given or ["--help"])
         sys.stdout.flush()
     except BrokenPipeError:  # such as `| head`

@@ -1,16 +1,19 @@
-"""Data files as the commands use them: labels as plain values, words of a bearable length."""
+"""Data files as the commands use them: plain labels, and sequences of a bounded length."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kleene.cli.console import label_text, say
-from kleene.data.files import Data, Example, read_data, read_examples
+from kleene.data.bins import as_numbers
+from kleene.data.example import Example
+from kleene.data.files import Data, fit_bins, open_examples, read_data, read_examples
+from kleene.data.layout import Layout
 from kleene.data.tokenize import split
 from kleene.errors import DataError
 from kleene.machine import Label, Word
@@ -25,15 +28,15 @@ CHUNK, CHUNK_SYMBOLS = 10_000, 300_000  # words in memory at once, whichever are
 LARGE = 256 * 2**20  # bytes of text, which as words take more than ten times as many
 PACKED = 4  # how much smaller gz makes a text, about
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,15}")
+_DECIMAL = re.compile(r"[-+]?[0-9]*\.?[0-9]+([eE][-+]?[0-9]{1,3})?")
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataSource:
-    """Where words come from, and how they are to be read."""
+    """A data file and how it is to be read."""
 
     path: str
-    text_column: str | None
-    label_column: str | None
+    layout: Layout
     max_length: int
 
     @property
@@ -41,28 +44,36 @@ class DataSource:
         """What messages call it."""
         return "standard input" if self.path == "-" else self.path
 
+    def fitted(self) -> DataSource:
+        """The same source with bins whose edges are known, which takes a pass over the numbers."""
+        if self.layout.bins is None or self.layout.bins.is_fitted:
+            return self
+        if self.path == "-":
+            raise DataError(
+                "--bins reads the data twice, which standard input does not allow; "
+                "name a file, or give --bins sax:N"
+            )
+        return replace(self, layout=fit_bins(self.path, self.layout))
+
     def training(self, tokens: str | None) -> tuple[Data, list[Label]]:
-        """All words and labels; a guess at how to split the texts is said."""
-        data = read_data(
-            self.path,
-            text_column=self.text_column,
-            label_column=self.label_column,
-            tokens=tokens,
-        )
+        """All sequences and labels; the columns and a guess at how to split texts are said."""
+        data = read_data(self.path, self.layout, tokens=tokens)
+        say_columns(data.layout)
         if data.guessed:
             say_guess(data.tokens)
         longest = max(range(len(data.words)), key=lambda i: len(data.words[i]))
-        self._check_length(data.words[longest], f"word {longest + 1}")
+        self._check_length(data.words[longest], f"example {longest + 1}")
         return data, plain_labels(data.labels or [])
 
+    def found(self) -> DataSource:
+        """The same source with the columns that the file turns out to have, which are said."""
+        layout, _ = open_examples(self.path, self.layout)
+        say_columns(layout)
+        return replace(self, layout=layout)
+
     def each(self, tokens: str | None) -> Iterator[Example]:
-        """The labelled examples one by one, texts split in the way named, or whole."""
-        for example in read_examples(
-            self.path,
-            text_column=self.text_column,
-            label_column=self.label_column,
-            tokens=tokens,
-        ):
+        """The labelled examples one by one, texts split in the way named, or unsplit."""
+        for example in read_examples(self.path, self.layout, tokens=tokens):
             if tokens is not None:
                 self._check_length(example.word, f"line {example.line}")
             yield example
@@ -80,8 +91,7 @@ class DataSource:
         """Words as the model reads them, a chunk at a time."""
         found = read_examples(
             self.path,
-            text_column=self.text_column,
-            label_column=self.label_column,
+            self.layout.or_else(model.layout),
             tokens="words" if model.tokens == "symbols" else model.tokens,
             labelled=labelled,
         )
@@ -111,7 +121,7 @@ class DataSource:
         """Refuse standard input where several processes would have to read it."""
         if self.path == "-" and process_group.world_size > 1:
             raise DataError(
-                "standard input cannot be shared by several processes; save the words to a file "
+                "standard input cannot be shared by several processes; save the data to a file "
                 "and name it"
             )
 
@@ -144,15 +154,34 @@ class DataSource:
         if len(word) > self.max_length:
             raise DataError(
                 f"{self.name}, {place}: {len(word):,} symbols, where at most {self.max_length:,} "
-                "are allowed; put one word on each line, or give --max-length"
+                "are allowed; put one sequence on each line, or give --max-length"
             )
 
 
+def say_columns(layout: Layout) -> None:
+    """Say which columns were taken, where the file names its columns."""
+    if layout.event_column:
+        case = f"cases from {layout.case_column!r}, " if layout.case_column else ""
+        found = f"{case}events from {layout.event_column!r}"
+    elif layout.text_column:
+        found = f"sequences from {layout.text_column!r}"
+    else:
+        return
+    label = f", labels from {layout.label_column!r}" if layout.label_column else ""
+    say(f"reading {found}{label}")
+
+
 def say_guess(tokens: str) -> None:
-    """Tell how texts are split where the user did not."""
-    other = "chars" if tokens == "words" else "words"
-    how = "at white space" if tokens == "words" else "into characters"
-    say(f"words are split {how} (a guess; --tokens {other} changes it)")
+    """Say how texts are split where the user did not."""
+    how, other = {
+        "text": (
+            "into lower-case words and punctuation, as prose is",
+            "words",
+        ),
+        "words": ("at white space", "chars"),
+        "chars": ("into characters", "words"),
+    }[tokens]
+    say(f"texts are split {how} (a guess; --tokens {other} changes it)")
 
 
 def plain_labels(labels: Sequence[Label | None]) -> list[Label]:
@@ -160,6 +189,10 @@ def plain_labels(labels: Sequence[Label | None]) -> list[Label]:
     texts = set(labels)
     if all(isinstance(text, str) and _WHOLE.fullmatch(text) for text in texts):
         return [int(str(label)) for label in labels]
+    if all(isinstance(text, str) and _DECIMAL.fullmatch(text) for text in texts):
+        numbers = [float(str(label)) for label in labels]
+        if not all(number.is_integer() for number in numbers):
+            return list(numbers)  # measurements, which are no classes
     if texts <= {"True", "False"}:
         return [label == "True" for label in labels]
     return [label for label in labels if label is not None]
@@ -175,7 +208,7 @@ def classes_by_text(model: Model, name: str) -> Callable[[Example], Label]:
             known = ", ".join(by_text)[:120]
             raise DataError(
                 f"{name}, line {example.line}: the label {text!r:.40} is none of the model's "
-                f"classes, {known}; mend the line, or train with this label too"
+                f"classes, {known}; correct the line, or train with this label too"
             )
         return by_text[text]
 
@@ -183,11 +216,13 @@ def classes_by_text(model: Model, name: str) -> Callable[[Example], Label]:
 
 
 def typed_word(text: str, model: Model) -> Word:
-    """A word as somebody types it: symbols that are no texts are written as a JSON list."""
+    """A sequence as a user types it: symbols that are not texts are written as a JSON list."""
+    if model.layout.bins is not None:
+        return model.layout.bins.symbols(as_numbers(text))
     if model.tokens == "symbols" and text.lstrip().startswith("["):
         try:
             symbols = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{text!r:.40} is no JSON list of symbols ({error})") from None
+            raise DataError(f"{text!r:.40} is not a JSON list of symbols ({error})") from None
         return tuple(tuple(s) if isinstance(s, list) else s for s in symbols)
     return split(text, "words" if model.tokens == "symbols" else model.tokens)

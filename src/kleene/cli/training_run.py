@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +81,7 @@ class TrainingRun:
                 how |= {"reporter": watch or reporter, "baseline": self.baseline}
                 try:
                     self.source.fit(estimator, self.folder, self.process_group, **how)
+                    estimator.model_ = replace(estimator.model, layout=self.source.layout)
                     estimator.save(self.folder)
                 except KeyboardInterrupt:
                     raise KeyboardInterrupt(self._how_to_continue()) from None

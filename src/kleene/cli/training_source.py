@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from kleene.cli.console import say
 from kleene.cli.input import DataSource, plain_labels, say_guess
 from kleene.data.encode import encode, file_digest, tokens_of
+from kleene.data.layout import Layout
 from kleene.data.store import Store, open_store
 from kleene.distributed import ProcessGroup
 from kleene.errors import DataError
@@ -31,6 +32,11 @@ class TrainingSource(Protocol):
         """A number that tells these examples from others."""
         ...
 
+    @property
+    def layout(self) -> Layout:
+        """The columns that the examples were found in, and the bins of numbers."""
+        ...
+
     def check(self, estimator: SequenceClassifier) -> None:
         """Raise what can be said against words, labels and parameters before training."""
         ...
@@ -48,6 +54,7 @@ class InMemory:
 
     words: Sequence[Word]
     labels: Sequence[Label]
+    layout: Layout
 
     @cached_property
     def digest(self) -> str:
@@ -78,12 +85,17 @@ class OnDisk:
     min_count: int
     store: Store | None = None
 
+    @property
+    def layout(self) -> Layout:
+        """The columns that the examples were found in, and the bins of numbers."""
+        return self.source.layout
+
     @cached_property
     def digest(self) -> str:
         """A number that tells these examples from others."""
         source = self.source
-        columns = source.text_column, source.label_column
-        return file_digest(source.path, *columns, self.tokens, self.max_symbols, self.min_count)
+        layout = source.layout.to_dict()
+        return file_digest(source.path, layout, self.tokens, self.max_symbols, self.min_count)
 
     def check(self, estimator: SequenceClassifier) -> None:
         """Raise what can be said against the parameters; words are not looked at yet."""
@@ -120,11 +132,14 @@ def open_training_source(
     """The examples of a file, in memory where they fit, and how its texts are split."""
     tokens = settings["tokens"]
     source.require_shareable(process_group)
+    source = source.fitted()
     if source.path == "-" and stream:
         raise DataError("--stream reads the data twice; name a file instead of standard input")
     if not (source.large if stream is None else stream):
         found, labels = source.training(tokens)
-        return InMemory(words=found.words, labels=labels), found.tokens
+        examples = InMemory(words=found.words, labels=labels, layout=found.layout)
+        return examples, found.tokens
+    source = source.found()
     tokens, guessed = tokens_of(source.each, tokens)
     if guessed:
         say_guess(tokens)

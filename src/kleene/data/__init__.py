@@ -2,7 +2,10 @@
 
 from kleene.data.alphabet import END, PAD, START, UNKNOWN, Alphabet
 from kleene.data.batch import Batch, batches, make_batch
-from kleene.data.files import Data, Example, read_data, read_examples
+from kleene.data.bins import Bins
+from kleene.data.example import Example
+from kleene.data.files import Data, read_data, read_examples
+from kleene.data.layout import Layout
 from kleene.data.tokenize import tokenize
 
 __all__ = [
@@ -12,8 +15,10 @@ __all__ = [
     "UNKNOWN",
     "Alphabet",
     "Batch",
+    "Bins",
     "Data",
     "Example",
+    "Layout",
     "batches",
     "make_batch",
     "read_data",

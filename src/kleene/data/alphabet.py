@@ -98,7 +98,7 @@ class Alphabet:
             codes = np.frombuffer("".join(words).encode("utf-32-le", "surrogatepass"), "<u4")  # type: ignore[arg-type]
             flat = self._by_code_point[np.minimum(codes, len(self._by_code_point) - 1)]
         else:
-            words = [_as_sequence(word) for word in words]
+            words = [as_sequence(word) for word in words]
             flat = self._lookup(words)
         ends = np.cumsum([len(word) for word in words], dtype=np.int64).tolist()
         return [flat[start:end] for start, end in zip([0, *ends], ends, strict=False)]
@@ -184,7 +184,7 @@ def _plain(symbol: Symbol) -> Symbol:
     return symbol.item() if isinstance(symbol, np.generic) else symbol
 
 
-def _as_sequence(word: Any) -> Word:
+def as_sequence(word: Any) -> Word:
     """A word that knows its length and hands out plain Python symbols."""
     if isinstance(word, np.ndarray):
         word = word.tolist()
@@ -218,7 +218,7 @@ def _counts(words: Iterable[Word]) -> Counter[Symbol]:
 
 def count_symbols(counts: Counter[Symbol], word: Word) -> None:
     """Add the symbols of a word to those counted so far."""
-    sequence = _as_sequence(word)
+    sequence = as_sequence(word)
     try:
         counts.update(sequence)
     except TypeError:

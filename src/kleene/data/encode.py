@@ -13,9 +13,10 @@ from itertools import islice
 from pathlib import Path
 
 from kleene.data.alphabet import Alphabet, Ids, count_symbols
-from kleene.data.files import Example, guess_tokens
+from kleene.data.example import Example
 from kleene.data.store import Store, open_store, write_store
-from kleene.data.validate import sorted_classes
+from kleene.data.tokenize import guess_tokens
+from kleene.data.validate import as_labels, check_repetition, sorted_classes
 from kleene.errors import DataError
 from kleene.machine import Label, Symbol
 
@@ -60,13 +61,16 @@ def encode(
     split = None if tokens == "symbols" else tokens
     counts: Counter[Symbol] = Counter()
     labels: dict[Label | None, None] = {}
+    rows = 0
     for example in read(split):
         count_symbols(counts, example.word)
         labels[example.label] = None
+        rows += 1
         if len(labels) > MOST_LABELS:
             raise DataError(f"more than {MOST_LABELS:,} distinct labels; check the label column")
-    named = dict(zip(labels, plain(list(labels)), strict=True))
+    named = dict(zip(labels, as_labels(plain(list(labels))), strict=True))
     classes = sorted_classes(named.values())
+    check_repetition(len(classes), rows)
     places = {label: i for i, label in enumerate(classes)}
     numbers = {text: places[label] for text, label in named.items()}
     alphabet = Alphabet.from_counts(counts, max_symbols, min_count)

@@ -1,4 +1,4 @@
-"""The lines of a file or of standard input, one at a time, however large or broken it is."""
+"""The lines of a file or of standard input, one at a time, in constant memory."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 from kleene.data.gzip_guard import unpacked
 from kleene.errors import DataError
+from kleene.files import open_regular
 
 MAX_LINE = 16 * 2**20  # bytes; a longer line means a file of another kind, or an attack
 GZIP_MAGIC = b"\x1f\x8b"
@@ -46,17 +47,8 @@ class Lines:
         return DataError(f"{self.name}, line {line or self.number}: {problem}")
 
     def __iter__(self) -> Iterator[str]:
-        try:
-            with _opened(self.path) as stream:
-                yield from self._decoded(stream)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            message = f"{self.name}, after line {self.number}: the gz file is broken ({error})"
-            raise DataError(f"{message}; get or make it again") from None
-        except OSError as error:
-            reason = error.strerror or str(error)
-            cure = "give a file, not a folder" if isinstance(error, IsADirectoryError) else ""
-            cure = cure or "check its name and permissions"
-            raise DataError(f"cannot read {self.name}: {reason}; {cure}") from None
+        with reading_errors(self), open_bytes(self.path) as stream:
+            yield from self._decoded(stream)
 
     def _decoded(self, stream: BinaryIO) -> Iterator[str]:
         while line := stream.readline(self.max_line + 1):
@@ -65,7 +57,7 @@ class Lines:
                 limit = f"longer than {self.max_line:,} bytes"
                 raise self.error(f"{limit}; put one example on each line")
             if b"\0" in line:
-                raise self.error("a zero byte, so this is no text; give TSV, CSV or JSONL in UTF-8")
+                raise self.error("a zero byte; give text in UTF-8: TSV, CSV or JSONL")
             try:
                 text = line.decode("utf-8-sig" if self.number == 1 else "utf-8")
             except UnicodeDecodeError as error:
@@ -75,12 +67,27 @@ class Lines:
 
 
 @contextmanager
-def _opened(path: str | Path) -> Iterator[BinaryIO]:
+def reading_errors(lines: Lines) -> Iterator[None]:
+    """Turn the errors of a broken or unreadable file into one that names it."""
+    try:
+        yield
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        message = f"{lines.name}, after line {lines.number}: the gz file is broken ({error})"
+        raise DataError(f"{message}; get or make it again") from None
+    except OSError as error:
+        reason = error.strerror or str(error)
+        cure = "give a file, not a folder" if isinstance(error, IsADirectoryError) else ""
+        cure = cure or "check its name and permissions"
+        raise DataError(f"cannot read {lines.name}: {reason}; {cure}") from None
+
+
+@contextmanager
+def open_bytes(path: str | Path) -> Iterator[BinaryIO]:
     """The bytes of a file, decompressed when they begin as gzip does."""
     if str(path) == "-":
         yield _decompressed(_standard_input(), "standard input")
     else:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             yield _decompressed(file, str(path))
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
+from collections.abc import Iterable
 from functools import cache
 
 from kleene.machine import Word
 
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_PROSE = re.compile(r"[^\W\d_]{2}[.,!?;:](?=\s|$)")
+_GUESSED_FROM = 10_000
 _ASCII = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*|\.{2,}|[^\w\s]|_")
 
 
@@ -39,6 +42,29 @@ def split(text: Word, tokens: str | None) -> Word:
     if tokens == "text":
         return tokenize(text)
     return tuple(text.split()) if tokens == "words" else text
+
+
+def guess_tokens(texts: Iterable[Word]) -> str:
+    """How texts are best split: "text" for prose, "words" at white space, or "chars".
+
+    Texts are prose where one in ten or more has a word of letters with a punctuation mark behind
+    it. The first 10,000 texts with white space decide.
+
+    >>> guess_tokens(["I liked it.", "Not bad, really!"]), guess_tokens(["open read close"])
+    ('text', 'words')
+    >>> guess_tokens(["0110", "01"])
+    'chars'
+    """
+    spaced = prose = 0
+    for text in texts:
+        if isinstance(text, str) and len(text.split(maxsplit=1)) > 1:
+            spaced += 1
+            prose += _PROSE.search(text) is not None
+            if spaced == _GUESSED_FROM:
+                break
+    if not spaced:
+        return "chars"
+    return "text" if prose * 10 >= spaced else "words"
 
 
 @cache

@@ -1,7 +1,8 @@
-"""Words and labels as a user hands them in, made uniform."""
+"""Check the sequences and labels that a user passes, and make them uniform."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,40 +10,98 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kleene.data.alphabet import UNKNOWN, Alphabet
-from kleene.data.tokenize import split
-from kleene.errors import DataError, SettingError
+from kleene.data.alphabet import UNKNOWN, Alphabet, as_sequence
+from kleene.data.missing import is_missing
+from kleene.data.tokenize import guess_tokens, split
+from kleene.errors import DataError, DataWarning, SettingError
 from kleene.machine import Label, Symbol, Word
 
 TOKENS = ("chars", "words", "text", "symbols")
+MOST_FRACTIONS = 20
 
 
 def as_words(X: Sequence[Any], tokens: str | None = None) -> tuple[list[Word], str]:
     """The given texts or sequences as words, and how they were split."""
     if isinstance(X, str):
-        raise DataError("one string came, needed is a list of words; give [word]")
-    texts = _listed(X, "words")
+        raise DataError("expected a list of sequences, got one string; pass [sequence]")
+    if tokens is not None and tokens not in TOKENS:
+        raise SettingError(f"tokens must be one of {', '.join(TOKENS)}, got {tokens!r}")
+    texts = _listed(X, "X")
     if not texts:
-        raise DataError("no words came; give at least one word of each class")
-    strings = all(isinstance(text, str) for text in texts)
+        raise DataError("X must hold at least one sequence, got none")
+    _refuse_missing(texts, "X")
     if tokens is None:
-        spaced = strings and any(len(text.split(maxsplit=1)) > 1 for text in texts)
-        tokens = "words" if spaced else "chars" if strings else "symbols"
-    if tokens not in TOKENS:
-        raise SettingError(f"tokens={tokens!r} came, choose one of {', '.join(TOKENS)}")
+        strings = all(isinstance(text, str) for text in texts)
+        tokens = guess_tokens(texts) if strings else "symbols"
     return [split(text, tokens) for text in texts], tokens
 
 
 def as_classes(
     words: Sequence[Word], y: Sequence[Label]
 ) -> tuple[NDArray[np.int64], tuple[Label, ...]]:
-    """Labels as numbers, and what the numbers stand for."""
+    """Labels as numbers, and what the numbers stand for; warns of what looks like a mistake."""
     labels = as_labels(y)
     if len(labels) != len(words):
-        raise DataError(f"{len(words)} words and {len(labels)} labels came; give one label a word")
+        raise DataError(
+            f"expected one label per example, got {len(words)} examples and {len(labels)} labels"
+        )
     classes = sorted_classes(labels)
+    check_repetition(len(classes), len(labels))
     numbers = {label: i for i, label in enumerate(classes)}
-    return np.array([numbers[label] for label in labels], dtype=np.int64), classes
+    encoded = np.array([numbers[label] for label in labels], dtype=np.int64)
+    warn_of_numbers(words)
+    warn_of_contradictions(words, encoded)
+    return encoded, classes
+
+
+def check_repetition(classes: int, examples: int) -> None:
+    """Refuse labels of which no two are equal."""
+    if classes == examples > 2:
+        raise DataError(
+            f"labels must be classes that repeat, got {classes} different ones for as many "
+            "examples; check that they are not ids, texts or measurements"
+        )
+
+
+def warn_of_numbers(words: Sequence[Word]) -> None:
+    """Warn where sequences hold measurements, each of which would be a symbol of its own."""
+    measured = {
+        symbol
+        for word in words[:1000]
+        if not isinstance(word, str)
+        for symbol in word
+        if isinstance(symbol, float) and not symbol.is_integer()
+    }
+    if len(measured) > MOST_FRACTIONS:
+        warnings.warn(
+            f"X holds more than {MOST_FRACTIONS} different fractions such as "
+            f"{next(iter(measured))!r}, and each becomes a symbol of its own; bin them first: "
+            "kleene.data.Bins(count=8) in Python, --bins 8 on the command line",
+            DataWarning,
+            stacklevel=3,
+        )
+
+
+def warn_of_contradictions(words: Sequence[Word], labels: NDArray[np.int64]) -> None:
+    """Warn where equal sequences have different labels."""
+    first: dict[Any, int] = {}
+    contradicting: set[Any] = set()
+    for word, label in zip(words, labels.tolist(), strict=True):
+        key = word if isinstance(word, str | tuple) else tuple(as_sequence(word))
+        try:
+            if first.setdefault(key, label) != label:
+                contradicting.add(key)
+        except TypeError:  # the alphabet will name the symbol that cannot be hashed
+            return
+    if contradicting:
+        count = len(contradicting)
+        some = f"{count} sequences have" if count > 1 else "one sequence has"
+        example = next(iter(contradicting))
+        warnings.warn(
+            f"{some} more than one label, such as {example!r:.60}; at most one can be learned",
+            DataWarning,
+            stacklevel=3,
+        )
 
 
 def sorted_classes(labels: Iterable[Label]) -> tuple[Label, ...]:
@@ -54,38 +113,64 @@ def sorted_classes(labels: Iterable[Label]) -> tuple[Label, ...]:
         classes = tuple(sorted(found, key=lambda label: (type(label).__name__, str(label))))
     if len(classes) < 2:
         raise DataError(
-            f"all words are of one class, {classes[0]!r:.60}; a classifier needs words of two"
+            f"labels must be of at least two classes, got only one class, {classes[0]!r:.60}"
         )
     return classes
 
 
 def as_labels(y: Sequence[Label]) -> list[Label]:
-    """Labels as plain Python values."""
-    given = _listed(y, "labels")
+    """Labels as plain Python values; measurements are refused."""
+    given = _listed(y, "y")
     labels = [label.item() if isinstance(label, np.generic) else label for label in given]
-    for label in labels:
+    _refuse_missing(labels, "y")
+    for row, label in enumerate(labels):
         try:
             hash(label)
         except TypeError:
             kind = type(label).__name__
             raise DataError(
-                f"the label {label!r:.40} of type {kind} came; give one string, number, boolean or "
-                "tuple a word"
+                f"a label must be a string, number, boolean or tuple, got {kind} {label!r:.40} in "
+                f"row {row}"
             ) from None
-        if label != label:
-            raise DataError("a label is NaN; leave out words without a label")
+        if isinstance(label, float) and not label.is_integer():
+            raise DataError(
+                f"Unknown label type: continuous; y must be classes, got {label!r} in row {row}; "
+                "bin the numbers into classes, or pass them as strings"
+            )
     return labels
 
 
 def _listed(values: Any, what: str) -> list[Any]:
-    """Whatever holds one entry a word, as a list: the rows of a matrix or a data frame, too."""
+    """Whatever holds one entry per example, as a list: arrays, Series, columns of Arrow."""
     if hasattr(values, "tocsr"):
-        raise DataError(f"sparse {what} came, needed is a list; sparse matrices are not supported")
+        raise DataError("sparse matrices are not supported; pass a list of sequences")
+    columns = getattr(values, "column_names", getattr(values, "columns", None))
+    shape: tuple[int, ...] = tuple(getattr(values, "shape", ()))
+    kinds = (object, np.str_)
+    texts = isinstance(values, np.ndarray) and any(np.issubdtype(values.dtype, k) for k in kinds)
+    if len(shape) == 2 and shape[1] == 1 and (columns is not None or texts):
+        column = 0 if columns is None else _name(columns)
+        cure = f"pass {what}[:, 0]" if columns is None else f"pass {what}[{column!r}]"
+        raise DataError(f"{what} must be one column, got a table of shape {shape}; {cure}")
+    for method in ("to_pylist", "to_list"):
+        if callable(getattr(values, method, None)) and len(shape) < 2:
+            return list(getattr(values, method)())
     if hasattr(values, "__array__"):
         values = np.asarray(values)
     if not hasattr(values, "__iter__") or getattr(values, "ndim", 1) == 0:
-        raise DataError(f"{what} came as {values!r:.40}, needed is a list with an entry a word")
+        raise DataError(f"{what} must be a list with one entry per example, got {values!r:.40}")
     return list(values)
+
+
+def _name(columns: Any) -> str:
+    name = next(iter(columns))
+    return name if isinstance(name, str) else str(name)
+
+
+def _refuse_missing(values: Sequence[Any], what: str) -> None:
+    for row, value in enumerate(values):
+        if is_missing(value):
+            raise DataError(f"{what} has a missing value in row {row}; drop the row or fill it in")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kleene.data.files import read_examples
+from kleene.data.layout import Layout
 from kleene.data.lines import GZIP_MAGIC
 from kleene.errors import DataError
 from kleene.machine import Word
@@ -40,7 +41,7 @@ def read_upload(
         path = Path(folder) / name  # nothing of the request becomes part of a path
         path.write_bytes(content)
         try:
-            for example in read_examples(path, text_column=text_column, labelled=False):
+            for example in read_examples(path, Layout(text_column=text_column), labelled=False):
                 word = parse_word(entry, _plain(example.word))
                 if len(word) > limits.length:
                     most = f"a word must have at most {limits.length:,} symbols"

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from kleene.cli.console import answer, answer_json, answer_table, label_text
 from kleene.cli.options import (
     MAX_LENGTH,
+    NO_LAYOUT,
     DataFile,
     Json,
-    LabelColumn,
     MaxLength,
     ModelFolder,
-    TextColumn,
+    reads_data,
 )
 
+if TYPE_CHECKING:
+    from kleene.data.layout import Layout
 
+
+@reads_data
 def evaluate(
     model: ModelFolder,
     data: DataFile,
-    text_column: TextColumn = None,
-    label_column: LabelColumn = None,
+    layout: Layout = NO_LAYOUT,
     max_length: MaxLength = MAX_LENGTH,
     json: Json = False,
 ) -> None:
@@ -39,9 +43,7 @@ def evaluate(
     from kleene.model import Model
 
     trained = Model.load(model)
-    source = DataSource(
-        path=data, text_column=text_column, label_column=label_column, max_length=max_length
-    )
+    source = DataSource(path=data, layout=layout, max_length=max_length)
     result, unknown = evaluate_file(trained, source)
     rows = len(result.labels)
     per_class = named(trained, map(asdict, result.per_class))

@@ -12,20 +12,23 @@ import typer
 from kleene.cli.console import answer_json, answer_styled, say, shows_colors
 from kleene.cli.options import (
     MAX_LENGTH,
+    NO_LAYOUT,
     Json,
     MaxLength,
     Method,
     ModelFolder,
-    TextColumn,
+    reads_data,
 )
 from kleene.errors import SettingError
 
 if TYPE_CHECKING:
+    from kleene.data.layout import Layout
     from kleene.explain.explain import Explanation
     from kleene.machine import Label, Word
     from kleene.model import Model
 
 
+@reads_data
 def explain(
     model: ModelFolder,
     text: Annotated[
@@ -38,7 +41,7 @@ def explain(
     html: Annotated[
         Path | None, typer.Option(metavar="OUT", help="Write a web page to this file.")
     ] = None,
-    text_column: TextColumn = None,
+    layout: Layout = NO_LAYOUT,
     max_length: MaxLength = MAX_LENGTH,
     json: Json = False,
 ) -> None:
@@ -61,7 +64,7 @@ def explain(
 
     trained = Model.load(model)
     if file is not None:
-        words, _ = _read(trained, file, text_column, None, max_length)
+        words, _ = _read(trained, file, layout, max_length)
     else:
         words = [typed_word(str(text), trained)]
     _name_unknown_symbols(trained, words)
@@ -87,13 +90,11 @@ def _name_unknown_symbols(model: Model, words: Sequence[Word]) -> None:
 
 
 def _read(
-    model: Model, path: str, text_column: str | None, label_column: str | None, max_length: int
+    model: Model, path: str, layout: Layout, max_length: int
 ) -> tuple[list[Word], list[Label]]:
     from kleene.cli.input import DataSource
 
-    source = DataSource(
-        path=path, text_column=text_column, label_column=label_column, max_length=max_length
-    )
+    source = DataSource(path=path, layout=layout, max_length=max_length)
     return source.words(model)
 
 

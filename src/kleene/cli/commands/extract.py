@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,15 +11,19 @@ from kleene.cli.automaton_files import NAMED, check_ending, write_dfa
 from kleene.cli.console import answer, answer_json, say
 from kleene.cli.options import (
     MAX_LENGTH,
+    NO_LAYOUT,
     Json,
-    LabelColumn,
     MaxLength,
     ModelFolder,
     Seed,
-    TextColumn,
+    reads_data,
 )
 
+if TYPE_CHECKING:
+    from kleene.data.layout import Layout
 
+
+@reads_data
 def extract(
     model: ModelFolder,
     method: Annotated[
@@ -41,8 +45,7 @@ def extract(
         ),
     ] = None,
     seed: Seed = 0,
-    text_column: TextColumn = None,
-    label_column: LabelColumn = None,
+    layout: Layout = NO_LAYOUT,
     max_length: MaxLength = MAX_LENGTH,
     json: Json = False,
 ) -> None:
@@ -68,9 +71,7 @@ def extract(
     if data is None:
         reading = read(trained, method=method, seed=seed)
     else:
-        source = DataSource(
-            path=data, text_column=text_column, label_column=label_column, max_length=max_length
-        )
+        source = DataSource(path=data, layout=layout, max_length=max_length)
         if counted:
             with init_process_group() as process_group:
                 found = (word for word, _ in source.each_word(trained, process_group))

@@ -9,12 +9,13 @@ import typer
 
 from kleene.cli.automaton_files import load_dfa
 from kleene.cli.console import answer_json, answer_lines, answer_table, label_text
-from kleene.cli.options import Json, TextColumn
+from kleene.cli.options import NO_LAYOUT, Json, reads_data
 from kleene.errors import AlphabetError
 
 if TYPE_CHECKING:
     from kleene.automata import DFA
-    from kleene.data.files import Example
+    from kleene.data.example import Example
+    from kleene.data.layout import Layout
 
 
 FIRST_CHUNK, CHUNK = 1_000, 100_000  # words matched at a time, at first and in the long run
@@ -25,13 +26,14 @@ DfaFile = Annotated[
 ]
 
 
+@reads_data
 def match(
     dfa: DfaFile,
     words: Annotated[
         str,
         typer.Argument(metavar="WORDS", help="One word a line, or any DATA file; - is stdin."),
     ],
-    text_column: TextColumn = None,
+    layout: Layout = NO_LAYOUT,
     tokens: Annotated[
         str | None,
         typer.Option(
@@ -69,7 +71,7 @@ def match(
     ]
     totals: Counter[str] = Counter(dict.fromkeys(texts, 0))
     size = FIRST_CHUNK
-    found = read_examples(words, text_column=text_column, tokens=tokens, labelled=False)
+    found = read_examples(words, layout, tokens=tokens, labelled=False)
     while chunk := list(islice(found, size)):
         labels = [texts[state] for state in _states(machine, chunk).tolist()]
         if count:

@@ -9,21 +9,24 @@ import typer
 from kleene.cli.console import answer, answer_json
 from kleene.cli.options import (
     MAX_LENGTH,
+    NO_LAYOUT,
     DataFile,
     Json,
     MaxLength,
     Method,
     MinCount,
     ModelFolder,
-    TextColumn,
     Top,
+    reads_data,
 )
 
 if TYPE_CHECKING:
+    from kleene.data.layout import Layout
     from kleene.machine import Label, Word
     from kleene.model import Model
 
 
+@reads_data
 def phrases(
     model: ModelFolder,
     data: DataFile,
@@ -31,7 +34,7 @@ def phrases(
     top: Top = 10,
     min_count: MinCount = 1,
     method: Method = None,
-    text_column: TextColumn = None,
+    layout: Layout = NO_LAYOUT,
     max_length: MaxLength = MAX_LENGTH,
     json: Json = False,
 ) -> None:
@@ -45,17 +48,15 @@ def phrases(
     from kleene.model import Model
 
     trained = Model.load(model)
-    words, _ = _read(trained, data, text_column, None, max_length)
+    words, _ = _read(trained, data, layout, max_length)
     found = read(trained, words, n=n, top=top, min_count=min_count, method=method)
     answer_json(found.to_dict()) if json else answer(str(found))
 
 
 def _read(
-    model: Model, path: str, text_column: str | None, label_column: str | None, max_length: int
+    model: Model, path: str, layout: Layout, max_length: int
 ) -> tuple[list[Word], list[Label]]:
     from kleene.cli.input import DataSource
 
-    source = DataSource(
-        path=path, text_column=text_column, label_column=label_column, max_length=max_length
-    )
+    source = DataSource(path=path, layout=layout, max_length=max_length)
     return source.words(model)

@@ -10,17 +10,18 @@ import typer
 from kleene.cli.console import answer
 from kleene.cli.options import (
     MAX_LENGTH,
+    NO_LAYOUT,
     DataFile,
-    LabelColumn,
     MaxLength,
     ModelFolder,
     Seed,
-    TextColumn,
+    reads_data,
 )
 from kleene.errors import DataError, SettingError
 
 if TYPE_CHECKING:
     from kleene.data.batch import Encoded
+    from kleene.data.layout import Layout
     from kleene.machine import Label
     from kleene.model import Model
 
@@ -67,6 +68,7 @@ def trajectories(
 
 
 @plot.command()
+@reads_data
 def maps(
     model: ModelFolder,
     data: DataFile,
@@ -78,8 +80,7 @@ def maps(
     states: Annotated[
         int, typer.Option(metavar="N", help="Only the N that tell the classes apart most.", min=1)
     ] = 10,
-    text_column: TextColumn = None,
-    label_column: LabelColumn = None,
+    layout: Layout = NO_LAYOUT,
     max_length: MaxLength = MAX_LENGTH,
 ) -> None:
     """Draw where in an image each state is entered.
@@ -102,7 +103,7 @@ def maps(
     from kleene.report.plots import transition_maps as draw
 
     trained = Model.load(model)
-    encoded, labels = _encoded(trained, data, text_column, label_column, max_length)
+    encoded, labels = _encoded(trained, data, layout, max_length)
     numbers = class_numbers(trained, labels or None, len(encoded))
     found = transition_maps(trained.network, encoded, numbers)
     rows, columns = _size(shape, found.shape[-1])
@@ -112,13 +113,13 @@ def maps(
 
 
 @plot.command()
+@reads_data
 def tsne(
     model: ModelFolder,
     data: DataFile,
     out: Picture = Path("tsne.png"),
     seed: Seed = 0,
-    text_column: TextColumn = None,
-    label_column: LabelColumn = None,
+    layout: Layout = NO_LAYOUT,
     max_length: MaxLength = MAX_LENGTH,
 ) -> None:
     """Lay out examples in the plane by transition features.
@@ -140,7 +141,7 @@ def tsne(
     from kleene.report.plots import tsne as draw
 
     trained = Model.load(model)
-    encoded, labels = _encoded(trained, data, text_column, label_column, max_length)
+    encoded, labels = _encoded(trained, data, layout, max_length)
     if not labels:
         unlabelled = Examples(words=encoded, labels=np.zeros(len(encoded), np.int64))
         labels = [trained.classes[i] for i in evaluate(trained.network, unlabelled).predicted]
@@ -148,7 +149,7 @@ def tsne(
 
 
 def _encoded(
-    model: Model, path: str, text_column: str | None, label_column: str | None, max_length: int
+    model: Model, path: str, layout: Layout, max_length: int
 ) -> tuple[list[Encoded], list[Label]]:
     """The words of a file as numbers, and their labels if there are any."""
     from kleene.cli.input import DataSource
@@ -156,9 +157,7 @@ def _encoded(
 
     if "-ubyte" in Path(path).name:
         return _images(model, path), []
-    source = DataSource(
-        path=path, text_column=text_column, label_column=label_column, max_length=max_length
-    )
+    source = DataSource(path=path, layout=layout, max_length=max_length)
     words, labels = source.words(model)
     return encode(model, words), labels
 

@@ -9,12 +9,13 @@ import typer
 from kleene.cli.console import answer_json, answer_lines, label_text, say
 from kleene.cli.options import (
     MAX_LENGTH,
+    NO_LAYOUT,
     Json,
     MaxLength,
     ModelFolder,
     OptionalDataFile,
     Seed,
-    TextColumn,
+    reads_data,
 )
 from kleene.errors import SettingError
 
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from kleene.data.layout import Layout
 
+
+@reads_data
 def predict(
     model: ModelFolder,
     data: OptionalDataFile = None,
@@ -30,7 +34,7 @@ def predict(
         list[str] | None,
         typer.Option(metavar="TEXT", help="A sequence instead of DATA; may be given repeatedly."),
     ] = None,
-    text_column: TextColumn = None,
+    layout: Layout = NO_LAYOUT,
     max_length: MaxLength = MAX_LENGTH,
     samples: Annotated[
         int | None,
@@ -68,9 +72,7 @@ def predict(
     if data is None:
         chunks = iter([[typed_word(text, trained) for text in word or []]])
     else:
-        source = DataSource(
-            path=data, text_column=text_column, label_column=None, max_length=max_length
-        )
+        source = DataSource(path=data, layout=layout, max_length=max_length)
         found = source.examples(trained, labelled=False)
         chunks = ([example.word for example in chunk] for chunk in found)
     unknown = UnknownSymbols()

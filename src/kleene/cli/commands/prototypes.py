@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from kleene.cli.console import answer, answer_json
 from kleene.cli.options import (
     MAX_LENGTH,
+    NO_LAYOUT,
     DataFile,
     Json,
-    LabelColumn,
     MaxLength,
     MinCount,
     ModelFolder,
-    TextColumn,
     Top,
+    reads_data,
 )
 
+if TYPE_CHECKING:
+    from kleene.data.layout import Layout
 
+
+@reads_data
 def prototypes(
     model: ModelFolder,
     data: DataFile,
     top: Top = 10,
     min_count: MinCount = 5,
-    text_column: TextColumn = None,
-    label_column: LabelColumn = None,
+    layout: Layout = NO_LAYOUT,
     max_length: MaxLength = MAX_LENGTH,
     json: Json = False,
 ) -> None:
@@ -41,9 +46,7 @@ def prototypes(
     from kleene.model import Model
 
     trained = Model.load(model)
-    source = DataSource(
-        path=data, text_column=text_column, label_column=label_column, max_length=max_length
-    )
+    source = DataSource(path=data, layout=layout, max_length=max_length)
     with init_process_group() as process_group:
         found = read_prototypes(
             trained,

@@ -11,14 +11,16 @@ import typer
 
 from kleene.cli.automaton_files import NAMED, check_ending, write_dfa
 from kleene.cli.console import answer, answer_json, say
-from kleene.cli.options import Json, LabelColumn, Seed, TextColumn
+from kleene.cli.options import NO_LAYOUT, Json, Seed, reads_data
 from kleene.errors import SettingError
 
 if TYPE_CHECKING:
     from kleene.adapt import Classify
+    from kleene.data.layout import Layout
     from kleene.machine import Word
 
 
+@reads_data
 def read(
     network: Annotated[
         str | None,
@@ -60,8 +62,7 @@ def read(
         Path | None, typer.Option(metavar="FILE", help="Draw size against error (.svg, .png).")
     ] = None,
     seed: Seed = 0,
-    text_column: TextColumn = None,
-    label_column: LabelColumn = None,
+    layout: Layout = NO_LAYOUT,
     json: Json = False,
 ) -> None:
     """Read an automaton from a network that was trained elsewhere.
@@ -86,9 +87,7 @@ def read(
         raise SettingError("name one network: MODULE:NAME, or an ONNX file with --onnx")
     words: list[Word] = []
     if data is not None:
-        words = read_data(
-            data, text_column=text_column, label_column=label_column, labelled=False
-        ).words
+        words = read_data(data, layout, labelled=False).words
     symbols = Alphabet.from_words(words).symbols if alphabet is None else tuple(alphabet.split())
     if not symbols:
         raise SettingError("the alphabet is not known; give --alphabet or --data")

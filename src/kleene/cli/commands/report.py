@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kleene.cli.console import answer, say
 from kleene.cli.options import (
     MAX_LENGTH,
+    NO_LAYOUT,
     DataFile,
-    LabelColumn,
     MaxLength,
     ModelFolder,
     Seed,
-    TextColumn,
+    reads_data,
 )
 
+if TYPE_CHECKING:
+    from kleene.data.layout import Layout
 
+
+@reads_data
 def report(
     model: ModelFolder,
     data: DataFile,
@@ -29,8 +33,7 @@ def report(
         str | None, typer.Option(metavar="TEXT", help="Its title. [default: the model's folder]")
     ] = None,
     seed: Seed = 0,
-    text_column: TextColumn = None,
-    label_column: LabelColumn = None,
+    layout: Layout = NO_LAYOUT,
     max_length: MaxLength = MAX_LENGTH,
 ) -> None:
     """Write a web page about a model and how far to trust it.
@@ -47,9 +50,7 @@ def report(
     from kleene.report.html import write_report
 
     trained = Model.load(model)
-    source = DataSource(
-        path=data, text_column=text_column, label_column=label_column, max_length=max_length
-    )
+    source = DataSource(path=data, layout=layout, max_length=max_length)
     words, labels = source.words(trained)
     written = write_report(
         trained, words, labels, out, name=name or model.resolve().name, seed=seed

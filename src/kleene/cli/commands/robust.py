@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kleene.cli.console import answer, answer_json, columns, say
-from kleene.cli.options import MAX_LENGTH, Json, MaxLength, ModelFolder, TextColumn
+from kleene.cli.options import MAX_LENGTH, NO_LAYOUT, Json, MaxLength, ModelFolder, reads_data
 from kleene.errors import AlphabetError, DataError, SettingError
 
 if TYPE_CHECKING:
+    from kleene.data.layout import Layout
     from kleene.machine import Symbol, Word
     from kleene.model import Model
     from kleene.proof.robustness import EditSearch
 
 
+@reads_data
 def robust(
     model: ModelFolder,
     sequence: Annotated[
@@ -43,7 +45,7 @@ def robust(
             metavar="FILE", help="Verify this proof. [default: prove the network's own automaton]"
         ),
     ] = None,
-    text_column: TextColumn = None,
+    layout: Layout = NO_LAYOUT,
     max_length: MaxLength = MAX_LENGTH,
     json: Json = False,
 ) -> None:
@@ -73,7 +75,7 @@ def robust(
     dfa = certified_dfa(trained, proof)
     search = EditSearch(dfa, edits=edits, kinds=chosen, substitutes=allowed)
     if file is not None:
-        _answer_file(search, _read(trained, file, text_column, max_length), json=json)
+        _answer_file(search, _read(trained, file, layout, max_length), json=json)
         return
     found = search(typed_word(str(sequence), trained))
     if json:
@@ -130,10 +132,8 @@ def _substitutes(path: Path, model: Model) -> dict[Symbol, list[Symbol]]:
     return {symbols[old]: [symbols[s] for s in new] for old, new in named.items()}
 
 
-def _read(model: Model, path: str, text_column: str | None, max_length: int) -> list[Word]:
+def _read(model: Model, path: str, layout: Layout, max_length: int) -> list[Word]:
     from kleene.cli.input import DataSource
 
-    source = DataSource(
-        path=path, text_column=text_column, label_column=None, max_length=max_length
-    )
+    source = DataSource(path=path, layout=layout, max_length=max_length)
     return source.words(model)[0]

@@ -6,15 +6,16 @@ import os
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kleene.cli.console import say
 from kleene.cli.options import (
     MAX_LENGTH,
+    NO_LAYOUT,
     MaxLength,
-    TextColumn,
+    reads_data,
 )
 from kleene.errors import SettingError
 
@@ -31,6 +32,11 @@ class LogLevel(StrEnum):
     CRITICAL = "critical"
 
 
+if TYPE_CHECKING:
+    from kleene.data.layout import Layout
+
+
+@reads_data
 def serve(
     models: Annotated[
         list[Path],
@@ -76,7 +82,7 @@ def serve(
         False
     ),
     browser: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
-    text_column: TextColumn = None,
+    layout: Layout = NO_LAYOUT,
     max_length: MaxLength = MAX_LENGTH,
 ) -> None:
     """Serve a web page and a JSON API for models, until Ctrl-C.
@@ -99,7 +105,7 @@ def serve(
     access = Access.for_address(
         host, hosts=tuple(allow_host or ()), origins=tuple(allow_origin or ()), token=secret
     )
-    words = () if data is None else tuple(_texts(data, text_column, max_length))
+    words = () if data is None else tuple(_texts(data, layout, max_length))
     settings = ServerSettings(
         models=tuple(models),
         words=words,
@@ -157,8 +163,8 @@ def _prefix(path: str) -> str:
     return f"/{trimmed}" if trimmed else ""
 
 
-def _texts(data: str, text_column: str | None, max_length: int) -> list[object]:
+def _texts(data: str, layout: Layout, max_length: int) -> list[object]:
     from kleene.data.files import read_examples
 
-    found = read_examples(data, text_column=text_column, labelled=False)
+    found = read_examples(data, layout, labelled=False)
     return [example.word for example in found if len(example.word) <= 10 * max_length]

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kleene.cli.console import answer_json, say
 from kleene.cli.options import (
     MAX_LENGTH,
+    NO_LAYOUT,
     DataFile,
     Json,
-    LabelColumn,
     MaxLength,
     Seed,
-    TextColumn,
     Tokens,
+    reads_data,
 )
 from kleene.errors import SettingError
 
+if TYPE_CHECKING:
+    from kleene.data.layout import Layout
 
+
+@reads_data
 def train(
     data: DataFile,
     out: Annotated[Path, typer.Option(metavar="MODEL", help="The folder for the model.")],
@@ -37,8 +41,7 @@ def train(
     ] = None,
     seed: Seed = 0,
     tokens: Tokens = None,
-    text_column: TextColumn = None,
-    label_column: LabelColumn = None,
+    layout: Layout = NO_LAYOUT,
     max_length: MaxLength = MAX_LENGTH,
     hidden_size: Annotated[int, typer.Option(metavar="D")] = 100,
     embedding_size: Annotated[int, typer.Option(metavar="D")] = 100,
@@ -147,8 +150,7 @@ def train(
 
     if resume and overwrite:
         raise SettingError("--resume continues a run, --overwrite starts again; give one of them")
-    columns = {"text_column": text_column, "label_column": label_column}
-    source = DataSource(path=data, max_length=max_length, **columns)
+    source = DataSource(path=data, layout=layout, max_length=max_length)
     settings: dict[str, Any] = {
         "cell": cell,
         "states": states,
@@ -185,7 +187,7 @@ def train(
             threads=threads,
             checkpoint_every=checkpoint_every,
             baseline=baseline,
-            test=DataSource(path=test, max_length=max_length, **columns) if test else None,
+            test=DataSource(path=test, layout=layout, max_length=max_length) if test else None,
             process_group=process_group,
         )
         summary = run.train(resume=resume, overwrite=overwrite, watched=watch)

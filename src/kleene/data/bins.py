@@ -1,0 +1,140 @@
+"""Sequences of numbers as sequences of symbols: quantile bins, or SAX.
+
+SAX (symbolic aggregate approximation, Lin et al. 2003) subtracts the mean of each sequence, divides
+by its standard deviation and cuts at the quantiles of the normal distribution; quantile bins cut at
+the quantiles of all training numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from kleene.errors import DataError, ModelError, SettingError
+
+KINDS = ("quantiles", "sax")
+MOST_BINS = 1000
+MOST_NUMBERS = 1_000_000  # sampled to find quantiles
+_SPLIT = re.compile(r"[\s,;]+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bins:
+    """How numbers become symbols; quantile bins have `edges` after `fit`.
+
+    >>> Bins.parse("3").fit([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]).symbols([0.5, 3.0, 9.0])
+    ('<2.67', '2.67..4.33', '>=4.33')
+    >>> Bins.parse("sax:4").symbols([1.0, 2.0, 3.0, 4.0])
+    ('a', 'b', 'c', 'd')
+    """
+
+    count: int
+    kind: str = "quantiles"
+    edges: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise SettingError(f"bins must be of kind {' or '.join(KINDS)}, got {self.kind!r:.40}")
+        most = 26 if self.kind == "sax" else MOST_BINS
+        if not 2 <= self.count <= most:
+            raise SettingError(f"bins must be 2 to {most} for {self.kind}, got {self.count}")
+
+    @classmethod
+    def parse(cls, text: str) -> Bins:
+        """The bins that `8`, `quantiles:8` or `sax:8` names."""
+        kind, _, count = text.rpartition(":")
+        if not re.fullmatch(r"[0-9]{1,6}", count):
+            raise SettingError(f"bins must be a number, quantiles:N or sax:N, got {text!r:.40}")
+        return cls(count=int(count), kind=kind or "quantiles")
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether numbers can be turned into symbols."""
+        return self.kind == "sax" or self.edges is not None
+
+    def fit(self, sequences: Iterable[Sequence[float]], seed: int = 0) -> Bins:
+        """The same with edges; of many numbers a random sample decides."""
+        if self.is_fitted:
+            return self
+        sample: list[float] = []
+        random, seen = np.random.default_rng(seed), 0
+        for sequence in sequences:
+            for number in sequence:  # a reservoir: every number is as likely to stay
+                seen += 1
+                if len(sample) < MOST_NUMBERS:
+                    sample.append(number)
+                elif (place := int(random.integers(seen))) < MOST_NUMBERS:
+                    sample[place] = number
+        if not sample:
+            raise DataError("there are no numbers to find the bins from; check the text column")
+        cuts = np.quantile(sample, np.arange(1, self.count) / self.count)
+        edges = tuple(dict.fromkeys(float(f"{cut:.3g}") for cut in cuts))
+        return replace(self, edges=edges)
+
+    def symbols(self, numbers: Sequence[float]) -> tuple[str, ...]:
+        """The symbol of each number."""
+        if self.kind == "sax":
+            return _sax(numbers, self.count)
+        if self.edges is None:
+            raise SettingError("bins must be fitted to the training numbers first; call fit")
+        names = _names(self.edges)
+        return tuple(names[bisect_right(self.edges, number)] for number in numbers)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The bins as plain values."""
+        edges = None if self.edges is None else list(self.edges)
+        return {"kind": self.kind, "count": self.count, "edges": edges}
+
+    @classmethod
+    def from_dict(cls, content: Any) -> Bins:
+        """The bins that `to_dict` wrote."""
+        try:
+            edges = content["edges"]
+            numbers = None if edges is None else tuple(float(edge) for edge in edges)
+            if numbers and not all(map(math.isfinite, numbers)):
+                raise ValueError("an edge is not finite")
+            return cls(count=int(content["count"]), kind=str(content["kind"]), edges=numbers)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelError(f"the bins of the model are malformed ({error})") from None
+
+
+def as_numbers(sequence: object) -> list[float]:
+    """The numbers of a sequence, or of a text with white space, commas or semicolons between."""
+    parts: Iterable[Any]
+    parts = _SPLIT.split(sequence.strip()) if isinstance(sequence, str) else sequence  # type: ignore[assignment]
+    numbers = []
+    for part in parts:
+        try:
+            number = math.nan if isinstance(part, bool) else float(part)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not math.isfinite(number):
+            raise DataError(f"a sequence must hold finite numbers, got {part!r:.40}")
+        numbers.append(number)
+    return numbers
+
+
+def _sax(numbers: Sequence[float], count: int) -> tuple[str, ...]:
+    values = np.asarray(numbers, dtype=np.float64)
+    if not len(values):
+        return ()
+    spread = float(values.std())
+    scaled = (values - values.mean()) / (spread if spread > 0 else 1.0)
+    cuts = [NormalDist().inv_cdf(i / count) for i in range(1, count)]
+    return tuple(chr(ord("a") + i) for i in np.searchsorted(cuts, scaled, side="right").tolist())
+
+
+def _names(edges: Sequence[float]) -> list[str]:
+    if not edges:
+        return ["any"]
+    texts = [f"{edge:g}" for edge in edges]
+    between = [f"{low}..{high}" for low, high in pairwise(texts)]
+    return [f"<{texts[0]}", *between, f">={texts[-1]}"]

@@ -1,0 +1,103 @@
+"""Where a data file keeps its sequences and labels: columns, delimiter, event tables, bins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from kleene.data.bins import Bins
+from kleene.errors import ModelError, SettingError
+
+DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
+EVENT_COLUMNS = ("case_column", "event_column", "order_column")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """How a file is laid out; what is None is found from the file itself.
+
+    With `case_column` and `event_column` a file is a table of events, one a row: the rows of one
+    case, in the order of `order_column` (a number or an ISO date) or else of the file, are one
+    sequence, and its label stands in each of them. With `bins`, sequences hold numbers.
+    """
+
+    text_column: str | None = None
+    label_column: str | None = None
+    delimiter: str | None = None
+    case_column: str | None = None
+    event_column: str | None = None
+    order_column: str | None = None
+    bins: Bins | None = None
+    known: Layout | None = None
+    """The layout that a model was trained with: its columns are taken where a file has them."""
+
+    def __post_init__(self) -> None:
+        if self.delimiter is not None:
+            delimiter = DELIMITERS.get(self.delimiter.lower(), self.delimiter)
+            if len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii():
+                names = ", ".join(name for name in DELIMITERS if name.isalpha())
+                raise SettingError(
+                    f"delimiter must be one ASCII character or one of {names}, "
+                    f"got {self.delimiter!r:.40}"
+                )
+            object.__setattr__(self, "delimiter", delimiter)
+        if self.has_events and self.text_column is not None:
+            raise SettingError(
+                "text_column is for one sequence a row, case_column and event_column are for one "
+                "event a row; give one or the other"
+            )
+
+    @property
+    def has_events(self) -> bool:
+        """Whether each row is one event of a case."""
+        return any((self.case_column, self.event_column, self.order_column))
+
+    @property
+    def names_columns(self) -> bool:
+        """Whether columns are named, so that the file must have a header."""
+        return self.has_events or bool(self.text_column or self.label_column)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings that are not None, as plain values."""
+        found = {name: getattr(self, name) for name in _names()}
+        if self.bins is not None:
+            found["bins"] = self.bins.to_dict()
+        return {name: value for name, value in found.items() if value is not None}
+
+    @classmethod
+    def from_dict(cls, content: Any) -> Layout:
+        """The layout that `to_dict` wrote."""
+        names = set(_names())
+        if not isinstance(content, dict) or not set(content) <= names:
+            raise ModelError(f"a layout must be an object of {', '.join(sorted(names))}")
+        bins = content.get("bins")
+        plain = {name: value for name, value in content.items() if name != "bins"}
+        if not all(isinstance(value, str) for value in plain.values()):
+            raise ModelError("the columns of a layout must be strings; train the model again")
+        return cls(**plain, bins=None if bins is None else Bins.from_dict(bins))
+
+    def or_else(self, known: Layout) -> Layout:
+        """This layout, with the columns that a model was trained with where a file has them."""
+        return replace(self, known=known, bins=known.bins or self.bins)
+
+    def resolve(self, header: Sequence[str]) -> Layout:
+        """This layout, with the known columns that a header has."""
+        known = self.known
+        if known is None or self.has_events or self.text_column:
+            return self
+        label = self.label_column or (known.label_column if known.label_column in header else None)
+        if known.has_events:
+            columns = {n: getattr(known, n) for n in EVENT_COLUMNS if getattr(known, n)}
+            if set(columns.values()) <= set(header):
+                return replace(self, **columns, label_column=label)
+            return self
+        text = known.text_column if known.text_column in header else None
+        return replace(self, text_column=text, label_column=label)
+
+
+NO_LAYOUT = Layout()
+
+
+def _names() -> list[str]:
+    return [field.name for field in fields(Layout) if field.name != "known"]
