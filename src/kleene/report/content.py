@@ -31,7 +31,8 @@ from kleene.report.view import view
 READ, MAPPED, EXAMPLES, TRACED = 3_000, 800, 8, 24  # words looked at, mapped, explained, stepped
 LONGEST = 400  # symbols of a word that is shown
 UNITS = 16  # hidden units whose trajectory is shown
-METHODS = ("level", "evidence")
+METHODS: dict[str, str | None] = {"level": "level", "evidence": None}
+"""Ways of weighing symbols by their names on the page; None is the one that fits the model."""
 VOCABULARY = 100  # symbols, beyond which an alphabet is one of words
 
 
@@ -147,7 +148,7 @@ def _examples(
     model: Model, words: Sequence[Word], labels: Sequence[Label], picked: Sequence[int]
 ) -> list[dict[str, Any]]:
     some = [words[i] for i in picked]
-    by_method = {method: explain_many(model, some, method=method) for method in METHODS}
+    by_method = {name: explain_many(model, some, method=method) for name, method in METHODS.items()}
     return [
         {
             "label": as_text(labels[i]) if labels else None,

@@ -92,21 +92,19 @@ def curriculum(config: TrainConfig) -> list[Stage]:
 
 def text(config: TrainConfig) -> list[Stage]:
     """Texts: PPMI embeddings, averaged weights (EMA), and a learning rate that falls once."""
-    rates = {"first": config.learning_rate, "second": config.learning_rate / 4}
-    return [
-        Stage(
-            name=f"text, {name} rate",
-            epochs=config.epochs or 4,
-            optimizer=config.optimizer,
-            learning_rate=rate,
-            ema=0.998,
-            batch_size=config.batch_size,
-            balanced=config.balanced,
-            patience=config.patience or 2,
-            prepare=init_ppmi_embeddings if name == "first" else None,
-        )
-        for name, rate in rates.items()
-    ]
+    first = Stage(
+        name="text",
+        epochs=config.epochs or 8,
+        optimizer=config.optimizer,
+        learning_rate=config.learning_rate,
+        ema=0.998,
+        batch_size=config.batch_size,
+        balanced=config.balanced,
+        patience=config.patience or 2,
+        prepare=init_ppmi_embeddings,
+    )
+    rate, epochs = config.learning_rate / 4, config.epochs or 4
+    return [first, replace(first, name="fine", learning_rate=rate, epochs=epochs, prepare=None)]
 
 
 RECIPES: dict[str, Recipe] = {

@@ -166,7 +166,10 @@ class Network:
 
     def explain(self, word: Word) -> dict[str, Any]:
         """The label, the path through the states, and how much every symbol speaks for it."""
-        found = {m: explain_many(self.model, [word], method=m)[0] for m in METHODS}
+        found = {
+            name: explain_many(self.model, [word], method=method)[0]
+            for name, method in METHODS.items()
+        }
         plain = explained_dict(found["level"], word)
         shown = self.view.of_centroid
         path = [shown.get(state) for state in plain["states"]]

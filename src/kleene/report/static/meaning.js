@@ -30,8 +30,14 @@
             h(
               "p",
               {},
-              "says ",
-              h("strong", {}, String(one.label)),
+              one.label === null
+                ? one.weights
+                  ? "neutral"
+                  : "no class of its own"
+                : ["says ", h("strong", {}, String(one.label))],
+              one.weights && one.label !== null
+                ? ` with weight ${one.weights[one.label].toFixed(1)}`
+                : "",
               ", ",
               Kleene.percent(one.visits),
               " of steps",
