@@ -23,6 +23,7 @@ from kleene.cli.commands.read import read
 from kleene.cli.commands.report import report
 from kleene.cli.commands.reproduce import reproduce
 from kleene.cli.commands.robust import robust
+from kleene.cli.commands.sample import sample
 from kleene.cli.commands.serve import serve
 from kleene.cli.commands.train import train
 from kleene.cli.commands.verify import verify
@@ -36,7 +37,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS = (
-    *(demo, train, predict, evaluate),
+    *(demo, sample, train, predict, evaluate),
     *(extract, read, certify, verify, robust, compare, match, export),
     *(explain, prototypes, phrases),
     *(report, serve, reproduce, warm),

@@ -28,7 +28,7 @@ def evaluate(
     max_length: MaxLength = MAX_LENGTH,
     json: Json = False,
 ) -> None:
-    """Compare predictions with labels: accuracy, F1, confusion table.
+    """Compare predictions with labels: accuracy, F1, confusions.
 
     The calibration error is the mean gap between the probability of an answer and the share of such
     answers that is right.

@@ -6,7 +6,7 @@ from kleene.cli.console import say
 
 
 def warm() -> None:
-    """Compile the kernels ahead of time, so that no later command waits for it.
+    """Compile the kernels now, so that no later command waits.
 
     Compiled code depends on the machine's CPU. It is cached beside the installed package, or in the
     folder that NUMBA_CACHE_DIR names, or in the user's cache folder. Run this once after an

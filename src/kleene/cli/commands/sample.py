@@ -1,0 +1,48 @@
+"""`kleene sample`."""
+
+from __future__ import annotations
+
+import csv
+import io
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from kleene.cli.options import Out, Seed
+
+
+class Sample(StrEnum):
+    """What can be made."""
+
+    REVIEWS = "reviews"
+
+
+def sample(
+    name: Annotated[Sample, typer.Argument(help="Which.")],
+    number: Annotated[int, typer.Option("-n", metavar="N", help="How many rows.", min=1)] = 500,
+    seed: Seed = 0,
+    out: Out = None,
+) -> None:
+    """Write a small data set to try the commands on.
+
+    `reviews` are made from templates: a CSV with the columns text and label. For formal languages
+    see `kleene languages sample`.
+
+    \b
+    Example:
+      kleene sample reviews > reviews.csv
+      kleene train reviews.csv --out model
+    """
+    from kleene.datasets.made_reviews import made_reviews
+    from kleene.files import write_atomically
+
+    texts, labels = made_reviews(number, seed)
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(["text", "label"])
+    writer.writerows(zip(texts, labels, strict=True))
+    if out is None:
+        typer.echo(buffer.getvalue(), nl=False)
+    else:
+        write_atomically(out, buffer.getvalue())

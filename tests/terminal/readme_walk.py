@@ -1,0 +1,91 @@
+"""Run the shell commands of README.md word for word, in a pseudo-terminal, in a fresh clone.
+
+python tests/terminal/readme_walk.py [FOLDER]
+
+The clone uses the environment that this script runs in; what would install packages or run for
+hours is not run, and listed as such. Servers and long experiments are stopped by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "helpers"))
+
+from terminal import Terminal, TerminalRun  # noqa: E402
+
+NOT_RUN = ("pip install", "python -m pip", "make test", "make bench", "git clone", "docker")
+"""Commands that install packages or take long; the rest of the tests is about them."""
+STOPPED = {"kleene serve": "Ctrl-C", "kleene reproduce": "loss"}
+"""Commands that are interrupted, and the text after which they are."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command of the README and how it ended; None where it was not run."""
+
+    command: str
+    run: TerminalRun | None
+
+
+def commands(text: str) -> list[str]:
+    """The lines of all shell blocks, without comments; continued lines are joined."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
+    stripped = (re.split(r"\s#", line)[0].strip() for line in lines)
+    return [line for line in stripped if line and not line.startswith("#")]
+
+
+def walk(folder: Path) -> Iterator[Step]:
+    """Clone this repository into a folder and run the commands of its README there."""
+    clone = folder / "kleene"
+    subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
+    (clone / ".venv").symlink_to(sys.prefix)
+    environment = {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(clone / "src"),
+        "MAKEFLAGS": "--old-file=.venv/.ready",  # so that make installs nothing
+        "BROWSER": "true",
+    }
+    for command in commands((clone / "README.md").read_text()):
+        if command.startswith(NOT_RUN):
+            yield Step(command, None)
+            continue
+        terminal = Terminal(cwd=clone, command=("sh", "-c", command), environment=environment)
+        for start, sign in STOPPED.items():
+            if command.startswith(start):
+                terminal.wait_for(sign)
+                terminal.interrupt()
+        yield Step(command, terminal.finish())
+
+
+def failed(step: Step) -> bool:
+    """Whether a command did not end as it should."""
+    stopped = step.command.startswith("kleene reproduce")
+    return step.run is not None and step.run.status != (2 if stopped else 0)
+
+
+def main() -> int:
+    """Print every command with its status; the result is 1 if one failed."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(temporary)
+        bad = 0
+        for step in walk(folder):
+            status = "not run" if step.run is None else f"status {step.run.status}"
+            print(f"{status:<9} {step.command}", flush=True)
+            if failed(step):
+                bad += 1
+                print(step.run.text if step.run else "")
+    return int(bad > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
