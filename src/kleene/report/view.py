@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kleene.automata import DFA
+from kleene.explain.contributions import adds_up
 from kleene.explain.markup import as_json, as_text
 from kleene.explain.state_labels import label_text, state_labels
 from kleene.explain.summary import summarize
@@ -38,6 +39,8 @@ class View:
     """Whether the network in hard mode takes the same steps as `dfa`."""
     of_centroid: dict[int, int]
     """The state shown for each centroid of the network."""
+    colors: tuple[int | None, ...] | None = None
+    """Where states have weights: the number of each state's class, None for neutral ones."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for the page."""
@@ -48,6 +51,7 @@ class View:
                 {"name": name, "label": label_text(label)}
                 for name, label in zip(self.names, self.labels, strict=True)
             ],
+            "colors": self.colors,
             "drawing": self.drawing,
             "machine": None if self.dfa is None else page_table(self.dfa),
             "centroids": {str(centroid): state for centroid, state in self.of_centroid.items()},
@@ -94,6 +98,7 @@ def states_view(model: Model) -> View:
         dfa=None,
         exact=False,
         of_centroid={state: state for state in range(len(labels))},
+        colors=_colors(model, labels),
     )
 
 
@@ -125,7 +130,15 @@ def _map(model: Model, table: Extraction | None, words: Sequence[Word]) -> View:
         dfa=dfa,
         exact=dfa is not None,
         of_centroid={state: state for state in states},
+        colors=_colors(model, summary.state_labels),
     )
+
+
+def _colors(model: Model, labels: Sequence[Label | None]) -> tuple[int | None, ...] | None:
+    """States of a class in its colour, and neutral ones in none, where states have weights."""
+    if not adds_up(model.network):
+        return None
+    return tuple(None if label is None else model.class_ids[label] for label in labels)
 
 
 def _drawable(dfa: DFA) -> bool:

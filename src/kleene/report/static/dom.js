@@ -39,7 +39,13 @@
     fill(document.createElementNS(SVG, tag), attributes, children);
 
   /** Nine colours that readers of any colour vision can tell apart; then again, with dashes. */
-  Kleene.stateClass = (state) => `state c${state % 9}` + (state >= 9 ? " again" : "");
+  Kleene.stateClass = (state) => {
+    if (!Kleene.stateColors) return `state c${state % 9}` + (state >= 9 ? " again" : "");
+    const color = Kleene.stateColors[state];
+    return color === null ? "state c8" : `state c${color % 8}` + (color >= 8 ? " again" : "");
+  };
+  /** Where states have weights: the number of each state's class, null for neutral grey. */
+  Kleene.stateColors = null;
   Kleene.chip = (view, state, title) =>
     Kleene.h(
       "span",

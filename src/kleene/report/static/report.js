@@ -3,6 +3,7 @@
 Kleene.report = function (report, place) {
   const { h, section, percent, number } = Kleene;
   const { model, view, trust } = report;
+  Kleene.stateColors = view.colors;
   const kinds = {
     gru: "GRU",
     lstm: "LSTM",
@@ -21,7 +22,9 @@ Kleene.report = function (report, place) {
     ? `Inside this ${kind} is a machine of ${trust.states} states: proved for words of every length.`
     : trust.faithful
       ? `This ${kind} behaves as a machine of ${trust.states} states on every word that was tried.`
-      : `This ${kind} has ${model.centroids || "no"} states; an automaton of ${trust.states} follows it on ${percent(trust.fidelity.overall)} of words.`;
+      : model.pooling === "states"
+        ? `This ${kind} has ${model.centroids} states; the weights of those it visits add up to its answer.`
+        : `This ${kind} has ${model.centroids || "no"} states; an automaton of ${trust.states} follows it on ${percent(trust.fidelity.overall)} of words.`;
   const facts = [
     report.accuracy !== null && [
       "Right",
