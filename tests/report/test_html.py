@@ -142,6 +142,7 @@ def test_words_without_labels_have_no_accuracy() -> None:
         {"cell": "lstm-p", "similarity": "dot", "temperature": 1.0},
         {"cell": "gru", "num_layers": 2},
         {"cell": "gru", "pooling": "mean"},
+        {"cell": "gru", "pooling": "states"},
         {"cell": "gru", "num_states": 0},
     ],
 )
@@ -157,6 +158,16 @@ def test_every_kind_of_network_has_a_report(settings: dict[str, Any]) -> None:
         assert "states" in found["meaning"]["missing"]
     for example in found["examples"] if isinstance(found["examples"], list) else []:
         assert len(example["states"]) == len(example["word"]) + 1
+
+
+def test_states_with_weights_have_the_colour_of_their_class() -> None:
+    model = random_model(cell="gru", pooling="states")
+    found = values(report(model, random_words(model, 60), []))
+    named = [one["label"] for one in found["meaning"]["states"]]
+    assert found["view"]["colors"] == [None if n is None else model.classes.index(n) for n in named]
+    assert set(found["meaning"]["states"][0]["weights"]) == set(map(str, model.classes))
+    opaque = random_model(cell="gru", pooling="max")
+    assert values(report(opaque, random_words(opaque, 60), []))["view"]["colors"] is None
 
 
 def test_a_report_of_a_vocabulary_stays_small(tmp_path: Path) -> None:
