@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -31,6 +31,11 @@ from kleene.nn.cells import Cell
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
 from kleene.training.history import History
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from kleene.nn.layers import StateRegularized
 
 FORMAT = "kleene.model/1"
 PARTS = ("model.safetensors", "alphabet.json", "history.json")
@@ -95,6 +100,36 @@ class Model:
     def words(self, texts: Sequence[Any]) -> list[Word]:
         """Texts or sequences as words of this model's symbols."""
         return [split(text, self.tokens) for text in texts]
+
+    @classmethod
+    def from_modules(
+        cls,
+        embedding: nn.Embedding,
+        layer: StateRegularized,
+        head: nn.Linear,
+        alphabet: Alphabet | Iterable[Symbol],
+        classes: Iterable[Label],
+        *,
+        start: int,
+        ids: Sequence[int] | None = None,
+    ) -> Model:
+        """A model of modules trained in a loop of one's own, for everything that takes a model.
+
+        The loop must feed `embedding` the row `start` before every word, and give `head` the last
+        output of `layer` (an SRRNN, SRGRU or SRLSTM). `ids` are the rows of the symbols, in the
+        order of the alphabet; None is 0, 1, 2 and so on. The weights are copied.
+        """
+        from kleene.nn.assemble import assemble
+
+        known = alphabet if isinstance(alphabet, Alphabet) else Alphabet(alphabet)
+        names = tuple(classes)
+        rows = range(len(known.symbols)) if ids is None else ids
+        if len(rows) != len(known.symbols):
+            raise ModelError(f"ids must be {len(known.symbols)}, one per symbol, got {len(rows)}")
+        if len(names) != head.out_features:
+            raise ModelError(f"classes must be {head.out_features}, as head has, got {len(names)}")
+        network = assemble(embedding, layer, head, ids=list(rows), start=start)
+        return cls(network=network, alphabet=known, classes=names, tokens="symbols")
 
     def to_files(self) -> dict[str, bytes]:
         """The contents of the model folder, by file name; `config.json` is the last."""
