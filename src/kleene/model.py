@@ -35,7 +35,7 @@ from kleene.training.history import History
 if TYPE_CHECKING:
     from torch import nn
 
-    from kleene.nn.layers import StateRegularized
+    from kleene.nn.state_regularized import StateRegularized
 
 FORMAT = "kleene.model/1"
 PARTS = ("model.safetensors", "alphabet.json", "history.json")

@@ -11,7 +11,7 @@ from kleene.data.alphabet import END, FIRST_SYMBOL, PAD, START, UNKNOWN
 from kleene.errors import ModelError
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import CELLS, NetworkConfig
-from kleene.nn.layers import StateRegularized
+from kleene.nn.state_regularized import StateRegularized
 
 
 def assemble(
