@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,11 @@ from safetensors.torch import load, save
 from kleene.data.alphabet import Alphabet
 from kleene.data.batch import make_batch
 from kleene.errors import KleeneError, ModelError
-from kleene.model import FORMAT, PARTS, Model
+from kleene.model import MAX_LONGEST, Model
+from kleene.model_folder import FORMAT, MAX_BYTES, PARTS, add_digests
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import CELLS, NetworkConfig
+from kleene.training.history import Epoch
 
 WORDS = ["", "a", "ab", "bba", "abcabc"]
 
@@ -278,3 +281,110 @@ def test_numbers_of_classes_and_symbols() -> None:
     model = untrained(classes=("no", "yes"))
     assert model.class_ids == {"no": 0, "yes": 1}
     assert model.columns == {"a": 0, "b": 1, "c": 2}
+
+
+def rewrite(folder: Path, change: Callable[[dict[str, object]], None], part: str) -> None:
+    """Change a JSON file of a model folder, and all digests with it."""
+    content = json.loads((folder / part).read_text())
+    change(content)
+    files = {name: (folder / name).read_bytes() for name in PARTS}
+    if part != "config.json":
+        files[part] = json.dumps(content).encode()
+    config = content if part == "config.json" else json.loads((folder / "config.json").read_text())
+    del config["sha256"]
+    for name, body in files.items():
+        (folder / name).write_bytes(body)
+    (folder / "config.json").write_text(json.dumps(add_digests(config, files)))
+
+
+@pytest.mark.parametrize("longest", [-1, 10**7, 3.5, True, "6", None])
+def test_the_longest_word_is_bounded(folder: Path, longest: object) -> None:
+    rewrite(folder, lambda config: config.update(longest=longest), "config.json")
+    with pytest.raises(ModelError, match="longest must be an integer from 0 to"):
+        Model.load(folder)
+
+
+def test_a_longer_word_is_saved_as_the_bound(tmp_path: Path) -> None:
+    model = replace(untrained(), longest=MAX_LONGEST + 1)
+    assert Model.load(model.save(tmp_path / "model")).longest == MAX_LONGEST
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("loss", float("nan")), ("loss", "<b>low</b>"), ("accuracy", None), ("stage", 3)],
+)
+def test_a_history_that_is_not_of_numbers_is_refused(
+    folder: Path, name: str, value: object
+) -> None:
+    epoch = asdict(
+        Epoch(stage="all", epoch=0, loss=1.0, accuracy=0.5, words=3, rate=0.1, seconds=0.0)
+    )
+    rewrite(folder, lambda history: history.update(epochs=[epoch]), "history.json")
+    assert len(Model.load(folder).history) == 1
+    rewrite(folder, lambda history: history.update(epochs=[{**epoch, name: value}]), "history.json")
+    with pytest.raises(ModelError, match=f"{name} of epoch 0 must be"):
+        Model.load(folder)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64, torch.complex64])
+def test_weights_must_be_float32(folder: Path, dtype: torch.dtype) -> None:
+    path = folder / "model.safetensors"
+    weights = load(path.read_bytes())
+    weights["head.bias"] = weights["head.bias"].to(dtype)
+    path.write_bytes(save(weights, {"format": FORMAT}))
+    rewrite(folder, lambda config: None, "config.json")
+    with pytest.raises(ModelError, match=r"float32 numbers, got .* 'head.bias'"):
+        Model.load(folder)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
+@pytest.mark.parametrize("name", ["config.json", *PARTS])
+def test_only_regular_files_are_read(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    with pytest.raises(ModelError, match="must be a regular file"):
+        Model.load(folder)
+    (folder / name).unlink()
+    (folder / name).symlink_to("/dev/zero")
+    with pytest.raises(ModelError, match="must be a regular file"):
+        Model.load(folder)
+
+
+def test_files_beyond_their_bound_are_not_read(folder: Path) -> None:
+    with open(folder / "history.json", "wb") as file:
+        file.truncate(MAX_BYTES["history.json"] + 1)
+    with pytest.raises(ModelError, match=r"must have at most 134,217,728 bytes"):
+        Model.load(folder)
+
+
+def test_a_model_knows_its_training_data(tmp_path: Path) -> None:
+    assert untrained().training_digest is None
+    model = replace(untrained(), settings={"data": {"digest": "00ff"}})
+    assert Model.load(model.save(tmp_path / "model")).training_digest == "00ff"
+
+
+@dataclass(frozen=True)
+class MinimalGate:
+    """u = f h + (1 - f) tanh(W x + R h), f = sigma(W_f x + R_f h)."""
+
+    name: str = "minimal"
+    gates: int = 2
+    has_memory: bool = False
+    reads_hidden: bool = True
+    peepholes: int = 0
+
+    def step(self, x_gates, h_gates, hidden, memory, peephole):
+        forget, new = (x_gates + h_gates).chunk(2, -1)
+        f = torch.sigmoid(forget)
+        return f * hidden + (1 - f) * torch.tanh(new), None
+
+
+def test_a_cell_of_ones_own_is_saved_by_its_name(tmp_path: Path) -> None:
+    model = untrained()
+    config = replace(model.network.config, cell="minimal", custom_cell=MinimalGate())
+    model = replace(model, network=Classifier(config).eval())
+    folder = model.save(tmp_path / "model")
+    with pytest.raises(ModelError, match=r"got 'minimal'; pass a cell of your own to Model.load"):
+        Model.load(folder)
+    found = Model.load(folder, cells=[MinimalGate()])
+    assert torch.equal(scores(found), scores(model))

@@ -66,6 +66,21 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
     _rename(written)
 
 
+def read_regular(path: Path, most: int) -> bytes:
+    """The contents of a regular file of at most `most` bytes.
+
+    Devices and pipes, which may never end, and larger files are refused before they are read.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with open(os.open(path, flags), "rb") as file:
+        about = os.fstat(file.fileno())
+        if not stat.S_ISREG(about.st_mode):
+            raise DataError(f"{path} must be a regular file, got a device, pipe or folder")
+        if about.st_size > most or len(content := file.read(most + 1)) > most:
+            raise DataError(f"{path} must have at most {most:,} bytes, got {about.st_size:,}")
+        return content
+
+
 def unfinished(path: Path) -> list[Path]:
     """Temporary files of `path` that killed processes left behind, complete or not."""
     return sorted(path.parent.glob(f".{escape(path.name)}.*.tmp"))

@@ -7,10 +7,8 @@ or tampered with is refused. Loading never runs code.
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -24,9 +22,17 @@ from kleene.data.layout import NO_LAYOUT, Layout
 from kleene.data.tokenize import split
 from kleene.data.validate import TOKENS
 from kleene.errors import KleeneError, ModelError
-from kleene.files import unfinished, write_together
-from kleene.formats import mismatch
+from kleene.files import write_together
 from kleene.machine import Label, Symbol, Word
+from kleene.model_folder import (
+    FORMAT,
+    PARTS,
+    add_digests,
+    check_config,
+    check_parts,
+    read_files,
+    read_unfinished,
+)
 from kleene.nn.cells import Cell
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
@@ -37,9 +43,8 @@ if TYPE_CHECKING:
 
     from kleene.nn.state_regularized import StateRegularized
 
-FORMAT = "kleene.model/1"
-PARTS = ("model.safetensors", "alphabet.json", "history.json")
-FILES = ("config.json", *PARTS)
+MAX_LONGEST = 100_000
+"""Bounds the length of the words that are drawn to check a model from a folder."""
 ONNX_FORMAT = "kleene.onnx-model/1"
 
 
@@ -56,7 +61,7 @@ class Model:
     layout: Layout = NO_LAYOUT
     """The columns of the training file, and the bins of its numbers; empty for data in memory."""
     longest: int = 0
-    """The length of the longest training word."""
+    """The length of the longest training word; a folder says at most `MAX_LONGEST`."""
     settings: dict[str, Any] = field(default_factory=dict)
     history: History = field(default_factory=History)
 
@@ -85,6 +90,12 @@ class Model:
     def reads_symbols(self) -> bool:
         """Whether its input are symbols, not vectors."""
         return self.network.config.num_symbols > 0
+
+    @property
+    def training_digest(self) -> str | None:
+        """Digest of the rows given to `fit`; None where the model does not know them."""
+        data = self.settings.get("data")
+        return str(data["digest"]) if isinstance(data, dict) and "digest" in data else None
 
     def was_trained_on(self, words: Sequence[Any]) -> float | None:
         """The share of some sequences that were among the rows given to `fit`.
@@ -147,13 +158,12 @@ class Model:
             "network": self.network.config.to_dict(),
             "classes": [_json_label(label) for label in self.classes],
             "tokens": self.tokens,
-            "longest": self.longest,
+            "longest": min(self.longest, MAX_LONGEST),
             "layout": self.layout.to_dict(),
             "settings": self.settings,
         }
-        sums = {name: hashlib.sha256(part).hexdigest() for name, part in files.items()}
-        config["sha256"] = {**sums, "config.json": _config_sum(config)}
-        return {**files, "config.json": json.dumps(config, indent=2).encode()}
+        content = json.dumps(add_digests(config, files), indent=2).encode()
+        return {**files, "config.json": content}
 
     def save(self, folder: str | Path) -> Path:
         """Write the model folder; an older model in it stays intact until this one is complete."""
@@ -184,9 +194,9 @@ class Model:
             what = "is a file" if folder.exists() else "does not exist"
             raise ModelError(f"{folder} {what}; give the folder that `kleene train --out` wrote")
         try:
-            return cls.from_files(_read(folder), name=str(folder), cells=cells)
+            return cls.from_files(read_files(folder), name=str(folder), cells=cells)
         except ModelError:
-            for files in _unfinished(folder):
+            for files in read_unfinished(folder):
                 return cls.from_files(files, name=str(folder), cells=cells)
             raise
 
@@ -226,10 +236,8 @@ class Model:
         cls, files: Mapping[str, bytes], *, name: str = "the model", cells: Iterable[Cell] = ()
     ) -> Model:
         """The model of the files that `to_files` returned; `name` appears in error messages."""
-        config = _checked_config(files["config.json"], name)
-        for part in PARTS:
-            if hashlib.sha256(files[part]).hexdigest() != config["sha256"].get(part):
-                raise _changed(name, part)
+        config = check_config(files["config.json"], name)
+        check_parts(config, files, name)
         try:
             return cls._build(config, files, cells)
         except (KleeneError, ArithmeticError, LookupError, TypeError, ValueError) as error:
@@ -258,13 +266,20 @@ class Model:
         if config["tokens"] not in TOKENS:
             known = ", ".join(TOKENS)
             raise ModelError(f"tokens must be one of {known}, got {config['tokens']!r:.40}")
+        longest = config["longest"]
+        if type(longest) is not int or not 0 <= longest <= MAX_LONGEST:
+            raise ModelError(
+                f"longest must be an integer from 0 to {MAX_LONGEST}, got {longest!r:.40}"
+            )
         history = History.from_dict(json.loads(files["history.json"]))
         try:
             weights = load(files["model.safetensors"])
         except SafetensorError as error:
             raise ModelError(f"the weights cannot be read ({error})") from None
-        if not all(bool(torch.isfinite(tensor).all()) for tensor in weights.values()):
-            raise ModelError("some weights are not finite")
+        for name, tensor in weights.items():
+            if tensor.dtype is not torch.float32 or not bool(torch.isfinite(tensor).all()):
+                kind = str(tensor.dtype).removeprefix("torch.")
+                raise ModelError(f"weights must be finite float32 numbers, got {kind} {name!r:.60}")
         if described.num_layers > len(weights):  # every layer has some; before memory is allocated
             layers = f"{described.num_layers} layers"
             raise ModelError(f"{layers} need more than {len(weights)} weights")
@@ -277,7 +292,7 @@ class Model:
             alphabet=alphabet,
             classes=classes,
             tokens=config["tokens"],
-            longest=int(config["longest"]),
+            longest=longest,
             layout=Layout.from_dict(config.get("layout", {})),
             settings=dict(config["settings"]),
             history=history,
@@ -289,52 +304,6 @@ class Model:
         return self
 
 
-def _read(folder: Path) -> dict[str, bytes]:
-    files = {}
-    for name in FILES:
-        try:
-            files[name] = (folder / name).read_bytes()
-        except FileNotFoundError:
-            raise ModelError(
-                f"{folder} has no {name}, so it is no model folder or was not finished; "
-                "train again, or with --resume"
-            ) from None
-        except OSError as error:
-            reason = error.strerror or error
-            raise ModelError(f"{folder}/{name} cannot be read ({reason}); train again") from None
-    return files
-
-
-def _unfinished(folder: Path) -> Iterator[dict[str, bytes]]:
-    """The complete model left by a process that was killed while it renamed its files."""
-    left = {name: unfinished(folder / name) for name in FILES}
-    if not any(left.values()):
-        return
-    found = {name: _contents([folder / name, *paths]) for name, paths in left.items()}
-    for content in found["config.json"]:
-        try:
-            sums = _checked_config(content, str(folder))["sha256"]
-        except ModelError:
-            continue
-        files = {
-            name: part
-            for name in PARTS
-            for part in found[name]
-            if hashlib.sha256(part).hexdigest() == sums.get(name)
-        }
-        if len(files) == len(PARTS):
-            yield {**files, "config.json": content}
-
-
-def _contents(paths: Iterable[Path]) -> list[bytes]:
-    """The contents of the files that can be read."""
-    contents = []
-    for path in paths:
-        with suppress(OSError):
-            contents.append(path.read_bytes())
-    return contents
-
-
 def _json_label(label: Label) -> Any:
     try:
         return to_json_symbol(label.item() if hasattr(label, "item") else label)
@@ -342,31 +311,3 @@ def _json_label(label: Label) -> Any:
         raise ModelError(
             f"label {label!r:.60} cannot be saved; use strings, numbers or tuples of these"
         ) from None
-
-
-def _config_sum(config: Mapping[str, Any]) -> str:
-    """Digest of the settings, independent of their formatting."""
-    rest = {name: value for name, value in config.items() if name != "sha256"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
-
-
-def _checked_config(content: bytes, name: str) -> dict[str, Any]:
-    try:
-        config = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise ModelError(f"config.json of {name} is no JSON ({error}); train again") from None
-    found = config.get("format") if isinstance(config, dict) else None
-    if found != FORMAT:
-        cure = "give a folder that `kleene train --out` wrote"
-        raise ModelError(f"{name}: {mismatch(found, FORMAT, cure)}")
-    sums = config.get("sha256")
-    if not isinstance(sums, dict) or sums.get("config.json") != _config_sum(config):
-        raise _changed(name, "config.json")
-    return dict(config)
-
-
-def _changed(name: str, part: str) -> ModelError:
-    return ModelError(
-        f"{part} of {name} is not the file that was saved (truncated, half written or changed); "
-        "train again, or with --resume"
-    )

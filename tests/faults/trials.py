@@ -13,7 +13,8 @@ from bench import CHECKPOINT, SIGHUP, SIGKILL, SIGTERM, Bench, Tally, weights
 from room import small_room
 
 from kleene.errors import ModelError
-from kleene.model import FILES, Model
+from kleene.model import Model
+from kleene.model_folder import FILES
 
 ENOUGH = 1024  # pages
 Trial = Callable[[Bench, Tally], None]

@@ -28,7 +28,8 @@ from kleene.datasets.corpora import read_imdb
 from kleene.datasets.mnist import read_idx
 from kleene.explain.batched_traces import scores_of
 from kleene.languages import tomita
-from kleene.model import FILES, PARTS, Model
+from kleene.model import Model
+from kleene.model_folder import FILES, PARTS
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
 from kleene.proof.certificate import Certificate

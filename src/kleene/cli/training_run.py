@@ -62,7 +62,7 @@ class TrainingRun:
         import torch
 
         from kleene.estimator import SequenceClassifier
-        from kleene.model import FILES
+        from kleene.model_folder import FILES
         from kleene.training.progress import Bar, Quiet
 
         torch.set_num_threads(self.threads)

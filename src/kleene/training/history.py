@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from math import isfinite
 from typing import Any
+
+from kleene.errors import ModelError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +32,10 @@ class Epoch:
     """What a hook had to say."""
 
 
+_OPTIONAL = ("limit", "states", "temperature", "validation_loss", "validation_accuracy")
+_FIGURES = ("epoch", "loss", "accuracy", "words", "rate", "seconds", *_OPTIONAL)
+
+
 @dataclass
 class History:
     """All epochs of a training run, in order."""
@@ -45,8 +52,19 @@ class History:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> History:
-        """The history that `to_dict` wrote."""
-        return cls([Epoch(**epoch) for epoch in values["epochs"]])
+        """The history that `to_dict` wrote; figures that are not finite numbers are refused."""
+        epochs = [Epoch(**epoch) for epoch in values["epochs"]]
+        for i, epoch in enumerate(epochs):
+            for name in _FIGURES:
+                value = getattr(epoch, name)
+                missing = value is None and name in _OPTIONAL
+                if not missing and not (type(value) in (int, float) and isfinite(value)):
+                    raise ModelError(
+                        f"{name} of epoch {i} must be a finite number, got {value!r:.40}"
+                    )
+            if not isinstance(epoch.stage, str) or not isinstance(epoch.notes, dict):
+                raise ModelError(f"stage of epoch {i} must be text, and its notes a dictionary")
+        return cls(epochs)
 
     def curve(self, name: str) -> list[Any]:
         """One figure over all epochs, such as `loss` or `accuracy`."""
