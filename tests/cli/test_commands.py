@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import json
 import re
 from pathlib import Path
@@ -71,6 +73,23 @@ def test_predict_takes_words_on_the_command_line(kleene: Kleene, model: Path, da
     )
     assert_one_clear_line(kleene("predict", model))
     assert_one_clear_line(kleene("predict", model, data, "--word", "1"))
+
+
+def test_predict_writes_predictions_beside_the_columns(
+    kleene: Kleene, model: Path, data: Path, tmp_path: Path
+) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text('id,text,note\n7,111,"a, b"\n8,10,"two\nlines"\n')
+    outcome = kleene("predict", model, table, "--columns")
+    found = list(csv.DictReader(io.StringIO(outcome.out)))
+    assert [row["prediction"] for row in found] == ["1", "0"]
+    assert [row["note"] for row in found] == ["a, b", "two\nlines"]
+    assert list(found[0]) == ["id", "text", "note", "prediction", "probability"]
+    lines = kleene("predict", model, table, "--columns", "--json").out.splitlines()
+    assert [json.loads(line)["id"] for line in lines] == ["7", "8"]
+    plain = list(csv.DictReader(io.StringIO(kleene("predict", model, data, "--columns").out)))
+    assert [[row["sequence"], row["label"]] for row in plain] == rows(data)
+    assert_one_clear_line(kleene("predict", model, "--word", "1", "--columns"))
 
 
 def test_predict_counts_unknown_symbols_once(kleene: Kleene, model: Path) -> None:

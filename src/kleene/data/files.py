@@ -70,9 +70,11 @@ def read_data(
     and punctuation marks, other texts with white space are split there, the rest into characters.
     """
     found, stream = open_examples(path, layout, labelled=labelled)
-    examples = list(stream)
-    words = [example.word for example in examples]
-    labels = [example.label for example in examples]
+    words: list[Word] = []
+    labels: list[Label | None] = []
+    for example in stream:  # without keeping the rows, which would double the memory
+        words.append(example.word)
+        labels.append(example.label)
     used = _checked_tokens(tokens) or guess_tokens(words)
     if not isinstance(words[0], str):
         used, tokens = "symbols", "symbols"
@@ -199,7 +201,8 @@ def _read_tsv(lines: Lines, content: Iterator[str], labelled: bool) -> Iterator[
         found = columns[1].strip() if width == 2 else ""
         if labelled and not found:
             raise lines.error(f"the label of {columns[0][:40]!r} is missing; put it after the tab")
-        yield Example(columns[0], found or None, lines.number)
+        row = dict(zip(("sequence", "label"), columns, strict=False))
+        yield Example(columns[0], found or None, lines.number, row=row)
 
 
 def _cure(line: str) -> str:

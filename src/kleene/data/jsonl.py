@@ -46,7 +46,7 @@ def jsonl_examples(
             kind = kind or type(word)
             if type(word) is not kind:
                 raise lines.error("sequences must be all texts or all lists, got both", number)
-            yield Example(word, _label(lines, record, label, labelled), number)
+            yield Example(word, _label(lines, record, label, labelled), number, row=record)
 
     return found, examples()
 

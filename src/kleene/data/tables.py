@@ -151,6 +151,7 @@ def table_examples(
                 tuple(word) if isinstance(word, list) else word,
                 None if label is None else table_label(table, row, label, line, labelled),
                 line,
+                row=dict(zip(table.header, row, strict=True)),
             )
 
     return found, examples()

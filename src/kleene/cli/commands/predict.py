@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,13 +20,15 @@ from kleene.cli.options import (
     Seed,
     reads_data,
 )
-from kleene.errors import SettingError
+from kleene.errors import DataError, SettingError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from kleene.data.example import Example
     from kleene.data.layout import Layout
+    from kleene.model import Model
 
 
 @reads_data
@@ -34,6 +39,13 @@ def predict(
         list[str] | None,
         typer.Option(metavar="TEXT", help="A sequence instead of DATA; may be given repeatedly."),
     ] = None,
+    columns: Annotated[
+        bool,
+        typer.Option(
+            "--columns",
+            help="Write CSV: the columns of DATA, with prediction and probability beside them.",
+        ),
+    ] = False,
     layout: Layout = NO_LAYOUT,
     max_length: MaxLength = MAX_LENGTH,
     samples: Annotated[
@@ -54,54 +66,98 @@ def predict(
     Example:
       kleene predict model data.tsv
       kleene predict model --word 0110 --word 111
+      kleene predict model reviews.csv --columns > predicted.csv
       echo 0110 | kleene predict model - --json --samples 20
     """
     if (data is None) == (not word):
         raise SettingError("give DATA or --word, one of the two")
-    import numpy as np
-
-    from kleene.cli.input import DataSource, typed_word
-    from kleene.data.examples import Examples
+    if columns and data is None:
+        raise SettingError("--columns writes the columns of DATA, got --word; leave one out")
     from kleene.data.validate import UnknownSymbols
-    from kleene.evaluation.metrics import evaluate as evaluated
-    from kleene.evaluation.uncertainty import draw_predictions
     from kleene.model import Model
 
     trained = Model.load(model)
     classes = trained.classes
-    if data is None:
-        chunks = iter([[typed_word(text, trained) for text in word or []]])
-    else:
-        source = DataSource(path=data, layout=layout, max_length=max_length)
-        found = source.examples(trained, labelled=False)
-        chunks = ([example.word for example in chunk] for chunk in found)
-    unknown = UnknownSymbols()
-    for words in chunks:
+    names = [label_text(label) for label in classes]
+    unknown, header = UnknownSymbols(), None
+    for examples in _examples(trained, data, word or [], layout, max_length):
+        words = [example.word for example in examples]
         encoded = trained.alphabet.encode_many(words)
         unknown += UnknownSymbols.among(trained.alphabet, words, encoded)
-        examples = Examples(words=encoded, labels=np.zeros(len(words), dtype=np.int64))
-        drawn = None
-        if samples is None:
-            done = evaluated(trained.network, examples)
-            probabilities, best = done.probabilities, done.predicted.tolist()
+        best, probabilities, spread = _predictions(trained, encoded, samples, seed)
+        if json:
+            for row, i in enumerate(best):
+                beside = _row(examples[row]) if columns else {}
+                named = _named(names, probabilities[row])
+                found = {"prediction": classes[i], "probabilities": named}
+                answer_json({**beside, **found, **spread(row, names)}, indent=None)
+        elif columns:
+            rows = [
+                {**_row(example), "prediction": names[i], "probability": f"{p[i]:.4f}"}
+                for example, i, p in zip(examples, best, probabilities, strict=True)
+            ]
+            answer_lines(_csv_lines(rows, header))
+            header = header or list(rows[0])
         else:
-            drawn = draw_predictions(trained.network, examples, samples=samples, seed=seed)
-            probabilities = drawn.mean
-            best = probabilities.argmax(-1).tolist()
-        if not json:
-            answer_lines(label_text(classes[i]) for i in best)
-            continue
-        names = [label_text(label) for label in classes]
-        for row, i in enumerate(best):
-            line = {"prediction": classes[i], "probabilities": _named(names, probabilities[row])}
-            if drawn is not None:
-                line["spread"] = _named(names, drawn.spread[row])
-                line["entropy"] = float(drawn.entropy[row])
-                line["mutual_information"] = float(drawn.mutual_information[row])
-            answer_json(line, indent=None)
+            answer_lines(names[i] for i in best)
     if unknown:
         say(str(unknown))
 
 
+def _examples(
+    model: Model, data: str | None, typed: Sequence[str], layout: Layout, max_length: int
+) -> Iterator[list[Example]]:
+    from kleene.cli.input import DataSource, typed_word
+    from kleene.data.example import Example
+
+    if data is None:
+        return iter([[Example(typed_word(text, model), None, 1) for text in typed]])
+    source = DataSource(path=data, layout=layout, max_length=max_length)
+    return source.examples(model, labelled=False)
+
+
+def _predictions(
+    model: Model, encoded: Sequence[Any], samples: int | None, seed: int
+) -> tuple[list[int], NDArray[np.float32], Any]:
+    """Classes, probabilities, and a function that says how far the samples of a row spread."""
+    import numpy as np
+
+    from kleene.data.examples import Examples
+    from kleene.evaluation.metrics import evaluate
+    from kleene.evaluation.uncertainty import draw_predictions
+
+    examples = Examples(words=encoded, labels=np.zeros(len(encoded), dtype=np.int64))
+    if samples is None:
+        done = evaluate(model.network, examples)
+        return done.predicted.tolist(), done.probabilities, lambda row, names: {}
+    drawn = draw_predictions(model.network, examples, samples=samples, seed=seed)
+
+    def spread(row: int, names: list[str]) -> dict[str, Any]:
+        return {
+            "spread": _named(names, drawn.spread[row]),
+            "entropy": float(drawn.entropy[row]),
+            "mutual_information": float(drawn.mutual_information[row]),
+        }
+
+    return drawn.mean.argmax(-1).tolist(), drawn.mean, spread
+
+
 def _named(names: list[str], values: NDArray[np.float32]) -> dict[str, float]:
     return dict(zip(names, values.tolist(), strict=True))
+
+
+def _row(example: Example) -> Mapping[str, Any]:
+    if example.row is None:
+        raise DataError("--columns needs one row for each sequence, got events; leave it out")
+    return example.row
+
+
+def _csv_lines(rows: Sequence[Mapping[str, Any]], header: list[str] | None) -> list[str]:
+    """Rows as CSV, after their header where it has not been written yet."""
+    text = io.StringIO()
+    names = header or list(rows[0])
+    writer = csv.DictWriter(text, names, extrasaction="ignore", lineterminator="\n")
+    if header is None:
+        writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().removesuffix("\n").split("\n")
