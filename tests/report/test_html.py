@@ -6,19 +6,25 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from pages import HOSTILE, random_model, random_words
 
-from kleene import DFA, Model
+from kleene import DFA, Model, SequenceClassifier
+from kleene.data.alphabet import Alphabet, from_json_symbol
+from kleene.data.batch import make_batch
+from kleene.data.fingerprint import fingerprint
 from kleene.extraction.table import HardMachine
 from kleene.report.content import content
 from kleene.report.html import as_json_block, report_page, write_report
 from kleene.report.view import page_table
+from kleene.training.history import Epoch, History
 
 
 class Parts(HTMLParser):
@@ -182,3 +188,106 @@ def test_one_word_is_enough() -> None:
     found = values(report(random_model(), ["01"], [1]))
     assert "missing" in found["map"]
     assert found["words"] == 1
+
+
+# -- figures -------------------------------------------------------------------------------------
+
+STORED = {
+    "training_rows": 90,
+    "training_accuracy": 0.99,
+    "held_out_rows": 10,
+    "held_out_accuracy": 0.7,
+    "baseline_accuracy": 0.8,
+}
+
+
+def trained(model: Model, words: list[Any]) -> Model:
+    """The model as `fit` on some words would leave it."""
+    encoded = model.alphabet.encode_many(words)
+    return replace(model, settings={"data": {**fingerprint(encoded), **STORED}})
+
+
+def distinct_words(count: int) -> list[Any]:
+    return [format(i, "b") for i in range(1, count + 1)]
+
+
+def test_rows_that_were_trained_on_are_no_headline() -> None:
+    words = distinct_words(100)
+    model = trained(random_model(), words)
+    found = values(report(model, words, [i % 2 for i in range(100)]))["figures"]
+    assert found["headline"]["name"] == "Held-out accuracy"
+    assert (found["headline"]["accuracy"], found["headline"]["rows"]) == (0.7, 10)
+    assert "were among those given to training" in found["warning"]
+    assert found["baseline"] == {"accuracy": 0.8, "rows": 10}
+
+
+def test_new_rows_are_a_test() -> None:
+    words = distinct_words(150)
+    model = trained(random_model(), words[:100])
+    labels = [i % 2 for i in range(50)]
+    found = values(report(model, words[100:], labels))
+    headline = found["figures"]["headline"]
+    assert (headline["name"], headline["rows"]) == ("Test accuracy", 50)
+    assert headline["accuracy"] == found["accuracy"]
+    assert found["figures"]["warning"] is None
+
+
+def test_some_rows_that_were_trained_on_are_said() -> None:
+    words = distinct_words(100)
+    model = trained(random_model(), words[:50])
+    found = values(report(model, words, [i % 2 for i in range(100)]))["figures"]
+    assert found["warning"].startswith("50% of the 100 examples")
+
+
+def test_an_old_model_does_not_know_its_rows() -> None:
+    words = distinct_words(40)
+    found = values(report(random_model(), words, [1] * 40))["figures"]
+    assert (found["headline"]["name"], found["trained_on"]) == ("Accuracy", None)
+
+
+def test_figures_of_each_class_are_scikit_learns() -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    model = random_model(classes=("no", "yes", "maybe"))
+    words = random_words(model, 90)
+    labels = [model.classes[i * i % 3] for i in range(90)]
+    found = values(report(model, words, labels))["figures"]
+    predicted = SequenceClassifier.from_model(model).predict(words)
+    wanted = metrics.precision_recall_fscore_support(
+        labels, predicted, labels=list(model.classes), zero_division=0
+    )
+    rows = [[one[k] for one in found["per_class"]] for k in ("precision", "recall", "f1", "rows")]
+    assert np.allclose(rows, wanted)
+    assert found["majority"] == max(map(labels.count, model.classes)) / 90
+
+
+def test_a_report_counts_the_words_of_its_file() -> None:
+    model = random_model()
+    words = distinct_words(37)
+    found = values(report(model, words, [1] * 37))
+    assert "of 37 of the given examples" in found["trust"]["agreement"]
+
+
+def test_symbols_of_any_kind_have_a_report() -> None:
+    symbols = ((0, "x"), (1, ("y", 2)), 3.5)
+    plain = random_model(("0", "1", "2"), cell="gru")
+    model = replace(plain, alphabet=Alphabet(symbols), tokens="symbols")
+    dice = np.random.default_rng(0)
+    words = [tuple(symbols[i] for i in dice.integers(0, 3, 3 + n % 5)) for n in range(40)]
+    found = values(report(model, words, [i % 2 for i in range(40)]))
+    assert found["view"]["machine"]["alphabet"][:2] == [[0, "x"], [1, ["y", 2]]]
+    place = found["trajectories"][0]["example"]
+    shown = [from_json_symbol(symbol) for symbol in found["examples"][place]["word"]]
+    with torch.inference_mode():
+        trace = model.network.trace(make_batch(model.alphabet.encode_many([tuple(shown)])))
+    unit = found["trajectories"][0]["hidden"][0]
+    assert np.allclose(unit["values"], trace.hidden[0, :, unit["unit"]].numpy(), atol=1e-3)
+    assert json.loads(found["samples"][0])
+
+
+@pytest.mark.parametrize("loss", [float("nan"), float("inf"), "much", None])
+def test_a_loss_that_cannot_be_drawn_is_left_out(loss: Any) -> None:
+    epoch = Epoch(stage="s", epoch=1, loss=loss, accuracy=0.5, words=1, rate=0.1, seconds=1.0)
+    model = replace(random_model(), history=History([epoch]))
+    found = values(report(model, distinct_words(20), [1] * 20))
+    assert found["history"][0]["loss"] is None
+    assert found["history"][0]["accuracy"] == 0.5

@@ -189,7 +189,7 @@ def test_two_models_are_compared(chromium: Any, client: Client) -> None:
         wanted = client.post("/compare", {"one": "network", "two": "even", "word": "0101"}).json
         rows = [table.locator(f"tbody tr:nth-child({i}) td") for i in (1, 2)]
         assert [row.all_inner_texts() for row in rows] == wanted["after"]
-        find = opened.get_by_role("button", name="Find a shortest word")
+        find = opened.get_by_role("button", name="Find a shortest sequence")
         opened.select_option("#one", "even")
         opened.select_option("#two", "same")
         find.click()
@@ -206,7 +206,7 @@ def test_files_good_and_bad(chromium: Any, client: Client, tmp_path: Path) -> No
     bad.write_bytes(b"\0\1\2")
     with page(chromium, client.page) as opened:
         opened.set_input_files("#upload", good)
-        opened.get_by_text("3 words:").wait_for()
+        opened.get_by_text("3 examples:").wait_for()
         assert "<b>" in opened.locator("table.preview td").all_inner_texts()
         with opened.expect_download() as download:
             opened.get_by_role("button", name="Download predictions").click()

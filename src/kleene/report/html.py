@@ -105,11 +105,13 @@ def _digest(text: str) -> str:
 
 def _facts(content: dict[str, Any]) -> str:
     """What a reader without scripts gets."""
-    trust = content["trust"]
+    trust, headline = content["trust"], content["figures"]["headline"]
+    found = "" if headline is None else f"{headline['accuracy']:.2%} of {headline['rows']} examples"
     lines = [
-        f"{content['name']}: {content['model']['cell']}, {content['words']} words.",
-        "" if content["accuracy"] is None else f"Right on {content['accuracy']:.2%} of them.",
+        f"{content['name']}: {content['model']['cell']}, {content['words']} examples.",
+        "" if headline is None else f"{headline['name']}: {found}, {headline['note']}.",
+        content["figures"]["warning"],
         *(trust[part] for part in ("agreement", "compared", "proof")),
-        "The drawing, the word box and all else need JavaScript; nothing is loaded from anywhere.",
+        "The drawing and all else need JavaScript; nothing is loaded from anywhere.",
     ]
     return "".join(f"<p>{escape(line)}</p>" for line in lines if line)

@@ -12,7 +12,7 @@ from kleene.machine import Word
 from kleene.model import Model
 from kleene.proof.certify import certify
 
-MOST = 8  # ambiguities that are told
+MOST = 8  # ambiguities that are listed
 
 
 def trust(model: Model, reading: Extraction, *, own: bool = True) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def trust(model: Model, reading: Extraction, *, own: bool = True) -> dict[str, A
         "method": reading.method,
         "faithful": reading.faithful,
         "fidelity": same.to_dict(),
-        "agreement": _agreement(reading, "of your words" if own else "words drawn at random"),
+        "agreement": _agreement(reading, "of the given examples" if own else "random sequences"),
         "disagreement": _disagreement(reading),
         "compared": _compared(reading),
         "ambiguities": [_ambiguity(one) for one in reading.ambiguities if one.matters][:MOST],
@@ -50,18 +50,18 @@ def _proof(model: Model, reading: Extraction) -> Any:
 def _proof_text(proof: Any, reading: Extraction) -> str:
     if proof is None:
         if not reading.faithful:
-            return "There is no proof, since the two do differ."
+            return "There is no proof, since the two differ."
         return "There is no proof: none is known for this kind of network."
     if not proof.holds:
-        return "A proof for all words was tried and does not close; see the details."
+        return "A proof for all sequences was tried and fails; see the details."
     if proof.at_running_temperature:
         return (
-            "Proved: network and automaton give the same answer to every word of every length, "
+            "Proved: network and automaton give the same answer to every sequence of every length, "
             "not only to those that were tried."
         )
     return (
         f"Proved for the network at temperature {proof.temperature:g}; it runs at "
-        f"{proof.running_temperature:g}, for which only the words that were tried speak."
+        f"{proof.running_temperature:g}, for which there is no proof."
     )
 
 
@@ -73,23 +73,23 @@ def _agreement(reading: Extraction, given: str) -> str:
     )
     if same.drawn_total:
         text += (
-            f", and on {same.drawn_same:,} of {same.drawn_total:,} words made up for the purpose, "
-            f"with up to {same.longest:,} symbols"
+            f", and on {same.drawn_same:,} of {same.drawn_total:,} sequences drawn from the "
+            f"automaton, with up to {same.longest:,} symbols"
         )
     return text + "."
 
 
 def _compared(reading: Extraction) -> str:
     if reading.disagreement is not None:
-        return "They differ on this word, the shortest " + (
+        return "They differ on this sequence, the shortest " + (
             "there is:" if reading.shortest else "that was found:"
         )
     if reading.exhaustive > 0:
         return (
-            f"No word was found on which the two differ; all words of up to {reading.exhaustive} "
+            f"No sequence was found on which the two differ; all of up to {reading.exhaustive} "
             "symbols were tried."
         )
-    return "No word was found on which the two differ."
+    return "No sequence was found on which the two differ."
 
 
 def _disagreement(reading: Extraction) -> dict[str, Any] | None:
@@ -106,10 +106,10 @@ def _disagreement(reading: Extraction) -> dict[str, Any] | None:
 
 def _ambiguity(one: Ambiguity) -> str:
     examples = " and ".join(_quoted(word, 60) for word in one.examples)
-    where = "at the end of a word" if one.symbol is None else f"on “{as_text(one.symbol)}”"
+    where = "at the end of a sequence" if one.symbol is None else f"on “{as_text(one.symbol)}”"
     return (
-        f"In state {one.state}, {where}, the automaton goes for {as_text(one.next_state)} "
-        f"({one.mass:.0%} of the network's weight), the network for {as_text(one.rival)} as well "
+        f"In state {one.state}, {where}, the automaton moves to {as_text(one.next_state)} "
+        f"({one.mass:.0%} of the network's weight), the network also to {as_text(one.rival)} "
         f"({one.rival_mass:.0%}); "
         f"see {examples}."
     )
@@ -119,5 +119,7 @@ def _quoted(word: Word, most: int = 200) -> str:
     """A word between quotes; of a long one the end, which is what matters to a state."""
     text = joint(word).join(map(as_text, word))
     return (
-        f"“{text if len(text) <= most else '…' + text[-most:]}”" if len(word) else "the empty word"
+        f"“{text if len(text) <= most else '…' + text[-most:]}”"
+        if len(word)
+        else "the empty sequence"
     )

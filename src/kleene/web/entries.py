@@ -25,7 +25,8 @@ from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.nn.inference import inference
 from kleene.reading import extract
-from kleene.report.content import METHODS, VOCABULARY, describe, explained_dict
+from kleene.report.content import VOCABULARY, describe
+from kleene.report.examples import METHODS, explained_dict
 from kleene.report.trust import trust
 from kleene.report.view import View, automaton_view, states_view, view
 

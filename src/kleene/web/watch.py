@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
@@ -24,6 +24,7 @@ from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.report.content import VOCABULARY
+from kleene.report.figures import epoch_figures
 from kleene.report.view import CROWD, automaton_view
 from kleene.training.history import Epoch
 from kleene.training.progress import Reporter
@@ -92,7 +93,7 @@ class Watch:
     def end(self, epoch: Epoch) -> None:
         """An epoch is over."""
         self.inner.end(epoch)
-        self.frames.append({"epoch": asdict(epoch), "machine": self._machine})
+        self.frames.append({"epoch": epoch_figures(epoch), "machine": self._machine})
         self._machine = None
 
     # -- the network ----------------------------------------------------------------------------

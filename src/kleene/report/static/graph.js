@@ -55,7 +55,7 @@
     return s(
       "g",
       { class: `node ${Kleene.stateClass(one.id)}`, "data-state": one.id },
-      shape(7, "halo"),
+      shape(11, "halo"),
       shape(0, "body"),
       one.double && shape(-4.5, "inner"),
       lines(one.lines, x, y + 0.5),

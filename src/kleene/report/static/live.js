@@ -55,7 +55,7 @@ Kleene.live = function (place) {
   const spoken = (symbols, tokens) =>
     symbols.length
       ? `“${symbols.map((s) => (typeof s === "string" ? s : JSON.stringify(s))).join(tokens === "chars" ? "" : " ")}”`
-      : "the empty word";
+      : "the empty sequence";
 
   /** Type, and see answer, path and reasons. */
   function reading(models, views) {
@@ -73,7 +73,7 @@ Kleene.live = function (place) {
         rows: 2,
         spellcheck: "false",
         autocapitalize: "off",
-        placeholder: ["words", "text"].includes(model.tokens) ? "Type a sentence" : "Type a word",
+        placeholder: ["words", "text"].includes(model.tokens) ? "Type a sentence" : "Type a sequence",
       });
       const step = view.machine ? Kleene.machine(view.machine) : null;
       const read = calmly(async (newest) => {
@@ -135,7 +135,7 @@ Kleene.live = function (place) {
           ? h(
               "p",
               { class: "note" },
-              "The drawing has the states only: start the server with --data and some words to see the moves between them.",
+              "The drawing has the states only: start the server with --data and some examples to see the moves between them.",
             )
           : view.kind === "map"
             ? h(
@@ -203,7 +203,7 @@ Kleene.live = function (place) {
             "p",
             {},
             found.differ_at === null
-              ? "They give the same answer after every symbol of this word."
+              ? "They give the same answer after every symbol of this sequence."
               : [
                   "They first differ after ",
                   h("code", {}, spoken(found.word.slice(0, found.differ_at), tokens())),
@@ -243,7 +243,7 @@ Kleene.live = function (place) {
               `/difference?${new URLSearchParams({ one: one.value, two: two.value })}`,
             );
             if (found.word === null)
-              result.replaceChildren(h("p", {}, "They give every word the same answer: they are equal."));
+              result.replaceChildren(h("p", {}, "They give every sequence the same answer: they are equal."));
             else {
               box.value =
                 tokens() === "chars"
@@ -259,21 +259,21 @@ Kleene.live = function (place) {
           find.disabled = false;
         },
       },
-      "Find a shortest word on which they differ",
+      "Find a shortest sequence on which they differ",
     );
     box.addEventListener("input", again);
     again();
     return section(
       "compare",
       "Compare",
-      "Put the same word to two models, and see where along it they first differ.",
+      "Put the same sequence to two models, and see where along it they first differ.",
       h(
         "div",
         { class: "pair tight" },
         h("div", { class: "field" }, h("label", { for: "one" }, "One"), one),
         h("div", { class: "field" }, h("label", { for: "two" }, "The other"), two),
       ),
-      h("div", { class: "field" }, h("label", { for: "both" }, "A word for both"), box),
+      h("div", { class: "field" }, h("label", { for: "both" }, "A sequence for both"), box),
       h("p", {}, find),
       result,
     );
@@ -307,7 +307,7 @@ Kleene.live = function (place) {
             h(
               "p",
               {},
-              `${Kleene.number(rows.length - 1)} words: `,
+              `${Kleene.number(rows.length - 1)} examples: `,
               [...counts].map(([label, count]) => `${Kleene.number(count)} × ${label}`).join(", "),
               ". ",
               h(

@@ -40,7 +40,7 @@ Kleene.machine = function (table) {
     table.alphabet.map((symbol, i) => [JSON.stringify(symbol), table.column[i]]),
   );
   return {
-    /** The states a word passes through, the first before any symbol; it stops at a unknown. */
+    /** The states a word passes through, the first before any symbol; it stops at an unknown symbol. */
     trace(symbols) {
       const states = [table.start];
       for (const symbol of symbols) {

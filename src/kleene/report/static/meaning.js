@@ -99,7 +99,7 @@
   /** Explained words, right and wrong ones; the way to weigh symbols can be chosen. */
   Kleene.examples = function (examples, view) {
     if (isMissing(examples)) return Kleene.missing(examples);
-    if (!examples.length) return h("p", { class: "note" }, "No word is short enough to be shown.");
+    if (!examples.length) return h("p", { class: "note" }, "No example is short enough to be shown.");
     const wrong = examples.filter((one) => one.label !== null && one.label !== one.prediction);
     const right = examples.filter((one) => !wrong.includes(one)).slice(0, 8);
     const list = h("div", {});
@@ -124,7 +124,7 @@
       list.replaceChildren(
         ...(wrong.length
           ? [h("h3", {}, "What it gets wrong"), ...wrong.map((one) => card(one, method))]
-          : [h("p", { class: "note" }, "Among your words there is none that it gets wrong.")]),
+          : [h("p", { class: "note" }, "It gets none of these examples wrong.")]),
         h("h3", {}, "What it gets right"),
         ...right.map((one) => card(one, method)),
       );
@@ -176,7 +176,7 @@
   /** Hidden vector and memory along a word, with the states below. */
   Kleene.trajectories = function (trajectories, examples, view) {
     if (!trajectories.length)
-      return h("p", { class: "note" }, "No word is of a length that can be shown.");
+      return h("p", { class: "note" }, "No example is short enough to be shown.");
     const stage = h("div", {});
     const text = (one) => {
       const whole = examples[one.example].word.map(Kleene.show).join(examples[one.example].between);
@@ -200,7 +200,7 @@
               lines,
               low: Math.min(...values, -0.1),
               high: Math.max(...values, 0.1),
-              label: `${name} along the word`,
+              label: `${name} along the example`,
               below: "step, with its state",
               width: 760,
               names: false,
@@ -224,7 +224,7 @@
     return h(
       "div",
       {},
-      h("div", { class: "field inline" }, h("label", { for: "trajectory" }, "Along the word"), choice),
+      h("div", { class: "field inline" }, h("label", { for: "trajectory" }, "Along the example"), choice),
       stage,
     );
   };

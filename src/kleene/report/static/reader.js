@@ -15,7 +15,7 @@
       class: "ribbon",
       tabindex: "0",
       role: "group",
-      "aria-label": "The word and its states",
+      "aria-label": "The sequence and its states",
     });
     const slider = h("input", {
       type: "range",
@@ -122,7 +122,7 @@
       "The answer is ",
       h("strong", {}, label),
       probability === undefined ? "" : ` (${Kleene.percent(probability)} sure)`,
-      "; the word ends in state ",
+      "; it ends in state ",
       Kleene.chip(view, end),
       ".",
     ];
@@ -157,7 +157,7 @@
           unknown === null
             ? Kleene.answer(view, states, machine.output(states[states.length - 1]))
             : [
-                `“${Kleene.show(unknown)}” is not a symbol of this machine, so the word stops there. It reads: ${known}`,
+                `“${Kleene.show(unknown)}” is not a symbol of this machine, so reading stops there. It reads: ${known}`,
               ],
       });
     }
@@ -173,7 +173,7 @@
         h(
           "button",
           { type: "button", class: "small word", onclick: () => set(text) },
-          text === "" ? "the empty word" : text.length > 40 ? `${text.slice(0, 39)}…` : text,
+          text === "" ? "the empty sequence" : text.length > 40 ? `${text.slice(0, 39)}…` : text,
         ),
       ),
     );
@@ -182,7 +182,7 @@
       "div",
       { class: "reader" },
       graph.element,
-      h("div", { class: "field" }, h("label", { for: "word" }, "Type a word"), box),
+      h("div", { class: "field" }, h("label", { for: "word" }, long ? "Type a text" : "Type a sequence"), box),
       tries,
       walk.element,
     );
@@ -218,11 +218,11 @@
       h(
         "p",
         { class: "note" },
-        "This network decides by more than its state, so a page without the network cannot work out new words. These were traced when the report was made; ",
+        "This network decides by more than its state, so a page without the network cannot answer for new ones. These were traced when the report was made; ",
         h("code", {}, "kleene serve"),
         " reads any text.",
       ),
-      h("div", { class: "field" }, h("label", { for: "word" }, "Choose a word"), choice),
+      h("div", { class: "field" }, h("label", { for: "word" }, "Choose an example"), choice),
       walk.element,
     );
   };

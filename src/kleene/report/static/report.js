@@ -2,7 +2,7 @@
 "use strict";
 Kleene.report = function (report, place) {
   const { h, section, percent, number } = Kleene;
-  const { model, view, trust } = report;
+  const { model, view, trust, figures } = report;
   Kleene.stateColors = view.colors;
   const kinds = {
     gru: "GRU",
@@ -19,17 +19,17 @@ Kleene.report = function (report, place) {
     : [...new Set(examples.map(asText))].slice(0, 5);
 
   const headline = trust.proved
-    ? `Inside this ${kind} is a machine of ${trust.states} states: proved for words of every length.`
+    ? `This ${kind} is a machine of ${trust.states} states: proved for sequences of every length.`
     : trust.faithful
-      ? `This ${kind} behaves as a machine of ${trust.states} states on every word that was tried.`
+      ? `This ${kind} behaves as a machine of ${trust.states} states on every sequence that was tried.`
       : model.pooling === "states"
         ? `This ${kind} has ${model.centroids} states; the weights of those it visits add up to its answer.`
-        : `This ${kind} has ${model.centroids || "no"} states; an automaton of ${trust.states} follows it on ${percent(trust.fidelity.overall)} of words.`;
+        : `This ${kind} has ${model.centroids || "no"} states; an automaton of ${trust.states} agrees with it on ${percent(trust.fidelity.overall)} of the sequences that were tried.`;
   const facts = [
-    report.accuracy !== null && [
-      "Right",
-      percent(report.accuracy),
-      `of ${number(report.words)} words`,
+    figures.headline && [
+      figures.headline.name,
+      percent(figures.headline.accuracy),
+      `on ${number(figures.headline.rows)} examples, ${figures.headline.note}`,
     ],
     [
       "States",
@@ -39,8 +39,8 @@ Kleene.report = function (report, place) {
     ["Agreement", percent(trust.fidelity.overall), "of automaton and network"],
     [
       "Proof",
-      trust.proved ? "for all words" : "none",
-      trust.proved ? "of every length" : "see below",
+      trust.proved ? "yes" : "none",
+      trust.proved ? "for sequences of every length" : "see below",
     ],
   ].filter(Boolean);
   const reader = view.machine
@@ -48,8 +48,8 @@ Kleene.report = function (report, place) {
     : Kleene.traceBox(view, examples);
   const leads = {
     automaton: view.exact
-      ? `Every word walks through these states, one step a symbol${view.drawing.nodes.some((one) => one.double) ? "; a double border says yes" : ""}. This page takes the steps of the network itself, on the network's own table.`
-      : "This automaton was read off the network and follows it closely, not always: see how far to trust it.",
+      ? `Every sequence moves through these states, one step a symbol${view.drawing.nodes.some((one) => one.double) ? "; a double border means that it is accepted" : ""}. This page takes the steps of the network itself, on the network's own table.`
+      : "This automaton was extracted from the network; how often the two agree is said below.",
     map: `The network's states and its commonest moves between them, with the symbols that stand out.${view.exact ? " This page takes the steps on the network's own table." : ""}`,
   };
   const parts = [
@@ -58,14 +58,20 @@ Kleene.report = function (report, place) {
       "learned",
       "What was learned, and how well",
       null,
-      Kleene.training(report.history),
+      figures.warning && h("p", { class: "note care", role: "note" }, figures.warning),
+      Kleene.accuracies(figures),
       report.confusion
-        ? Kleene.confusion(report.confusion, model.classes)
+        ? [
+            Kleene.perClass(figures.per_class),
+            Kleene.confusion(report.confusion, model.classes),
+          ]
         : h(
             "p",
             { class: "note" },
-            "The words came without labels, so there is nothing to compare with.",
+            "The examples have no labels, so there is no accuracy on them.",
           ),
+      h("h3", {}, "Training"),
+      Kleene.training(report.history),
     ),
     section("trust", "How far to trust the automaton", null, Kleene.trust(trust)),
     section(
@@ -89,13 +95,13 @@ Kleene.report = function (report, place) {
     section(
       "inside",
       "Inside the network",
-      "How its numbers move along a word; the ribbon below the lines is the state.",
+      "Hidden units along an example; the ribbon below the lines is the state.",
       Kleene.trajectories(report.trajectories, examples, view),
     ),
     section(
       "map",
-      "All words on a map",
-      "Words are near each other when they spend their steps in the same states.",
+      "All examples on a map",
+      "Examples are near each other when they spend their steps in the same states (t-SNE).",
       Kleene.wordMap(report.map, model.classes),
     ),
     section(
@@ -110,7 +116,7 @@ Kleene.report = function (report, place) {
           Made: report.made,
           Network: `${kind}, ${model.centroids} centroids of ${model.hidden} numbers, ${model.layers} layer${model.layers > 1 ? "s" : ""}`,
           Temperature: model.temperature === null ? "none" : model.temperature.toFixed(2),
-          "Words read": `${number(report.words)}, by ${{ chars: "characters", words: "words", text: "words and punctuation marks", symbols: "symbols" }[model.tokens]}`,
+          "Examples": `${number(report.words)}, by ${{ chars: "characters", words: "words", text: "words and punctuation marks", symbols: "symbols" }[model.tokens]}`,
           Alphabet: `${number(model.symbols)} symbols`,
           Classes: model.classes.join(", "),
           Kleene: report.version,

@@ -29,6 +29,82 @@
       ),
     );
 
+  /** Every accuracy by its name, with the number of examples it was measured on. */
+  Kleene.accuracies = function (figures) {
+    const rows = [
+      ["On the examples of this report", figures.given],
+      ["Always the most frequent class of these", figures.given && { accuracy: figures.majority, rows: figures.given.rows }],
+      ["On examples held out from training", figures.held_out],
+      ["Bag of 1-3-grams with logistic regression, on the same", figures.baseline],
+      ["On examples trained on", figures.training],
+    ].filter(([, found]) => found);
+    if (!rows.length) return null;
+    const ahead =
+      figures.baseline && figures.held_out && figures.baseline.accuracy > figures.held_out.accuracy;
+    return h(
+      "div",
+      {},
+      h(
+        "table",
+        { class: "figures" },
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            ["", "accuracy", "examples"].map((name) => h("th", { scope: "col" }, name)),
+          ),
+        ),
+        h(
+          "tbody",
+          {},
+          rows.map(([name, found]) =>
+            h(
+              "tr",
+              {},
+              h("th", { scope: "row" }, name),
+              h("td", {}, Kleene.percent(found.accuracy)),
+              h("td", {}, Kleene.number(found.rows)),
+            ),
+          ),
+        ),
+      ),
+      ahead && h("p", { class: "note care" }, "The n-grams are better than the network here."),
+    );
+  };
+
+  /** Precision, recall and F1 of each class. */
+  Kleene.perClass = (classes) =>
+    h(
+      "table",
+      { class: "figures" },
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          ["class", "precision", "recall", "F1", "examples"].map((name) =>
+            h("th", { scope: "col" }, name),
+          ),
+        ),
+      ),
+      h(
+        "tbody",
+        {},
+        classes.map((one) =>
+          h(
+            "tr",
+            {},
+            h("th", { scope: "row" }, one.label),
+            [one.precision, one.recall, one.f1].map((share) => h("td", {}, Kleene.percent(share))),
+            h("td", {}, Kleene.number(one.rows)),
+          ),
+        ),
+      ),
+    );
+
   /** Loss and accuracy, epoch by epoch. */
   Kleene.training = function (history) {
     if (!history.length) return h("p", { class: "note" }, "This model has no training history.");
@@ -42,7 +118,7 @@
       [
         { name: "training", values: curve(kind), kind: "one" },
         has(`validation_${kind}`) && {
-          name: "held back",
+          name: "held out",
           values: curve(`validation_${kind}`),
           kind: "two",
         },
@@ -65,7 +141,7 @@
           label: "Accuracy by epoch",
         }),
         "accuracy",
-        "Share of words it gets right",
+        "Accuracy: higher is better",
       ),
     );
   };
@@ -79,7 +155,7 @@
       h(
         "table",
         { class: "confusion" },
-        h("caption", {}, "Rows: what was true. Columns: what the network said."),
+        h("caption", {}, "Rows: the true class. Columns: the predicted class."),
         h(
           "thead",
           {},
@@ -128,12 +204,12 @@
         { class: "checks" },
         row(
           trust.fidelity.overall === 1,
-          `They agree on ${Kleene.percent(trust.fidelity.overall)} of the words that were tried`,
+          `Automaton and network agree on ${Kleene.percent(trust.fidelity.overall)} of the sequences that were tried`,
           trust.agreement,
         ),
         row(
           !found,
-          found ? "A word tells them apart" : "No word tells them apart",
+          found ? "There is a sequence on which they differ" : "No sequence was found on which they differ",
           trust.compared,
           found &&
             h(
@@ -145,7 +221,7 @@
         ),
         row(
           trust.proved,
-          trust.proved ? "Proved for all words" : "Not proved",
+          trust.proved ? "Proved for all sequences" : "Not proved",
           trust.proof,
           trust.detail &&
             h("details", {}, h("summary", {}, "Details of the proof"), h("p", {}, trust.detail)),
@@ -153,8 +229,8 @@
         row(
           !trust.ambiguous,
           trust.ambiguous
-            ? `${trust.ambiguous} steps are not clear-cut`
-            : "Every step is clear-cut",
+            ? `${Kleene.number(trust.ambiguous)} ambiguous transitions`
+            : "No ambiguous transitions",
           trust.ambiguous
             ? "The network does not always go the same way from the same state:"
             : "From the same state, on the same symbol, the network always goes the same way.",
@@ -167,8 +243,8 @@
         trust.unseen > 0 &&
           row(
             false,
-            "Some steps were never seen",
-            `${Kleene.number(trust.unseen)} pairs of state and symbol do not occur in the words; the automaton sends them to a state of their own.`,
+            "Some transitions were never seen",
+            `${Kleene.number(trust.unseen)} pairs of state and symbol do not occur in the examples; the automaton sends them to a state of their own.`,
           ),
       ),
       h(

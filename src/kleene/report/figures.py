@@ -1,0 +1,91 @@
+"""How well a model does, each figure by its name and with the number of its rows.
+
+Rows that a model was trained on say little about new ones, so the headline is the accuracy on rows
+that it has not seen: those of the report, else those that training held out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from math import isfinite
+from typing import Any
+
+from kleene.evaluation.metrics import Evaluation
+from kleene.explain.markup import as_text
+from kleene.machine import Word
+from kleene.model import Model
+from kleene.training.history import Epoch
+
+
+def figures(model: Model, words: Sequence[Word], result: Evaluation | None) -> dict[str, Any]:
+    """Accuracies, baselines and the figures of each class; `result` is None without labels."""
+    known = model.was_trained_on(words)
+    stored = model.settings.get("data") or {}
+    given = None if result is None else {"accuracy": result.accuracy, "rows": len(words)}
+    held_out = _stored(stored, "held_out_accuracy", "held_out_rows")
+    return {
+        "headline": _headline(given, held_out, known),
+        "trained_on": known,
+        "warning": _warning(len(words), known, given),
+        "given": given,
+        "training": _stored(stored, "training_accuracy", "training_rows"),
+        "held_out": held_out,
+        "baseline": _stored(stored, "baseline_accuracy", "held_out_rows"),
+        "majority": None if result is None else result.majority_accuracy,
+        "per_class": [] if result is None else _per_class(model, result),
+    }
+
+
+def _stored(stored: dict[str, Any], accuracy: str, rows: str) -> dict[str, Any] | None:
+    """A figure that the training left in the model folder."""
+    if stored.get(accuracy) is None or not stored.get(rows):
+        return None
+    return {"accuracy": stored[accuracy], "rows": stored[rows]}
+
+
+def _headline(
+    given: dict[str, Any] | None, held_out: dict[str, Any] | None, known: float | None
+) -> dict[str, Any] | None:
+    if given is not None and known == 0:
+        return {"name": "Test accuracy", **given, "note": "none of them trained on"}
+    if held_out is not None:
+        return {"name": "Held-out accuracy", **held_out, "note": "kept back from training"}
+    if given is None:
+        return None
+    if known is None:
+        return {"name": "Accuracy", **given, "note": "trained on or not: unknown"}
+    return {"name": "Training accuracy", **given, "note": f"{known:.0%} of them trained on"}
+
+
+def _warning(rows: int, known: float | None, given: dict[str, Any] | None) -> str | None:
+    if not known:
+        return None
+    some = f"The {rows:,} examples" if known == 1 else f"{known:.0%} of the {rows:,} examples"
+    text = f"{some} of this report were among those given to training"
+    if given is None:
+        return f"{text}."
+    return f"{text}; accuracy on them ({given['accuracy']:.2%}) says little about new ones."
+
+
+def _per_class(model: Model, result: Evaluation) -> list[dict[str, Any]]:
+    return [
+        {
+            "label": as_text(label),
+            "rows": one.rows,
+            "precision": one.precision,
+            "recall": one.recall,
+            "f1": one.f1,
+        }
+        for label, one in zip(model.classes, result.per_class, strict=True)
+    ]
+
+
+def epoch_figures(epoch: Epoch) -> dict[str, Any]:
+    """The figures of an epoch; None where one overflowed, or where a file has no number."""
+    found: dict[str, Any] = {"stage": str(epoch.stage)}
+    for name, value in asdict(epoch).items():
+        if name not in ("stage", "notes"):
+            finite = isinstance(value, int | float) and isfinite(value)
+            found[name] = value if finite else None
+    return found
