@@ -36,6 +36,27 @@ class Machine(Protocol[State]):
         ...
 
 
+MAX_NESTING = 50  # of tuples in a symbol or label
+
+
+def symbol_problem(value: object) -> str | None:
+    """Why a value can be neither symbol nor label, if there is a reason: NaN, or nested too deep.
+
+    >>> symbol_problem(("a", (1, 2))), symbol_problem((1, float("nan")))
+    (None, 'NaN differs from itself')
+    """
+    waiting = [(value, 0)]
+    while waiting:
+        part, depth = waiting.pop()
+        if isinstance(part, float) and part != part:
+            return "NaN differs from itself"
+        if isinstance(part, tuple | list):
+            if depth >= MAX_NESTING:
+                return f"it is nested deeper than {MAX_NESTING} levels"
+            waiting += [(inner, depth + 1) for inner in part]
+    return None
+
+
 def run(machine: Machine[State], word: Iterable[Symbol]) -> Label:
     """The output of a machine after a whole word."""
     state = machine.start()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from kleene.automata.algebra import product
 from kleene.automata.build import from_machine, from_table
 from kleene.automata.compare import difference
+from kleene.automata.enumeration import count_words, is_empty, shortest_accepted, words
 from kleene.automata.formats.att import from_att, to_att
 from kleene.automata.formats.c import to_c
 from kleene.automata.formats.dot import to_dot, to_mermaid
@@ -26,10 +27,12 @@ from kleene.automata.formats.libraries import (
 )
 from kleene.automata.formats.onnx import to_onnx
 from kleene.automata.formats.regex import to_regex
+from kleene.automata.formats.regex_parser import from_regex
 from kleene.automata.matcher import Matcher
 from kleene.automata.minimize import canonical, minimize, reachable
 from kleene.automata.symbols import show
 from kleene.automata.table import TransitionTable
+from kleene.errors import AlphabetError
 from kleene.files import write_atomically
 from kleene.machine import Label, Machine, Symbol, Word
 
@@ -94,6 +97,19 @@ class DFA(TransitionTable):
         return from_att(cls, text, alphabet=alphabet)
 
     @classmethod
+    def from_regex(cls, pattern: str, *, alphabet: Sequence[Symbol] | None = None) -> DFA:
+        r"""Build the minimal automaton of a regular expression in the syntax of `re`.
+
+        The whole word must match. Symbols are the characters of the pattern; give the `alphabet`
+        where there are others, and for `.` and `[^...]`.
+
+        >>> dates = DFA.from_regex(r"\d{4}-\d\d-\d\d")
+        >>> dates.accepts("2024-02-29"), dates.num_states
+        (True, 12)
+        """
+        return from_regex(cls, pattern, alphabet)
+
+    @classmethod
     def from_aalpy(cls, automaton: Any) -> DFA:
         """Convert an AALpy `Dfa` or `MooreMachine`."""
         return from_aalpy(cls, automaton)
@@ -118,6 +134,67 @@ class DFA(TransitionTable):
     def matcher(self) -> Matcher:
         """The `Matcher` of this automaton, built at first use."""
         return Matcher(self)
+
+    def __contains__(self, word: object) -> bool:
+        """Whether a word is in the language; words with other symbols are not.
+
+        >>> "ab" in DFA.from_regex("(ab)*"), "ax" in DFA.from_regex("(ab)*")
+        (True, False)
+        """
+        self.require_boolean("word in dfa", "run(word) gives the label")
+        try:
+            return bool(self.run(word))  # type: ignore[arg-type]
+        except AlphabetError:
+            return False
+
+    # -- the language --------------------------------------------------------------------------
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no word is accepted."""
+        return is_empty(self)
+
+    def count_words(self, length: int) -> int:
+        """How many words of a length are accepted, exactly.
+
+        >>> [DFA.from_regex("a*b?").count_words(length) for length in range(4)]
+        [1, 2, 2, 2]
+        """
+        return count_words(self, length)
+
+    def words(self, max_length: int | None = None) -> Iterator[Word]:
+        """The accepted words in length-lexicographic order, by the order of the alphabet.
+
+        Without `max_length` the iterator of an infinite language never ends.
+
+        >>> list(DFA.from_regex("a*b?").words(max_length=2))
+        ['', 'a', 'b', 'aa', 'ab']
+        """
+        return words(self, max_length)
+
+    def shortest_accepted(self) -> Word | None:
+        """A shortest accepted word, the first in the order of the alphabet; None if there is none.
+
+        >>> DFA.from_regex("(ab|ba)+").shortest_accepted()
+        'ab'
+        """
+        return shortest_accepted(self)
+
+    def __le__(self, other: DFA) -> bool:
+        """Whether the other accepts every word that this one accepts.
+
+        >>> DFA.from_regex("(ab)*", alphabet="ab") <= DFA.from_regex("[ab]*", alphabet="ab")
+        True
+        """
+        if not isinstance(other, DFA):
+            return NotImplemented
+        return self.minus(other).is_empty
+
+    def __lt__(self, other: DFA) -> bool:
+        """Whether the other accepts every word that this one accepts, and more."""
+        if not isinstance(other, DFA):
+            return NotImplemented
+        return self <= other and not other <= self
 
     # -- other automata ------------------------------------------------------------------------
 

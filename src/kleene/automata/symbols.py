@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from kleene.errors import AlphabetError, AutomatonError
-from kleene.machine import Symbol, Word
+from kleene.machine import Symbol, Word, symbol_problem
 
 _SHOWN = 12
 _LONGEST = 40  # characters of one symbol
@@ -74,6 +74,8 @@ def check_alphabet(alphabet: Sequence[Symbol]) -> None:
         raise AutomatonError("the alphabet is empty; give at least one symbol")
     seen: set[Symbol] = set()
     for symbol in alphabet:
+        if problem := symbol_problem(symbol):
+            raise AutomatonError(f"a value cannot be a symbol: {problem}; use a string")
         try:
             twice = symbol in seen
         except TypeError:
@@ -84,6 +86,13 @@ def check_alphabet(alphabet: Sequence[Symbol]) -> None:
                 f"symbol {symbol!r:.60} is in the alphabet twice; list each one once"
             )
         seen.add(symbol)
+
+
+def check_labels(outputs: Iterable[object]) -> None:
+    """Raise for outputs that cannot be labels."""
+    for output in outputs:
+        if problem := symbol_problem(output):
+            raise AutomatonError(f"a value cannot be an output: {problem}; use a string")
 
 
 def check_same_alphabet(one: Sequence[Symbol], other: Sequence[Symbol]) -> None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from kleene.automata.symbols import check_alphabet, encode, show, unknown_symbol
+from kleene.automata.symbols import check_alphabet, check_labels, encode, show, unknown_symbol
 from kleene.errors import AutomatonError
 from kleene.machine import Label, Symbol, Word
 
@@ -34,6 +34,7 @@ class TransitionTable:
         set_field(self, "outputs", tuple(_plain(label) for label in self.outputs))
         set_field(self, "initial", int(self.initial))
         check_alphabet(self.alphabet)
+        check_labels(self.outputs)
         set_field(self, "transitions", _checked(self.transitions, self.outputs, self.alphabet))
         if not 0 <= self.initial < self.num_states:
             raise AutomatonError(

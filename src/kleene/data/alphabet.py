@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kleene.errors import AlphabetError
 from kleene.formats import mismatch
-from kleene.machine import Symbol, Word
+from kleene.machine import Symbol, Word, symbol_problem
 
 Ids: TypeAlias = NDArray[np.int64]
 Numbers = TypeVar("Numbers")  # an int, an array or a tensor of ints
@@ -43,6 +43,8 @@ class Alphabet:
         plain = tuple(map(_plain, symbols))
         seen: set[Symbol] = set()
         for symbol in plain:
+            if problem := symbol_problem(symbol):
+                raise AlphabetError(f"a value cannot be a symbol: {problem}; use a string")
             _require_hashable(symbol)
             if symbol in seen:
                 raise AlphabetError(f"symbols must be distinct, got {symbol!r:.60} twice")
@@ -159,13 +161,18 @@ class Alphabet:
 
 def from_json_symbol(symbol: Any) -> Symbol:
     """A JSON value as a hashable symbol: lists become tuples; objects have no such form."""
-    if isinstance(symbol, list):
-        return tuple(map(from_json_symbol, symbol))
-    if isinstance(symbol, dict):
+    if problem := symbol_problem(symbol):
+        what = "NaN" if problem.startswith("NaN") else "a list"
+        raise AlphabetError(f"{what} cannot be a symbol: {problem}; use a string")
+    return _hashable(symbol)
+
+
+def _hashable(value: Any) -> Symbol:
+    if isinstance(value, list):
+        return tuple(map(_hashable, value))
+    if isinstance(value, dict):
         raise AlphabetError("a JSON object cannot be a symbol; use a string, number or list")
-    if symbol != symbol:
-        raise AlphabetError("NaN cannot be a symbol, since it differs from itself; use a string")
-    return symbol  # type: ignore[no-any-return]
+    return value  # type: ignore[no-any-return]
 
 
 def to_json_symbol(symbol: Symbol) -> Any:

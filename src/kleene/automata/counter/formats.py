@@ -29,7 +29,7 @@ from kleene.automata.formats.json import (
     to_plain,
     to_value,
 )
-from kleene.automata.formats.symbol_sets import describe
+from kleene.automata.formats.symbol_sets import describe, printable
 from kleene.errors import AutomatonError, SettingError
 from kleene.files import write_atomically
 from kleene.machine import Label, Symbol
@@ -132,7 +132,7 @@ def to_dot(machine: CounterTable) -> str:
     for state in dict.fromkeys(state for state, _ in met):
         described, borders = _describe_outputs(machine, state, met)
         fill = "#cfe3f2" if borders == 2 else "#ffffff"
-        text = _quoted(f"{machine.name(state)}\n{described}")
+        text = _quoted(f"{printable(machine.name(state))}\n{printable(described)}")
         lines.append(f'  {state} [label={text}, peripheries={borders}, fillcolor="{fill}"];')
     lines.append(f"  start -> {machine.initial};")
     for (source, target), texts in edges(machine).items():

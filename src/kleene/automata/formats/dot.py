@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from dataclasses import dataclass
 
-from kleene.automata.formats.symbol_sets import describe
+from kleene.automata.formats.symbol_sets import describe, printable
 from kleene.automata.table import TransitionTable
 from kleene.machine import Label, Symbol
 
@@ -89,8 +89,7 @@ def to_mermaid(dfa: TransitionTable, *, sink: bool = True) -> str:
     shown = diagram(dfa, sink=sink)
     lines = ["flowchart LR", '  start[" "]:::start']
     for state in shown.states:
-        texts = [dfa.name(state), *([] if dfa.is_boolean else [str(dfa.outputs[state])])]
-        body = "<br/>".join(map(_escaped, texts + shown.notes.get(state, [])))
+        body = "<br/>".join(map(_escaped, _texts(dfa, state) + shown.notes.get(state, [])))
         opened, closed = ("(((", ")))") if dfa.is_boolean and dfa.outputs[state] else ("((", "))")
         if shown.notes or not dfa.is_boolean:
             opened, closed = ("[[", "]]") if opened == "(((" else ("(", ")")
@@ -117,16 +116,22 @@ def _spanning_tree(dfa: TransitionTable) -> set[tuple[int, int]]:
 def _notes(dfa: TransitionTable, targets: dict[int, list[Symbol]]) -> list[str]:
     """Moves as lines of text, the commonest last: it is the `else` if it is more than half."""
     ordered = sorted(targets, key=lambda target: (len(targets[target]), target))
-    lines = [f"{describe(targets[t], dfa.alphabet)} → {dfa.name(t)}" for t in ordered]
+    lines = [f"{describe(targets[t], dfa.alphabet)} → {printable(dfa.name(t))}" for t in ordered]
     half = len(dfa.alphabet) / 2
     if half < len(targets[ordered[-1]]) < len(dfa.alphabet):
-        lines[-1] = f"else → {dfa.name(ordered[-1])}"
+        lines[-1] = f"else → {printable(dfa.name(ordered[-1]))}"
     return lines
+
+
+def _texts(dfa: TransitionTable, state: int) -> list[str]:
+    """What stands in a state: its name, and its output where the shape does not show it."""
+    outputs = [] if dfa.is_boolean else [str(dfa.outputs[state])]
+    return [printable(text) for text in (dfa.name(state), *outputs)]
 
 
 def _node_label(dfa: TransitionTable, state: int, notes: list[str]) -> str:
     """The name, in bold when notes follow, and the output where it is not shown by the shape."""
-    lines = [dfa.name(state), *([] if dfa.is_boolean else [str(dfa.outputs[state])])]
+    lines = _texts(dfa, state)
     if not notes:
         return _quoted("\n".join(lines))
     title = "<br/>".join(f"<b>{html.escape(line)}</b>" for line in lines)

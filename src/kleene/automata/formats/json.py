@@ -31,6 +31,7 @@ import numpy as np
 from kleene.automata.table import Table, TransitionTable
 from kleene.errors import AutomatonError
 from kleene.formats import mismatch
+from kleene.machine import symbol_problem
 
 DFA_FORMAT = "kleene.dfa/1"
 
@@ -139,8 +140,14 @@ def to_plain(value: Any) -> Any:
 
 def to_value(value: Any) -> Any:
     """The hashable value that a piece of JSON stands for."""
+    if problem := symbol_problem(value):
+        raise AutomatonError(f"a value is no symbol or label: {problem}; use strings")
+    return _to_value(value)
+
+
+def _to_value(value: Any) -> Any:
     if isinstance(value, list | tuple):
-        return tuple(to_value(part) for part in value)
+        return tuple(_to_value(part) for part in value)
     if isinstance(value, dict):
         raise AutomatonError(f"{value!r:.60} is no symbol or label; use strings, numbers or lists")
     return value

@@ -42,7 +42,7 @@ def _listed(symbols: Collection[Symbol], alphabet: Collection[Symbol]) -> str:
     """All characters, as ranges; of longer symbols, as in a vocabulary, only the first few."""
     if spelled_by_characters(alphabet):
         return ", ".join(ranges([str(symbol) for symbol in symbols], _visible))
-    texts = [str(symbol) for symbol in symbols]
+    texts = [printable(str(symbol)) for symbol in symbols]
     if len(texts) > _MOST_LISTED:
         texts = [*texts[: _MOST_LISTED - 1], f"{len(texts) - _MOST_LISTED + 1} more"]
     return ", ".join(texts)
@@ -50,9 +50,16 @@ def _listed(symbols: Collection[Symbol], alphabet: Collection[Symbol]) -> str:
 
 def _visible(character: str) -> str:
     """A blank or control character by a name one can see."""
-    if character == " ":
-        return "␣"
-    return character if character.isprintable() else repr(character)[1:-1]
+    return "␣" if character == " " else printable(character)
+
+
+def printable(text: str) -> str:
+    """A text in which control characters and the like, which no drawing can hold, are escaped.
+
+    >>> printable("a" + chr(0) + "b")
+    'a\\x00b'
+    """
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def _same_kind(one: str, other: str) -> bool:
