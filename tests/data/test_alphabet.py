@@ -94,7 +94,7 @@ def test_other_mistakes_are_named() -> None:
             Alphabet("ab").decode([4, wrong])
 
 
-@pytest.mark.parametrize("symbol", [object(), b"x", float("inf"), float("nan"), ("a", b"x")])
+@pytest.mark.parametrize("symbol", [object(), b"x", float("inf"), ("a", b"x")])
 def test_symbols_without_json_form_fail_only_when_saved(symbol) -> None:
     alphabet = Alphabet([symbol])
     assert alphabet.encode([symbol]).tolist() == [4]
