@@ -18,7 +18,6 @@ FORBIDDEN = ("Traceback", "mistake in kleene itself")
 PATIENCE = 400  # seconds, for a machine that is busy with other things
 SIZES = {"80x24": (24, 80), "120x40": (40, 120)}
 SOURCE = Path(kleene.__file__).parents[1]  # so that a relative PYTHONPATH does, too
-_FONTS = re.compile(r"Fontconfig warning:[^\n]*\n")  # of a library, about the system's own files
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 _COLOR = re.compile(r"\x1b\[[0-9;]*(?:3|4|9)[0-9][0-9;]*m")
 
@@ -117,8 +116,7 @@ class Terminal:
         self._child.expect(pexpect.EOF)
         self._raw += self._child.before
         self._child.close()
-        raw = _FONTS.sub("", self._raw)
-        run = TerminalRun(self._child.exitstatus, raw, self._rows, self._columns)
+        run = TerminalRun(self._child.exitstatus, self._raw, self._rows, self._columns)
         for phrase in FORBIDDEN:
             assert phrase not in run.text, run.text
         assert run.status is not None, f"killed by signal {self._child.signalstatus}: {run.text}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from terminal import Terminal, run_in_terminal
 
 
@@ -13,6 +14,7 @@ def test_the_table_fits_a_narrow_terminal(tmp_path: Path) -> None:
     run.assert_clean()
 
 
+@pytest.mark.slow
 def test_an_interrupted_experiment_leaves_its_bars_and_one_line(tmp_path: Path) -> None:
     options = ("reproduce", "tomita", "--rows", "tomita1", "--seeds", 1)
     terminal = Terminal(*options, cwd=tmp_path)

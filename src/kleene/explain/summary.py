@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kleene.arrays import Ints
+from kleene.automata.formats.graphviz import load_graphviz
 from kleene.data.alphabet import UNKNOWN, Alphabet
 from kleene.errors import SettingError
 from kleene.explain.batched_traces import TracedBatch, batched_traces, encode, require_symbols
@@ -121,9 +122,7 @@ class Summary:
         ending = Path(path).suffix.lstrip(".").lower()
         if ending not in DRAWINGS:
             raise SettingError(f"cannot draw as {ending!r}; choose one of {', '.join(DRAWINGS)}")
-        import pygraphviz
-
-        graph = pygraphviz.AGraph(string=self.to_dot(min_share=min_share, symbols=symbols))
+        graph = load_graphviz().AGraph(string=self.to_dot(min_share=min_share, symbols=symbols))
         if ending == "png":
             graph.graph_attr.update(dpi="144", bgcolor="white")
         return write_atomically(path, graph.draw(None, format=ending, prog="dot"))

@@ -13,6 +13,7 @@ from typing import Any
 
 from kleene.automata import DFA
 from kleene.automata.formats.dot import diagram
+from kleene.automata.formats.graphviz import load_graphviz
 from kleene.explain.markup import as_text
 from kleene.explain.state_labels import label_text
 from kleene.explain.summary import Move, Summary
@@ -107,9 +108,7 @@ def lay_out(
     nodes: Sequence[Node], arrows: Sequence[Arrow], *, start: int | None, across: bool = True
 ) -> dict[str, Any]:
     """Coordinates for everything, in pixels, the origin at the top left."""
-    import pygraphviz
-
-    graph = pygraphviz.AGraph(string=_dot(nodes, arrows, start, across))
+    graph = load_graphviz().AGraph(string=_dot(nodes, arrows, start, across))
     found = json.loads(graph.draw(None, format="json0", prog="dot"))
     width, height = (float(part) for part in found["bb"].split(",")[2:])
     places = {place["name"]: place for place in found["objects"]}

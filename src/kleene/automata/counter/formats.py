@@ -21,6 +21,7 @@ from typing import Any
 
 from kleene.automata.counter.configuration_graph import Node, reachable
 from kleene.automata.counter.table import CounterTable, CounterTables
+from kleene.automata.formats.graphviz import load_graphviz
 from kleene.automata.formats.json import (
     array_field,
     document_fields,
@@ -149,9 +150,7 @@ def render(machine: CounterTable, format: str) -> bytes:
     """The drawing as the bytes of an SVG, PNG or PDF file."""
     if format not in FORMATS:
         raise SettingError(f"cannot draw as {format!r}; choose one of {', '.join(FORMATS)}")
-    import pygraphviz
-
-    graph = pygraphviz.AGraph(string=to_dot(machine))
+    graph = load_graphviz().AGraph(string=to_dot(machine))
     if format == "png":
         graph.graph_attr["dpi"] = "144"
         graph.graph_attr["bgcolor"] = "white"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kleene.automata.formats.dot import to_dot
+from kleene.automata.formats.graphviz import load_graphviz
 from kleene.automata.table import TransitionTable
 from kleene.errors import SettingError
 from kleene.files import write_atomically
@@ -22,9 +23,7 @@ def render(dfa: TransitionTable, format: str, *, sink: bool = True) -> bytes:
     """The drawing as the bytes of an SVG, PNG or PDF file."""
     if format not in FORMATS:
         raise SettingError(f"cannot draw as {format!r}; choose one of {', '.join(FORMATS)}")
-    import pygraphviz
-
-    graph = pygraphviz.AGraph(string=to_dot(dfa, sink=sink))
+    graph = load_graphviz().AGraph(string=to_dot(dfa, sink=sink))
     if format == "png":
         graph.graph_attr["dpi"] = "144"
         graph.graph_attr["bgcolor"] = "white"
