@@ -13,6 +13,7 @@ from kleene.cli.commands.evaluate import evaluate
 from kleene.cli.commands.explain import explain
 from kleene.cli.commands.export import export
 from kleene.cli.commands.extract import extract
+from kleene.cli.commands.induce import induce
 from kleene.cli.commands.languages import languages
 from kleene.cli.commands.match import match
 from kleene.cli.commands.phrases import phrases
@@ -37,7 +38,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS = (
-    *(demo, sample, train, predict, evaluate),
+    *(demo, sample, train, induce, predict, evaluate),
     *(extract, read, certify, verify, robust, compare, match, export),
     *(explain, prototypes, phrases),
     *(report, serve, reproduce, warm),
