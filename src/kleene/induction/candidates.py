@@ -138,10 +138,10 @@ class CandidateSearch:
         best = search.judge(self.best.table)
         failures = 0
         while failures < PATIENCE and not self.is_done:
-            start = self._start(search, best, failures)
-            found = search.refine(start)
-            if failures % GROWN == GROWN - 1:
-                found = search.grow(found.table)[-1]
+            if failures % GROWN == 0:
+                found = search.grow(self.single_state)[-1]
+            else:
+                found = search.refine(self._start(search, best, failures))
             if found.description_length < best.description_length - LEAST_GAIN:
                 best, failures = found, 0
                 whole = found if len(self.samples) == 1 else self.search.grow(found.table)[-1]
@@ -172,12 +172,12 @@ class CandidateSearch:
 
 def errors(table: Table, training: Evidence, held_out: Evidence | None) -> tuple[int, int]:
     """Training and held-out rows that a table gets wrong; outputs are the training majorities."""
-    votes = Search(training, Budget()).trace(table).votes
+    votes = Search(training, Budget()).votes(table)
     outputs = np.where(votes.any(1), votes.argmax(1), votes.sum(0).argmax())
     wrong = int(votes.sum() - votes.max(1).sum())
     if held_out is None:
         return wrong, 0
-    others = Search(held_out, Budget()).trace(table).votes
+    others = Search(held_out, Budget()).votes(table)
     return wrong, int(others.sum() - others[np.arange(len(others)), outputs].sum())
 
 

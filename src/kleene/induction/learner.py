@@ -125,7 +125,7 @@ def search_automaton(
     final = search.judge(chosen.candidate.table)
     if chosen.held_out_errors:
         final = min(final, search.refine(final.table), key=lambda one: one.description_length)
-    votes = search.trace(final.table).votes
+    votes = search.votes(final.table)
     return Induction(
         dfa=search.dfa(final.table),
         description_length=final.description_length,

@@ -23,6 +23,7 @@ from kleene.induction.search_kernels import (
     Words,
     best_merge,
     class_code,
+    count_ends,
     rank_splits,
     sweep,
     trace_words,
@@ -73,6 +74,12 @@ class Search:
         found: Trace = trace_words(table, self.words, self.budget.work)
         return found
 
+    def votes(self, table: Table) -> NDArray[np.int64]:
+        """Rows of each class that end in each state, (state, class)."""
+        table = np.ascontiguousarray(table, dtype=np.int32)
+        votes: NDArray[np.int64] = count_ends(table, self.words, self.budget.work)[0]
+        return votes
+
     @staticmethod
     def table_bits(table: Table) -> float:
         """Bits of a transition table."""
@@ -81,13 +88,13 @@ class Search:
     def judge(self, table: Table) -> Found:
         """The table and its description length."""
         table = np.ascontiguousarray(table, dtype=np.int32)
-        votes = self.trace(table).votes
+        votes = self.votes(table)
         bits = sum(class_code(row, self.words.log_factorials) for row in votes)
         return Found(table=table, description_length=self.table_bits(table) + float(bits))
 
     def dfa(self, table: Table) -> DFA:
         """The minimal automaton of a table; a state's output is the majority of its words."""
-        votes = self.trace(np.ascontiguousarray(table, dtype=np.int32)).votes
+        votes = self.votes(table)
         common = int(votes.sum(0).argmax())
         best = np.where(votes.any(1), votes.argmax(1), common)
         outputs = tuple(self.evidence.classes[i] for i in best)
@@ -115,14 +122,15 @@ class Search:
 
         Transitions to them go where most words go with the symbol.
         """
-        trace = self.trace(np.ascontiguousarray(table, dtype=np.int32))
-        visits, uses = np.diff(trace.visit_starts), np.diff(trace.use_starts)
+        table = np.ascontiguousarray(table, dtype=np.int32)
+        votes, uses = count_ends(table, self.words, self.budget.work)
+        visits = votes.sum(1) + uses.sum(1)
         visits[0] += 1  # the start state stays
         if visits.all():
             return table
-        targets = np.zeros((len(table), table.shape[1]), dtype=np.int64)  # (target, symbol)
+        targets = np.zeros(table.shape, dtype=np.int64)  # (target, symbol)
         symbols = np.broadcast_to(np.arange(table.shape[1]), table.shape)
-        np.add.at(targets, (table, symbols), uses.reshape(table.shape))
+        np.add.at(targets, (table, symbols), uses)
         usual = targets.argmax(0)
         usual[targets.max(0) == 0] = 0
         kept = np.flatnonzero(visits)

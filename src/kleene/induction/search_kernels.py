@@ -120,6 +120,22 @@ def trace_words(table: Any, words: Any, work: Any) -> Any:
 
 
 @numba.njit(cache=True, nogil=True)
+def count_ends(table: Any, words: Any, work: Any) -> Any:
+    """Rows of each class that end in each state, (state, class), and uses of each transition."""
+    votes = np.zeros((len(table), words.counts.shape[1]), np.int64)
+    uses = np.zeros(table.shape, np.int64)
+    for w in range(len(words.counts)):
+        state = 0
+        for j in range(words.starts[w], words.starts[w + 1]):
+            uses[state, words.symbols[j]] += 1
+            state = table[state, words.symbols[j]]
+        for c in range(votes.shape[1]):
+            votes[state, c] += words.counts[w, c]
+    work[0] += len(words.symbols)
+    return votes, uses
+
+
+@numba.njit(cache=True, nogil=True)
 def _gain(votes: Any, change: Any, touched: Any, log_factorials: Any) -> Any:
     """Bits saved by a change of the votes; clears the change."""
     saved = 0.0
