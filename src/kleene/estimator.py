@@ -58,6 +58,8 @@ if TYPE_CHECKING:
 
 LEAST_SPLIT = 50
 """Of fewer words none are held back."""
+SUMMARIZED = 500
+"""Training rows whose moves between states are kept in the model, where no table has them all."""
 FITTED = ("model_", "network_", "alphabet_", "history_", "classes_", "words_")
 
 
@@ -331,6 +333,12 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         self.figures_ = measure(model.network, training, held, baseline=baseline, seed=seed)
         data = {**fingerprint(rows), **self.figures_.to_dict()}
         settings = {**model.settings, "data": data, "fit_log": list(self.fit_log_)}
+        rnn = model.network.rnn
+        if rnn.num_states and rnn.regularized and model.reads_symbols and not model.is_finite_state:
+            from kleene.explain.summary import summarize_encoded
+
+            some = next(training.parts()).words[:SUMMARIZED]
+            settings["moves"] = summarize_encoded(model, some, top=3).to_dict()
         return replace(model, settings=settings)
 
     def check(self, X: Sequence[Any], y: Sequence[Label]) -> None:

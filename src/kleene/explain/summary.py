@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from kleene.arrays import Ints
 from kleene.automata.formats.graphviz import load_graphviz
-from kleene.data.alphabet import UNKNOWN, Alphabet
-from kleene.errors import SettingError
+from kleene.data.alphabet import UNKNOWN, Alphabet, from_json_symbol
+from kleene.data.batch import Encoded
+from kleene.errors import DataError, KleeneError, SettingError
 from kleene.explain.batched_traces import TracedBatch, batched_traces, encode, require_symbols
 from kleene.explain.markup import as_json, as_text, columns, table
 from kleene.explain.state_labels import state_labels
@@ -94,6 +95,18 @@ class Summary:
             ],
         }
 
+    @classmethod
+    def from_dict(cls, values: Any) -> Summary:
+        """The summary of the values that `to_dict` returned."""
+        try:
+            return cls(
+                state_labels=tuple(map(from_json_symbol, values["state_labels"])),
+                visits=tuple(map(float, values["visits"])),
+                moves=tuple(_move(one, len(values["state_labels"])) for one in values["moves"]),
+            )
+        except (KleeneError, LookupError, TypeError, ValueError) as error:
+            raise DataError(f"these values are no summary: {error!r:.100}") from None
+
     def to_dot(self, *, min_share: float = 0.08, symbols: int = 3) -> str:
         """A Graphviz drawing: the moves of at least `min_share`, with their first symbols."""
         labels = sorted({str(label) for label in self.state_labels if label is not None})
@@ -154,12 +167,19 @@ def summarize(
     must be frequent there, and make the move likelier than it is anyway. Moves with less than
     `min_share` of their source's steps are left out.
     """
+    return summarize_encoded(model, encode(model, words), top=top, min_share=min_share)
+
+
+def summarize_encoded(
+    model: Model, encoded: Sequence[Encoded], *, top: int = 8, min_share: float = 0.01
+) -> Summary:
+    """`summarize` of words that are encoded already."""
     require_symbols(model, "moves")
     network, symbols = model.network, len(model.alphabet)
     k = network.config.num_states
     codes, counts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     visits = np.zeros((len(model.classes), k), np.int64)
-    for traced in batched_traces(network, encode(model, words)):
+    for traced in batched_traces(network, encoded):
         found, often = np.unique(_codes(traced, symbols, k), return_counts=True)
         codes.append(found)
         counts.append(often)
@@ -219,6 +239,26 @@ def _moves(
             Move(source=i, target=j, count=int(between[i, j]), share=share, symbols=movers)
         )
     return tuple(sorted(moves, key=lambda move: (move.source, -move.count)))
+
+
+def _move(values: Any, states: int) -> Move:
+    """A move from plain values."""
+    if not {values["source"], values["target"]} <= set(range(states)):
+        raise ValueError("a state that is not there")
+    return Move(
+        source=values["source"],
+        target=values["target"],
+        count=int(values["count"]),
+        share=float(values["share"]),
+        symbols=tuple(
+            Mover(
+                symbol=from_json_symbol(one["symbol"]),
+                probability=float(one["probability"]),
+                count=int(one["count"]),
+            )
+            for one in values["symbols"]
+        ),
+    )
 
 
 def _quoted(text: str) -> str:

@@ -28,7 +28,7 @@ from kleene.reading import extract
 from kleene.report.content import VOCABULARY, describe
 from kleene.report.examples import METHODS, explained_dict
 from kleene.report.trust import trust
-from kleene.report.view import View, automaton_view, states_view, view
+from kleene.report.view import View, automaton_view, stored_view, view
 
 DRAWN = 500  # words drawn to look at, where none were given
 
@@ -122,7 +122,7 @@ class Network:
             method = "counts" if beside and config.num_states and symbols > VOCABULARY else "auto"
             self.reading = extract(model, given or None, method=method)
         self.view: View = (
-            states_view(model) if self.reading is None else view(model, self.reading, given)
+            stored_view(model) if self.reading is None else view(model, self.reading, given)
         )
         self._trust = None if self.reading is None else trust(model, self.reading, own=bool(words))
 
