@@ -10,7 +10,7 @@ from kleene.automata.formats.graphviz import NOISE, _without
 from kleene.languages import tomita
 
 
-def test_warnings_about_fonts_are_dropped_and_others_kept(
+def test_warnings_about_fonts_are_dropped(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     with _without(NOISE):
