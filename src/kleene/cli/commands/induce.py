@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,16 +14,20 @@ from kleene.cli.automaton_files import NAMED, check_ending, write_dfa
 from kleene.cli.console import answer, answer_json, say
 from kleene.cli.options import (
     MAX_LENGTH,
+    NO_LAYOUT,
     DataFile,
     Json,
-    LabelColumn,
     MaxLength,
     Seed,
-    TextColumn,
     Tokens,
+    reads_data,
 )
 
+if TYPE_CHECKING:
+    from kleene.data.layout import Layout
 
+
+@reads_data
 def induce(
     data: DataFile,
     out: Annotated[
@@ -43,8 +47,7 @@ def induce(
     ] = None,
     seed: Seed = 0,
     tokens: Tokens = None,
-    text_column: TextColumn = None,
-    label_column: LabelColumn = None,
+    layout: Layout = NO_LAYOUT,
     max_length: MaxLength = MAX_LENGTH,
     json: Json = False,
 ) -> None:
@@ -64,9 +67,7 @@ def induce(
     from kleene.cli.input import DataSource
     from kleene.induction import induce as search
 
-    source = DataSource(
-        path=data, text_column=text_column, label_column=label_column, max_length=max_length
-    )
+    source = DataSource(path=data, layout=layout, max_length=max_length).fitted()
     rows, labels = source.training(tokens)
     with _status() as show:
         found = search(
