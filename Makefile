@@ -25,6 +25,7 @@ bench: $(READY)
 
 tables: $(READY)
 	$(BIN)/python experiments/tables.py
+	$(BIN)/python experiments/command_reference.py
 
 faults: $(READY)
 	$(BIN)/python tests/faults/harness.py

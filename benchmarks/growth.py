@@ -4,7 +4,7 @@
 
 Four operations, each along the axes that matter to it while the others stay at `BASE`; every point
 runs in a process of its own, so that its peak memory is its own. Writes results/growth.json, the
-plot docs/img/growth.png, and what docs/growth.md says between its marks, where it also tells what
+plot docs/img/growth.png, and the part of docs/results/growth.md between its marks, with what
 streaming.py and workers.py found; `--docs` does only the last.
 """
 
@@ -252,7 +252,7 @@ def blocks() -> dict[str, str]:
 
 
 def write_docs() -> None:
-    page = DOCS / "growth.md"
+    page = DOCS / "results" / "growth.md"
     text = page.read_text()
     for name, block in blocks().items():
         begin, end = (mark.format(name) for mark in MARKS)

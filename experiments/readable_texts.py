@@ -7,7 +7,7 @@ For models with `pooling="states"` (`kleene reproduce imdb --rows "SR-LSTM-P sta
 - phrases: the same for the words of the strongest 2- and 3-grams, added up;
 - quality: deletion and insertion of highlighting by the states' weights, beside Integrated
   Gradients on the same network, with CPU milliseconds a text;
-- tables: prototypes and phrases for docs/states.md.
+- tables: prototypes and phrases for docs/results/states.md.
 
 Run: KLEENE_DATA=... python experiments/readable_texts.py imdb MODEL [--texts 500] [--parts ...]
 """
@@ -151,7 +151,7 @@ def quality(study: Study) -> dict[str, Any]:
 
 
 def tables(study: Study) -> dict[str, Any]:
-    """What docs/states.md shows."""
+    """What docs/results/states.md shows."""
     found = prototypes(study.model, study.test, top=8, min_count=OFTEN[study.corpus])
     listed = {n: phrases(study.model, study.test, n=n, top=8, min_count=5) for n in (2, 3)}
     return {

@@ -1,4 +1,4 @@
-"""Write the tables of README.md and docs/reproduction.md, between their markers, from the results.
+"""Write the tables of README.md and of the pages in docs, between their markers, from results.
 
 Run: python experiments/tables.py [--check]
 """
@@ -14,6 +14,7 @@ from statistics import mean
 from meaning_tables import MEANING
 from page import ROOT, load, markdown
 from speed_tables import SPEED
+from summary_table import summary
 from trust_tables import TRUST
 
 from kleene.files import write_atomically
@@ -21,7 +22,8 @@ from kleene.files import write_atomically
 DOCS = ROOT / "docs"
 PAGES = (
     ROOT / "README.md",
-    *(DOCS / f"{n}.md" for n in ("reproduction", "speed", "states", "uncertainty")),
+    *(DOCS / "results" / f"{name}.md" for name in ("reproduction", "speed", "states")),
+    DOCS / "explanation" / "uncertainty.md",
 )
 MARKER = re.compile(r"(<!-- table: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -66,6 +68,46 @@ def tomita() -> str:
     header = ["language", "100 % on fresh words", "exact automaton", "proved for all words"]
     more = ["control: GRU + k-means", "CPU time of a fit", "at most"]
     return markdown([*header, *more], lines)
+
+
+def read_networks() -> str:
+    """Networks trained elsewhere, one row each; Tomita by cell."""
+    rows = load("read_networks")
+    if not rows:
+        return "_No results yet: `python experiments/read_networks.py`._"
+    lines = []
+    for row in rows:
+        name, result = row["key"]["network"], row["result"]
+        if name.startswith("taysir"):
+            small = [p for p in result["front"] if p["states"] <= 15]
+            lines.append(
+                [
+                    name.replace("taysir", "TAYSIR"),
+                    str(result["states"]),
+                    f"{result['held_out_error']:.2%} of {result['held_out_words']:,}",
+                    f"{result['random_error']:.2%}",
+                    f"{min(p['held_out_error'] for p in small):.2%}",
+                    "",
+                    f"{result['read_cpu_seconds']:.1f} s",
+                ]
+            )
+    for cell, title in {"gru": "Tomita 1-7, nn.GRU", "lstm": "Tomita 1-7, nn.LSTM"}.items():
+        found = [r["result"] for r in rows if r["key"]["network"].endswith(f" {cell}")]
+        if found:
+            has = [result for result in found if result["network_has_language"]]
+            lines.append(
+                [
+                    title,
+                    f"{min(r['states'] for r in found)} to {max(r['states'] for r in found)}",
+                    f"{max(r['held_out_error'] for r in found):.2%} at most",
+                    f"{max(r['random_error'] for r in found):.2%} at most",
+                    "",
+                    f"{_share(r['exact'] for r in has)} that have the language",
+                    f"{max(r['read_cpu_seconds'] for r in found):.1f} s at most",
+                ]
+            )
+    header = ["network", "states", "held-out error", "random error", "held-out, at most 15 states"]
+    return markdown([*header, "exact language", "CPU time"], lines)
 
 
 def mlregtest() -> str:
@@ -161,7 +203,9 @@ METHODS = {
     "edsm": "EDSM",
 }
 TABLES: dict[str, Callable[[], str]] = {
+    "summary": summary,
     "tomita": tomita,
+    "read-networks": read_networks,
     "mlregtest": mlregtest,
     "peers": peers,
     "scratch": scratch,

@@ -1,4 +1,4 @@
-"""What docs/growth.md says is what the scripts measured."""
+"""What docs/results/growth.md says is what the scripts measured."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def growth(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_the_page_tells_what_was_measured(growth) -> None:
-    page = (growth.DOCS / "growth.md").read_text()
+    page = (growth.DOCS / "results" / "growth.md").read_text()
     told = growth.blocks()
     assert told
     for name, block in told.items():

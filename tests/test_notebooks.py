@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-NOTEBOOKS = sorted((Path(__file__).parents[1] / "docs" / "notebooks").glob("*.ipynb"))
+NOTEBOOKS = sorted((Path(__file__).parents[1] / "docs" / "tutorials" / "notebooks").glob("*.ipynb"))
 NEEDED = "notebooks need `pip install nbclient ipykernel`"
 
 

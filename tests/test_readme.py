@@ -1,4 +1,4 @@
-"""What README.md shows is true: its Python runs, its commands exist, its folders are there."""
+"""What README.md shows is true: its Python runs, its commands exist, its links lead somewhere."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from kleene.cli import main
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
 
 
 def blocks(language: str) -> list[str]:
@@ -48,13 +49,17 @@ def test_commands_have_the_options_shown(line: str, capsys: pytest.CaptureFixtur
         assert re.search(rf"(^|[\s,]){option}\b", help_text, re.MULTILINE)
 
 
-def test_files_and_folders_shown_are_there() -> None:
-    shown = re.findall(r"^(?:  )?([a-z]+/)\s", blocks("text")[0], re.MULTILINE)
-    assert shown
-    for name in shown:
-        assert any((base / name).is_dir() for base in (ROOT, ROOT / "src" / "kleene"))
+def test_links_lead_to_files() -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", README):
         assert (ROOT / target).exists()
+
+
+def test_folders_that_contributors_read_of_are_there() -> None:
+    tree = re.findall(r"^```text\n(.*?)^```", CONTRIBUTING, re.MULTILINE | re.DOTALL)[0]
+    shown = re.findall(r"^(?:  )?([a-z]+/)\s", tree, re.MULTILINE)
+    assert len(shown) > 15
+    for name in shown:
+        assert any((base / name).is_dir() for base in (ROOT, ROOT / "src" / "kleene"))
 
 
 def test_tables_are_those_of_the_results() -> None:

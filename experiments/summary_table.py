@@ -1,0 +1,72 @@
+"""The one table of README.md: a line per kind of task, from the results on disk."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Any
+
+from page import load, markdown
+
+HEADER = ("task", "Kleene", "beside it", "run")
+
+
+def summary() -> str:
+    """Every line whose experiment has been run."""
+    lines = [line for make in LINES if (line := make()) is not None]
+    return markdown(HEADER, lines)
+
+
+def _tomita() -> list[str] | None:
+    results = [row["result"] for row in load("tomita")]
+    if not results:
+        return None
+    exact = sum(r["exact"] for r in results)
+    proved = sum(r["certified"] for r in results)
+    control = sum(r["control_exact"] for r in results)
+    seconds = median(r["fit_seconds"] for r in results)
+    ours = f"{exact} exact, {proved} proved for all words, {seconds:.0f} CPU-s a fit"
+    beside = f"GRU + k-means: {control} exact, none proved"
+    return [
+        f"Tomita 1-7, {len(results)} fits *(tuned on)*",
+        ours,
+        beside,
+        "`kleene reproduce tomita`",
+    ]
+
+
+def _networks() -> list[str] | None:
+    rows = load("read_networks")
+    stock = [r["result"] for r in rows if r["key"]["network"].startswith("tomita")]
+    has = [r for r in stock if r["network_has_language"]]
+    if not has:
+        return None
+    ours = f"{sum(r['exact'] for r in has)} of {len(has)} read as exactly the language"
+    seconds = max(r["read_cpu_seconds"] for r in has)
+    script = "`experiments/read_networks.py`"
+    return ["stock `nn.GRU`, `nn.LSTM` on Tomita", ours, f"at most {seconds:.1f} CPU-s", script]
+
+
+def _errors(name: str, row: str, title: str, plain: str, paper: float) -> list[str] | None:
+    rows = load(name)
+
+    def of(which: str) -> list[float]:
+        keys: dict[str, Any] = {"row": which, "scale": "small"}
+        return [r["result"]["test_error"] for r in rows if keys.items() <= r["key"].items()]
+
+    if not of(row):
+        return None
+    beside = f"plain LSTM {median(of(plain)):.1f} %, " if of(plain) else ""
+    ours = f"{median(of(row)):.1f} % error (median of {len(of(row))})"
+    return [title, ours, f"{beside}the paper {paper:.1f} %", f"`kleene reproduce {name}`"]
+
+
+LINES = (
+    _tomita,
+    _networks,
+    lambda: _errors(
+        "imdb", "SR-LSTM-P states", "IMDB reviews, states that have meaning", "LSTM", 9.2
+    ),
+    lambda: _errors("imdb", "SR-LSTM-P", "IMDB reviews, opaque", "LSTM", 9.2),
+    lambda: _errors("newsgroups", "SR-LSTM-P", "20 Newsgroups, opaque", "LSTM", 14.4),
+    lambda: _errors("mnist", "SR-LSTM-P", "MNIST in 196 steps", "LSTM", 0.8),
+)
