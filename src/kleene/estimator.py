@@ -44,6 +44,7 @@ from kleene.evaluation.figures import measure
 from kleene.evaluation.metrics import Evaluation, evaluate
 from kleene.machine import Label, Word
 from kleene.model import Model
+from kleene.nn.cells import Cell
 from kleene.nn.classifier import Classifier
 from kleene.training.loop import Hook, fit
 from kleene.training.progress import Reporter
@@ -72,7 +73,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
 
     Parameters
     ----------
-    cell : "gru", "rnn", "rnn-relu", "lstm", "lstm-p" or None
+    cell : "gru", "rnn", "rnn-relu", "lstm", "lstm-p", a kleene.nn.Cell or None
         The recurrent cell. Only the first three carry everything in their state, so that they can
         be read as a finite automaton; "lstm-p" is the LSTM with peepholes. None is "gru", and
         "lstm-p" for texts: words over a thousand different symbols or more.
@@ -99,7 +100,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
 
     def __init__(
         self,
-        cell: str | None = None,
+        cell: str | Cell | None = None,
         states: int | None = None,
         *,
         hidden_size: int = 100,
@@ -383,7 +384,11 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
             classes=classes,
             tokens=tokens,
             longest=longest,
-            settings={**vars(self._plain), "random_state": seed},
+            settings={
+                **vars(self._plain),
+                "cell": getattr(self.cell, "name", self.cell),
+                "random_state": seed,
+            },
         )
 
     def _seed(self) -> int:
@@ -526,9 +531,9 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         return self.model.save(folder)
 
     @classmethod
-    def load(cls, folder: str | Path) -> SequenceClassifier:
-        """An estimator with the model of a folder."""
-        return cls.from_model(Model.load(folder))
+    def load(cls, folder: str | Path, *, cells: Iterable[Cell] = ()) -> SequenceClassifier:
+        """An estimator with the model of a folder; `cells` as in `Model.load`."""
+        return cls.from_model(Model.load(folder, cells=cells))
 
     def save_pretrained(self, folder: str | Path) -> Path:
         """`save`, by the name that users of Hugging Face's libraries look for."""
@@ -554,7 +559,8 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         files = state.pop("files", None)
         super().__setstate__(state)
         if files is not None:
-            self._adopt(Model.from_files(files))
+            cells = [] if isinstance(self.cell, str | None) else [self.cell]
+            self._adopt(Model.from_files(files, cells=cells))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -568,7 +574,10 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
     def from_model(cls, model: Model) -> SequenceClassifier:
         """An estimator around a trained model."""
         names = cls._get_param_names()
-        estimator = cls(**{k: v for k, v in model.settings.items() if k in names})
+        given = {k: v for k, v in model.settings.items() if k in names}
+        if (own := model.network.config.custom_cell) is not None:
+            given["cell"] = own
+        estimator = cls(**given)
         estimator.fit_log_ = tuple(model.settings.get("fit_log", ()))
         estimator._adopt(model)
         return estimator
