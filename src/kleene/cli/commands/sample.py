@@ -21,9 +21,7 @@ class Sample(StrEnum):
 
 def sample(
     name: Annotated[Sample, typer.Argument(help="Which.")],
-    number: Annotated[
-        int, typer.Option("-n", metavar="N", help="How many.", min=1)
-    ] = 500,
+    number: Annotated[int, typer.Option("-n", metavar="N", help="How many.", min=1)] = 500,
     seed: Seed = 0,
     out: Out = None,
 ) -> None:
