@@ -4,9 +4,10 @@
 
 Requests are sent at fixed times over 16 connections, whether or not earlier ones were answered, so
 that a slow answer counts for all that wait behind it. The same is done to a bare FastAPI echo,
-which is what the framework alone costs; the ratio of the two is the figure to compare. Then slow
-clients hold connections with half a request and go away: how long the next answer takes.
-Writes results/serving.json.
+which is what the framework alone costs; the ratio of the two is the figure to compare. Then the
+same requests are sent while 16 other connections send full batches (1,000 texts of 200 words), one
+after the other. Last, slow clients hold connections with half a request and go away: how long the
+next answer takes. Writes results/serving.json.
 """
 
 from __future__ import annotations
@@ -66,11 +67,15 @@ async def main() -> None:
             found[name] = await load(options.port + i, options.rate, options.seconds)
             spent = cpu_seconds(process.pid) - before
             found[name]["cpu ms a request"] = round(1000 * spent / found[name]["requests"], 2)
+            if name == "kleene":
+                found["kleene, beside 16 full batches"] = await busy(options)
             found[name]["after slow clients"] = await after_slow_clients(options.port + i)
         finally:
             process.terminate()
             process.wait()
     for figure in ("p50", "p99"):
+        beside = found["kleene, beside 16 full batches"][figure]
+        found[f"ratio {figure} beside batches"] = round(beside / found["kleene"][figure], 2)
         found[f"ratio {figure}"] = round(found["kleene"][figure] / found["echo"][figure], 2)
     print(json.dumps(found, indent=2))
     write("serving", found)
@@ -151,6 +156,27 @@ async def load(port: int, rate: float, seconds: float) -> dict[str, float]:
     }
 
 
+async def busy(options: argparse.Namespace) -> dict[str, float]:
+    """The latencies of short requests while full batches are answered, and how many of those."""
+    text = " ".join(f"word{i}" for i in range(200))
+    batch = request(options.port, [text] * 1_000)
+    answered = {"batches": 0, "batches turned away": 0}
+
+    async def send_batches() -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", options.port)
+        while True:
+            status = await exchange(reader, writer, batch)
+            answered["batches" if status == 200 else "batches turned away"] += 1
+
+    tasks = [asyncio.create_task(send_batches()) for _ in range(CONNECTIONS)]
+    await asyncio.sleep(1.0)
+    latencies = await load(options.port, options.rate, options.seconds)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    return {**latencies, **answered}
+
+
 async def after_slow_clients(port: int, clients: int = 50) -> float:
     """Milliseconds from the moment they hang up to the next answer."""
     lines = [await asyncio.open_connection("127.0.0.1", port) for _ in range(clients)]
@@ -165,12 +191,23 @@ async def after_slow_clients(port: int, clients: int = 50) -> float:
     return round(1000 * latencies[0], 2)
 
 
-def request(port: int) -> bytes:
-    """One prediction, asked for."""
-    body = json.dumps({"words": [SENTENCE]})
+def request(port: int, words: list[str] | None = None) -> bytes:
+    """A prediction, asked for."""
+    body = json.dumps({"words": words or [SENTENCE]})
     head = f"POST /predict HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
     head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     return (head + body).encode()
+
+
+async def exchange(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, content: bytes
+) -> int:
+    """Send a request and read its answer, of which the status is returned."""
+    writer.write(content)
+    answer = await reader.readuntil(b"\r\n\r\n")
+    length = int(answer.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+    await reader.readexactly(length)
+    return int(answer.split(b" ")[1])
 
 
 async def one_connection(port: int, dues: list[float]) -> tuple[list[float], int]:
@@ -178,11 +215,7 @@ async def one_connection(port: int, dues: list[float]) -> tuple[list[float], int
     latencies, errors = [], 0
     for due in dues:
         await asyncio.sleep(max(0.0, due - time.perf_counter()))
-        writer.write(request(port))
-        answer = await reader.readuntil(b"\r\n\r\n")
-        length = int(answer.lower().split(b"content-length:")[1].split(b"\r\n")[0])
-        await reader.readexactly(length)
-        errors += b" 200 " not in answer.split(b"\r\n")[0]
+        errors += await exchange(reader, writer, request(port)) != 200
         latencies.append(time.perf_counter() - due)
     writer.close()
     return latencies, errors

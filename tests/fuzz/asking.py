@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import Sequence
+from contextlib import suppress
+from threading import Thread
 from typing import Any
 
 from readers import Reader, small_model
@@ -15,28 +18,45 @@ from kleene.web.app import create_app
 from kleene.web.entries import Automaton, Network
 from kleene.web.http.guard import Guard
 from kleene.web.http.limits import Limits
+from kleene.web.http.server import bind, make_server
 from kleene.web.registry import ModelRegistry
 
+NESTED = ["a", 1, 1.5, None, True, ["b", [2, ["c", [3]]]]]
 REQUESTS: Sequence[tuple[str, str, Any]] = (
     ("POST", "/predict", {"words": ["ab", "", ["a", "b"]], "model": "network"}),
     ("POST", "/predict", {"words": ["0110"]}),
+    ("POST", "/predict", {"words": [[{}, {}, []] * 30, NESTED], "model": "network"}),
     ("POST", "/explain", {"word": "abba", "model": "network"}),
     ("POST", "/explain", {"word": ["0", "1"], "model": "automaton"}),
+    ("POST", "/explain", {"word": NESTED, "model": "network"}),
     ("POST", "/compare", {"one": "automaton", "two": "automaton", "word": "01"}),
     ("GET", "/difference?one=automaton&two=automaton", None),
     ("GET", "/automaton?model=network", None),
+    ("GET", "/metrics", None),
     ("POST", "/upload?model=automaton", "word,label\n01,1\n"),
     ("POST", "/upload?model=automaton&text_column=word", 'word,x\n"0",\n'),
+    ("POST", "/upload?model=automaton", "id,body\n1,0110\n2,=01\n"),
     ("POST", "/upload?model=network", '{"sequence": "ab"}\n{"sequence": ["a"]}\n'),
 )
+HEADERS = {
+    "Host": "localhost:8000",
+    "Origin": "http://localhost:8000",
+    "Sec-Fetch-Site": "same-origin",
+    "Content-Type": "application/json",
+    "Connection": "close",
+}
+
+
+def application() -> Guard:
+    """What `kleene serve` would run, with bounds that a fuzzer reaches."""
+    entries = [Automaton("automaton", tomita(4).dfa), Network("network", small_model())]
+    limits = Limits(body=50_000, json=50_000, words=100, length=1_000, symbols=5_000, seconds=20)
+    return create_app(ModelRegistry({entry.name: entry for entry in entries}), limits=limits)
 
 
 def server() -> Reader:
-    """What `kleene serve` would answer to; status 500 and above are its faults."""
-    entries = [Automaton("automaton", tomita(4).dfa), Network("network", small_model())]
-    limits = Limits(body=50_000, words=100, length=1_000, symbols=5_000, seconds=20)
-    app = create_app(ModelRegistry({entry.name: entry for entry in entries}), limits=limits)
-    runner = asyncio.Runner()
+    """The application, asked without a socket; status 500 and above are its faults."""
+    app, runner = application(), asyncio.Runner()
 
     def read(content: bytes) -> object:
         status, answer = runner.run(_ask(app, content))
@@ -48,16 +68,70 @@ def server() -> Reader:
     return Reader(name="HTTP requests", seeds=[_request(*one) for one in REQUESTS], read=read)
 
 
-def _request(method: str, target: str, body: Any) -> bytes:
+def raw_server() -> Reader:
+    """The server behind a socket, which gets bytes that may be no HTTP, or half of a request."""
+    listening = bind("127.0.0.1", 0)
+    uvicorn = make_server(application())
+    Thread(target=uvicorn.run, kwargs={"sockets": [listening]}, daemon=True).start()
+    address = listening.getsockname()
+
+    def read(content: bytes) -> object:
+        answer = _exchange(address, content)
+        status = answer.split(b" ", 2)[1] if answer.startswith(b"HTTP/1.1 ") else b""
+        assert not status.startswith(b"5"), answer[:200]
+        assert b" 200 " in _health(address), "the server is gone"
+        if status[:1] != b"2":
+            raise DataError(f"refused with {status!r}")
+        return answer
+
+    seeds = [_request(*one, version=" HTTP/1.1") for one in REQUESTS]
+    return Reader(name="raw HTTP", seeds=seeds, read=read)
+
+
+HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+
+
+def _health(address: tuple[str, int]) -> bytes:
+    with socket.create_connection(address, timeout=60) as line:
+        line.sendall(HEALTH)
+        return line.recv(65536)
+
+
+def _exchange(address: tuple[str, int], content: bytes) -> bytes:
+    """Send, and read until the end; where no answer comes, more of the request was expected."""
+    answer = b""
+    with socket.create_connection(address, timeout=0.1) as line, suppress(ConnectionError):
+        line.sendall(content)
+        while True:
+            try:
+                part = line.recv(65536)
+            except TimeoutError:
+                line.settimeout(30)
+                line.shutdown(socket.SHUT_WR)
+                continue
+            if not part:
+                break
+            answer += part
+    return answer
+
+
+def _request(method: str, target: str, body: Any, version: str = "") -> bytes:
     text = body if isinstance(body, str) else "" if body is None else json.dumps(body)
-    return f"{method} {target}\n{text}".encode()
+    headers = {**HEADERS, "Content-Length": str(len(text.encode()))}
+    lines = [
+        f"{method} {target}{version}",
+        *(f"{name}: {value}" for name, value in headers.items()),
+    ]
+    return "\r\n".join([*lines, "", text]).encode()
 
 
 async def _ask(app: Guard, content: bytes) -> tuple[int, bytes]:
     """Put a request to the application as a server would."""
-    line, _, body = content.partition(b"\n")
+    head, _, body = content.partition(b"\r\n\r\n")
+    line, *headers = head.split(b"\r\n")
     method, _, target = line.decode("latin-1").partition(" ")
     path, _, query = target.partition("?")
+    pairs = [header.partition(b":") for header in headers]
     scope = {
         "type": "http",
         "asgi": {"version": "3.0"},
@@ -68,7 +142,7 @@ async def _ask(app: Guard, content: bytes) -> tuple[int, bytes]:
         "raw_path": path.encode(),
         "query_string": query.encode(),
         "root_path": "",
-        "headers": [(b"content-type", b"application/json"), (b"host", b"localhost")],
+        "headers": [(name.strip().lower(), value.strip()) for name, _, value in pairs],
         "client": ("127.0.0.1", 1),
         "server": ("127.0.0.1", 80),
     }

@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from asking import server
+from asking import raw_server, server
 from fuzzing import fuzz
 from readers import readers
 
 from kleene.files import write_atomically
 
+SERVERS = (server, raw_server)
 RESULTS = Path(__file__).parents[2] / "experiments" / "results" / "fuzz.json"
 
 
@@ -66,9 +67,9 @@ def _others(given: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def count() -> int:
-    """How many readers there are, the server being the last."""
+    """How many readers there are, those of requests being the last."""
     with tempfile.TemporaryDirectory() as folder:
-        return len(readers(Path(folder))) + 1
+        return len(readers(Path(folder))) + len(SERVERS)
 
 
 def _apart(number: int, given: argparse.Namespace) -> dict[str, Any] | None:
@@ -89,7 +90,8 @@ def _apart(number: int, given: argparse.Namespace) -> dict[str, Any] | None:
 def _work(number: int, given: argparse.Namespace, out: Any) -> None:
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         found = readers(Path(folder))
-        reader = found[number] if number < len(found) else server()
+        more = number - len(found)
+        reader = found[number] if more < 0 else SERVERS[more]()
         if given.only and reader.name not in given.only:
             out.send(None)
             return

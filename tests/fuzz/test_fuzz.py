@@ -7,11 +7,12 @@ import io
 import json
 import tarfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from asking import server
+from asking import raw_server, server
 from fuzzing import Outcome, attempt, fuzz
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -61,8 +62,9 @@ def test_spoiled_inputs(all_readers: dict[str, Reader], name: str) -> None:
     assert outcome.rejected
 
 
-def test_spoiled_requests() -> None:
-    outcome = fuzz(server(), 150, seed=1)
+@pytest.mark.parametrize("make", [server, raw_server])
+def test_spoiled_requests(make: Callable[[], Reader]) -> None:
+    outcome = fuzz(make(), 150, seed=1)
     assert not outcome.faults
     assert outcome.rejected
 
@@ -117,10 +119,10 @@ def test_any_document_is_an_automaton_or_an_error(
 
 
 def quickly_refused(read: Any, match: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(DataError, match=match):
         read()
-    assert time.perf_counter() - started < 30
+    assert time.process_time() - started < 30
 
 
 @pytest.fixture

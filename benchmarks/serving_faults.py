@@ -1,0 +1,144 @@
+"""Honest requests while other clients misbehave: what the server owes to the honest ones.
+
+    python benchmarks/serving_faults.py [MODEL] [--rate 200] [--seconds 120]
+
+One-sentence predictions arrive at a fixed rate over 16 connections, first alone, then while one
+client leaves heads of requests half sent, another sends work and hangs up, a third uploads files
+one after the other, and a fourth sends bodies that are refused. The honest ones must get no 5xx and
+no 429; their p99 and the memory of the server are put beside those of the quiet time. Writes
+results/serving_faults.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+
+from serving import exchange, load, request, until_ready, untrained
+from timing import write
+
+Client = Callable[[int, dict[str, int]], Awaitable[None]]
+HALF_HEADS = 300  # connections that are held at a time
+
+
+async def half_heads(port: int, counts: dict[str, int]) -> None:
+    """Open connections and never finish the head of a request."""
+    held: list[asyncio.StreamWriter] = []
+    while True:
+        with suppress(OSError):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"POST /predict HTTP/1.1\r\nHost: 127.0.0.1\r\n")
+            held.append(writer)
+            counts["half heads"] += 1
+        while len(held) > HALF_HEADS:
+            held.pop(0).close()
+        await asyncio.sleep(0.01)
+
+
+async def hang_up(port: int, counts: dict[str, int]) -> None:
+    """Ask for long work, and go away at once."""
+    work = request(port, [" ".join(["word1"] * 200)] * 500)
+    while True:
+        with suppress(OSError):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(work)
+            await writer.drain()
+            writer.close()
+            counts["hang-ups"] += 1
+        await asyncio.sleep(0.1)
+
+
+async def upload(port: int, counts: dict[str, int]) -> None:
+    """Upload a file of 10,000 lines, again and again."""
+    body = b"the film was slow but the ending is wonderful\n" * 10_000
+    head = f"POST /upload HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: {len(body)}\r\n\r\n"
+    while True:
+        with suppress(OSError, asyncio.IncompleteReadError):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**24)
+            status = await exchange(reader, writer, head.encode() + body)
+            counts[f"uploads, {status}"] = counts.get(f"uploads, {status}", 0) + 1
+            writer.close()
+        await asyncio.sleep(0.2)
+
+
+async def bombs(port: int, counts: dict[str, int]) -> None:
+    """Send bodies that are refused after they were read."""
+    body = b'{"words": [[' + b"{}," * 300_000 + b"{}]]}"
+    head = f"POST /predict HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
+    content = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+    while True:
+        with suppress(OSError, asyncio.IncompleteReadError):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            await exchange(reader, writer, content)
+            counts["bombs"] += 1
+            writer.close()
+        await asyncio.sleep(0.5)
+
+
+FAULTS: tuple[Client, ...] = (half_heads, hang_up, upload, bombs)
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model", type=Path, nargs="?")
+    parser.add_argument("--rate", type=float, default=200.0)
+    parser.add_argument("--seconds", type=float, default=120.0)
+    parser.add_argument("--port", type=int, default=8775)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        model = options.model or untrained(Path(folder) / "model")
+        command = [sys.executable, "-m", "kleene", "serve", str(model)]
+        process = subprocess.Popen([*command, "--port", str(options.port)])
+        try:
+            found = await measure(options, process.pid)
+        finally:
+            process.terminate()
+            process.wait()
+    print(json.dumps(found, indent=2))
+    write("serving_faults", found)
+
+
+async def measure(options: argparse.Namespace, server: int) -> dict[str, object]:
+    """The quiet time, then the faulty one."""
+    port, rate, seconds = options.port, options.rate, options.seconds
+    await until_ready(port)
+    await load(port, rate, 3.0)  # warm
+    quiet = await load(port, rate, seconds)
+    counts = {"half heads": 0, "hang-ups": 0, "bombs": 0}
+    tasks = [asyncio.create_task(client(port, counts)) for client in FAULTS]
+    await load(port, rate, 3.0)  # until all kinds of requests were seen
+    memory = [resident(server)]
+    faulty = await load(port, rate, seconds)
+    memory.append(resident(server))
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    return {
+        "quiet": quiet,
+        "faulty": faulty,
+        "faults": counts,
+        "ratio p50": round(faulty["p50"] / quiet["p50"], 2),
+        "ratio p99": round(faulty["p99"] / quiet["p99"], 2),
+        "memory at the start and at the end, MB": memory,
+    }
+
+
+def resident(process: int) -> int:
+    """Megabytes that a process holds, where the system tells."""
+    with suppress(OSError):
+        pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") // 2**20
+    return 0
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    asyncio.run(main())
