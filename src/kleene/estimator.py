@@ -487,12 +487,33 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
 
     # -- reading --------------------------------------------------------------------------------
 
-    def extract(self, X: Sequence[Any] | None = None, **options: Any) -> Extraction:
-        """The automaton inside the network, checked against it; see `kleene.reading`."""
+    def extract(
+        self,
+        X: Sequence[Any] | None = None,
+        y: Sequence[Label] | None = None,
+        *,
+        method: str = "auto",
+        seconds: float = 10.0,
+        max_queries: int = 200_000,
+        centres: int | None = None,
+        seed: int = 0,
+    ) -> Extraction:
+        """Read the automaton in the network, and check it; see `kleene.reading.extract`.
+
+        `X` are sequences to read along, `y` their labels, for `method="auto"` to train a copy with.
+        """
         from kleene.reading import extract
 
-        words = None if X is None else self.model.words(list(X))
-        return extract(self.model, words, **options)
+        return extract(
+            self.model,
+            None if X is None else self.model.words(list(X)),
+            labels=y,
+            method=method,
+            seconds=seconds,
+            max_queries=max_queries,
+            centres=centres,
+            seed=seed,
+        )
 
     def explain(self, x: Any, *, method: str | None = None) -> Explanation:
         """Why one word got its label: its states, and how much each symbol speaks for it."""

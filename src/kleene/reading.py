@@ -13,6 +13,7 @@ from kleene.extraction.auto import read_auto
 from kleene.extraction.check import check
 from kleene.extraction.context import STEPS, make_context, open_context
 from kleene.extraction.corpus import count_corpus
+from kleene.extraction.counter.read import read_counter
 from kleene.extraction.methods import METHODS, reading_from_counts, require_centroids
 from kleene.extraction.result import Extraction
 from kleene.machine import Label
@@ -21,6 +22,8 @@ from kleene.proof.certificate import Refusal
 from kleene.proof.certify import certify
 
 MOST_PAIRS = 100_000  # of states and symbols; larger machines are proved by `certify` only
+
+COUNTER = "counter"
 
 
 def extract(
@@ -45,14 +48,18 @@ def extract(
       processes of `process_group` share them;
     - `kmeans`: hidden vectors quantised into `centres` states; any network;
     - `lstar`: active learning, within `seconds` and `max_queries`; any network;
+    - `counter`: as `counts`, and the one-counter machine in the memory, as `counter` of the result;
+      LSTM cells with states and the words they are for;
     - `auto`: the cheapest that is faithful. Where the first reading is not, ambiguous states are
       split, then, given the words' `labels`, a copy of the network is sharpened, then it falls back
       on L*. Where all of that fails, the most faithful reading is returned, which `steps` tells.
     """
-    if method != "auto" and method not in METHODS:
-        choices = ", ".join(("auto", *METHODS))
+    if method not in ("auto", COUNTER, *METHODS):
+        choices = ", ".join(("auto", *METHODS, COUNTER))
         raise SettingError(f"method must be one of {choices}, got {method!r}")
     started = time.perf_counter()
+    if method == COUNTER:
+        return _with_counter(model, words, seed=seed, started=started)
     if method == "counts" and words is not None:
         result = _read_corpus(model, words, seed=seed, process_group=process_group)
         return replace(_proved(result), seconds=time.perf_counter() - started)
@@ -70,6 +77,18 @@ def extract(
         result = check(context, METHODS[method](context))
         result = replace(result, steps=(context.note, *result.steps))
     return replace(_proved(result), seconds=time.perf_counter() - started)
+
+
+def _with_counter(
+    model: Model, words: Iterable[Any] | None, *, seed: int, started: float
+) -> Extraction:
+    """The reading by counts, and beside it the counter machine."""
+    if words is None:
+        raise DataError("a counter is read along words of the task; give some")
+    listed = list(words)
+    counter = read_counter(model, listed, seed=seed)
+    reading = replace(extract(model, listed, method="counts", seed=seed), method=COUNTER)
+    return replace(reading, counter=counter, seconds=time.perf_counter() - started)
 
 
 def _read_corpus(
@@ -92,7 +111,7 @@ def _proved(reading: Extraction) -> Extraction:
     try:
         proof = certify(reading.model, reading.dfa)
     except ReadingError as error:
-        return replace(reading, steps=(*reading.steps, f"not proved for all words: {error}"))
+        return replace(reading, refusal=str(error))
     if isinstance(proof, Refusal):
-        return replace(reading, steps=(*reading.steps, f"not proved for all words: {proof}"))
+        return replace(reading, refusal=str(proof))
     return replace(reading, certificate=proof, steps=(*reading.steps, "proved for all words"))

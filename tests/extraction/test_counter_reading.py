@@ -11,7 +11,7 @@ from counting_network import counting_model
 
 from kleene.automata.counter.machine import CounterMachine
 from kleene.data.examples import Examples
-from kleene.errors import AlphabetError, ReadingError
+from kleene.errors import AlphabetError, DataError, ReadingError
 from kleene.evaluation.metrics import evaluate
 from kleene.extraction.counter import read as counter
 from kleene.extraction.counter.read import CounterReading, machine_labels, read_counter
@@ -21,6 +21,7 @@ from kleene.languages.context_free import balanced_parentheses
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
+from kleene.reading import extract
 
 
 def balanced(letters: str = "a", accept_below: bool = False) -> CounterMachine:
@@ -182,3 +183,16 @@ def test_a_network_that_cannot_be_read_says_why() -> None:
         read_counter(model, ["(x)"])
     with pytest.raises(ReadingError, match="no unit of the memory counts"):
         read_counter(model, ["a", "aa"])
+
+
+def test_extract_shows_the_counter_beside_the_automaton() -> None:
+    model = counting_model()
+    words = some_words()
+    reading = extract(model, words, method="counter")
+    assert reading.method == "counter"
+    assert reading.counter is not None
+    assert reading.counter.machine.difference(read_counter(model, words).machine) is None
+    assert "counter in memory unit" in str(reading)
+    assert reading.to_dict()["counter"]["machine"]["format"].startswith("kleene.counter")
+    with pytest.raises(DataError, match="along words"):
+        extract(model, method="counter")

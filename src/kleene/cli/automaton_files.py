@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,10 +11,11 @@ from kleene.errors import AutomatonError, SettingError
 
 if TYPE_CHECKING:
     from kleene.automata import DFA
+    from kleene.automata.counter.machine import CounterMachine
 
 
 DRAWINGS = (".svg", ".png", ".pdf")
-
+COUNTER_ENDINGS = (".json", ".dot", *DRAWINGS)
 
 NAMED = ".json, .dot, .svg, .png, .pdf, .mmd, .regex, .c or .onnx"
 
@@ -37,9 +38,9 @@ CONTENTS: dict[str, Callable[[DFA], str | bytes]] = {
 }
 
 
-def check_ending(path: Path) -> None:
+def check_ending(path: Path, endings: Sequence[str] = ()) -> None:
     """Refuse a file name whose ending names no format, before any work is done."""
-    known = (*CONTENTS, *DRAWINGS)
+    known = endings or (*CONTENTS, *DRAWINGS)
     if path.suffix.lower() not in known:
         raise SettingError(f"{path} must end in one of {', '.join(known)}, which names the format")
 
@@ -54,6 +55,17 @@ def write_dfa(dfa: DFA, path: Path) -> None:
         dfa.draw(path)
     else:
         write_atomically(path, CONTENTS[ending](dfa))
+
+
+def write_counter(machine: CounterMachine, path: Path) -> None:
+    """Write a counter machine: its JSON document, DOT, or a drawing."""
+    from kleene.files import write_atomically
+
+    ending = path.suffix.lower()
+    if ending in DRAWINGS:
+        machine.draw(path)
+    else:
+        write_atomically(path, (machine.to_dot() if ending == ".dot" else machine.to_json()) + "\n")
 
 
 def load_dfa(path: Path) -> DFA:

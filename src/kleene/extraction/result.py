@@ -5,16 +5,30 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any
+from typing import Any, Protocol
 
 from kleene.automata import DFA, PFA
 from kleene.automata.symbols import show_word
 from kleene.extraction.ambiguity import Ambiguity
+from kleene.extraction.counter.read import CounterReading
 from kleene.extraction.fidelity import Fidelity
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
 
 _DRAWN = 60  # states, beyond which a notebook shows no drawing
+
+
+class Proof(Protocol):
+    """A certificate of `kleene.proof`, as readers of an extraction use it."""
+
+    @property
+    def at_running_temperature(self) -> bool:
+        """Whether it holds at the temperature that the network runs with."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,8 +66,12 @@ class Extraction:
     seconds: float
     model: Model = field(repr=False)
     """The model that was read: the one given, or its sharpened copy."""
-    certificate: Any = None
+    certificate: Proof | None = None
     """The proof for all words, where `kleene.proof.certify` found one."""
+    refusal: str | None = None
+    """Why there is no certificate, where one was tried for."""
+    counter: CounterReading | None = None
+    """The counter machine in the memory of an LSTM, where the method looked for one."""
 
     @property
     def faithful(self) -> bool:
@@ -75,7 +93,7 @@ class Extraction:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        certificate = self.certificate
+        certificate, counter = self.certificate, self.counter
         return {
             "method": self.method,
             "faithful": self.faithful,
@@ -87,7 +105,9 @@ class Extraction:
             "raw_states": self.raw.num_states,
             "ambiguities": [one.to_dict() for one in self.ambiguities],
             "unseen": [list(pair) for pair in self.unseen],
-            "certificate": certificate.to_dict() if hasattr(certificate, "to_dict") else None,
+            "certificate": None if certificate is None else certificate.to_dict(),
+            "refusal": self.refusal,
+            "counter": None if counter is None else counter.to_dict(),
             "steps": list(self.steps),
             "queries": self.queries,
             "seconds": self.seconds,
@@ -115,13 +135,20 @@ class Extraction:
             "fidelity": str(self.fidelity),
             "disagreement": self._disagreement_text(),
             "ambiguous": self._ambiguous_text(),
-            "certificate": "none" if self.certificate is None else str(self.certificate),
+            "certificate": self._certificate_text(),
             "effort": f"{self.queries:,} words run, {self.seconds:.2f} s",
             "done": "; ".join(self.steps),
         }
+        if self.counter is not None:
+            facts["counter"] = str(self.counter)
         if self.unseen:
             facts["never seen"] = f"{len(self.unseen)} pairs of state and symbol, led to a sink"
         return facts
+
+    def _certificate_text(self) -> str:
+        if self.certificate is not None:
+            return str(self.certificate)
+        return "none" if self.refusal is None else f"none: {self.refusal}"
 
     def _ambiguous_text(self) -> str:
         if not self.ambiguities:

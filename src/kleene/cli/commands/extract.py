@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kleene.cli.automaton_files import NAMED, check_ending, write_dfa
+from kleene.cli.automaton_files import (
+    COUNTER_ENDINGS,
+    NAMED,
+    check_ending,
+    write_counter,
+    write_dfa,
+)
 from kleene.cli.console import answer, answer_json, say
 from kleene.cli.options import (
     MAX_LENGTH,
@@ -29,7 +35,7 @@ def extract(
     method: Annotated[
         str,
         typer.Option(
-            metavar="auto|table|counts|mean|kmeans|lstar",
+            metavar="auto|table|counts|mean|kmeans|lstar|counter",
             help="How to read; auto takes the cheapest that is faithful.",
         ),
     ] = "auto",
@@ -55,10 +61,11 @@ def extract(
     Example:
       kleene extract model --out dfa.json --out dfa.svg
       kleene extract model --method counts --data data.tsv --json
+      kleene extract lstm-model --method counter --data data.tsv --out machine.svg
       torchrun --nproc-per-node 4 -m kleene extract model --method counts --data corpus.tsv.gz
     """
     for path in out or []:
-        check_ending(path)
+        check_ending(path, COUNTER_ENDINGS if method == "counter" else ())
     from kleene.cli.input import DataSource
     from kleene.distributed import init_process_group, rank_and_world_size
     from kleene.model import Model
@@ -84,7 +91,10 @@ def extract(
     if rank_and_world_size()[0]:
         return
     for path in out or []:
-        write_dfa(reading.dfa, path)
+        if reading.counter is None:
+            write_dfa(reading.dfa, path)
+        else:
+            write_counter(reading.counter.machine.minimize(), path)
         say(f"wrote {path}")
     if json:
         answer_json(reading.to_dict())
