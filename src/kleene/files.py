@@ -1,4 +1,4 @@
-"""Atomic writes: a reader sees the old file or the new one, never a part."""
+"""Files: atomic writes, so that a reader never sees a part, and reads of regular files only."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def open_regular(path: str | Path) -> io.BufferedReader:
     raise OSError(errno.EINVAL, "it is not a regular file but a pipe or device", str(path))
 
 
-def read_bounded(path: str | Path, max_bytes: int = MAX_BYTES) -> bytes:
+def read_regular(path: str | Path, max_bytes: int = MAX_BYTES) -> bytes:
     """The content of a regular file; one of more bytes is an OSError."""
     with open_regular(path) as file:
         content = file.read(max_bytes + 1)
@@ -57,28 +57,14 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
     try:
         for path, content in contents.items():
             written[path] = _temporary(path)
-            _write(written[path], content.encode() if isinstance(content, str) else content)
+            data = content.encode() if isinstance(content, str) else content
+            _write(written[path], data, mode=_mode(path))
     except BaseException as error:
         _remove(written.values())
         if isinstance(error, OSError):
             raise _cannot_write(path, error) from error
         raise
     _rename(written)
-
-
-def read_regular(path: Path, most: int) -> bytes:
-    """The contents of a regular file of at most `most` bytes.
-
-    Devices and pipes, which may never end, and larger files are refused before they are read.
-    """
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    with open(os.open(path, flags), "rb") as file:
-        about = os.fstat(file.fileno())
-        if not stat.S_ISREG(about.st_mode):
-            raise DataError(f"{path} must be a regular file, got a device, pipe or folder")
-        if about.st_size > most or len(content := file.read(most + 1)) > most:
-            raise DataError(f"{path} must have at most {most:,} bytes, got {about.st_size:,}")
-        return content
 
 
 def unfinished(path: Path) -> list[Path]:
@@ -92,12 +78,20 @@ def sweep(paths: Iterable[Path]) -> None:
         _remove(unfinished(path))
 
 
-def _write(path: Path, content: bytes) -> None:
+def _mode(path: Path) -> int:
+    """The permissions a file keeps when it is replaced, or those of a new one."""
+    try:
+        return stat.S_IMODE(path.stat().st_mode) & 0o777
+    except OSError:
+        return 0o666 & ~_umask()
+
+
+def _write(path: Path, content: bytes, mode: int) -> None:
     with open(path, "wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-    os.chmod(path, 0o666 & ~_umask())
+    os.chmod(path, mode)
 
 
 def _rename(written: Mapping[Path, Path]) -> None:

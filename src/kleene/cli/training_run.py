@@ -23,7 +23,7 @@ from kleene.cli.training_source import STORE, InMemory, TrainingSource
 from kleene.cli.training_summary import summarize
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import KleeneError, ModelError, SettingError, TrainingError
-from kleene.files import sweep, write_atomically
+from kleene.files import read_regular, sweep, write_atomically
 
 if TYPE_CHECKING:
     from kleene.cli.input import DataSource
@@ -160,7 +160,7 @@ class TrainingRun:
         """Whether the folder's run is finished; an error when it is another run than this."""
         path = self.folder / RECORD
         try:
-            record = json.loads(path.read_bytes())
+            record = json.loads(read_regular(path))
             settings, data = dict(record["settings"]), record["data"]
             finished = record["finished"]
         except FileNotFoundError:

@@ -18,6 +18,7 @@ from kleene.data.store import Store, open_store, write_store
 from kleene.data.tokenize import guess_tokens
 from kleene.data.validate import as_labels, check_repetition, sorted_classes
 from kleene.errors import DataError
+from kleene.files import open_regular
 from kleene.machine import Label, Symbol
 
 Read = Callable[[str | None], Iterator[Example]]
@@ -87,7 +88,7 @@ def encode(
 def file_digest(path: str | Path, *options: object) -> str:
     """The SHA-256 digest of a file's content and of the options it is read with."""
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             content = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         reason = error.strerror or str(error)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from kleene.arrays import Ints
 from kleene.data.alphabet import Alphabet, Ids, from_json_symbol, to_json_symbol
 from kleene.errors import DataError
+from kleene.files import open_regular
 from kleene.machine import Label
 
 MAGIC = b"kleene.store/1\n"
@@ -92,7 +93,7 @@ class Store:
 
     def _read(self, offset: int, size: int) -> bytes:
         try:
-            with open(self.path, "rb") as file:
+            with open_regular(self.path) as file:
                 file.seek(offset)
                 content = file.read(size)
         except OSError as error:
@@ -105,7 +106,7 @@ class Store:
 def open_store(path: Path) -> Store:
     """Open what `write_store` wrote, or say in one line what is wrong with it."""
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             size = file.seek(-len(MAGIC) - 8, os.SEEK_END)
             length, magic = int.from_bytes(file.read(8), "little"), file.read()
             if magic != MAGIC or length > size:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kleene.data.gzip_guard import unpacked
 from kleene.errors import DataError
+from kleene.files import open_regular
 
 MAX_MEMBER = 16 * 2**20  # bytes of one document
 MAX_TOTAL = 4 * 2**30  # bytes of all documents
@@ -29,7 +30,7 @@ def members(
     """
     total = 0
     try:
-        with open(path, "rb") as file, unpacked(file, str(path)) as stream:
+        with open_regular(path) as file, unpacked(file, str(path)) as stream:
             with tarfile.open(fileobj=stream, mode="r|") as tar:
                 for entry in tar:
                     if not entry.isreg() or not wanted(entry.name):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kleene.errors import DataError
+from kleene.files import open_regular
 
 VARIABLE = "KLEENE_DATA"
 
@@ -75,7 +76,7 @@ def _fetch(source: Source) -> Path:
 def _checked(path: Path, checksum: str) -> Path:
     algorithm, _, wanted = checksum.partition(":")
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             found = hashlib.file_digest(file, algorithm).hexdigest()
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}; check its permissions") from None

@@ -16,17 +16,18 @@ from kleene.arrays import Floats, Ints
 from kleene.data.gzip_guard import unpacked
 from kleene.datasets.download import Source, locate
 from kleene.errors import DataError, SettingError
+from kleene.files import open_regular
 
 _URL = "https://ossci-datasets.s3.amazonaws.com/mnist/"
-_CHECKSUMS = {
-    "train-images-idx3-ubyte.gz": "md5:f68b3c2dcbeaaa9fbdd348bbdeb94873",
-    "train-labels-idx1-ubyte.gz": "md5:d53e105ee54ea40749a09fcbcd1e9432",
-    "t10k-images-idx3-ubyte.gz": "md5:9fb629c4189551a2d022fa330f9573f3",
-    "t10k-labels-idx1-ubyte.gz": "md5:ec29112dd5afa0611ce80d1b7f02629c",
+_SHA256 = {
+    "train-images-idx3-ubyte.gz": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+    "train-labels-idx1-ubyte.gz": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+    "t10k-images-idx3-ubyte.gz": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+    "t10k-labels-idx1-ubyte.gz": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
 }
 MNIST = {
-    name: Source(folder="mnist", url=_URL + name, checksums={name: checksum})
-    for name, checksum in _CHECKSUMS.items()
+    name: Source(folder="mnist", url=_URL + name, checksums={name: f"sha256:{digest}"})
+    for name, digest in _SHA256.items()
 }
 MAX_BYTES = 2**30  # of one file, decompressed
 MAX_DIMENSIONS = 8
@@ -104,7 +105,7 @@ def _mnist_part(part: str, data: str | Path | None) -> Images:
 def read_idx(path: str | Path, max_bytes: int = MAX_BYTES) -> NDArray[np.uint8]:
     """The array of bytes in an IDX file, gzipped: zero, zero, type, dimensions, sizes, content."""
     try:
-        with open(path, "rb") as packed, unpacked(packed, str(path)) as file:
+        with open_regular(path) as packed, unpacked(packed, str(path)) as file:
             magic = file.read(4)
             if len(magic) < 4 or magic[:3] != bytes([0, 0, _UBYTE]) or magic[3] > MAX_DIMENSIONS:
                 wanted = f"00 00 08 and at most {MAX_DIMENSIONS} dimensions"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kleene.automata import DFA
 from kleene.errors import AutomatonError, ReadingError
-from kleene.files import write_atomically
+from kleene.files import read_regular, write_atomically
 from kleene.formats import mismatch
 from kleene.machine import Symbol, Word
 from kleene.proof.verify import CERTIFY, Verification
@@ -146,7 +146,7 @@ class Certificate:
     def load(cls, path: str | Path) -> Certificate:
         """Read a file that `save` wrote."""
         try:
-            return cls.from_json(Path(path).read_text(encoding="utf-8"))
+            return cls.from_json(read_regular(path).decode("utf-8"))
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
             raise ReadingError(f"cannot read {path}: {reason}; give a certificate") from None

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kleene.errors import KleeneError, ModelError, ReadingError
+from kleene.files import read_regular
 from kleene.proof.verify_core import FIRST, Layer, Network, need
 
 Document: TypeAlias = str | Path | Mapping[str, Any]
@@ -30,6 +31,7 @@ KINDS: dict[str, tuple[Any, ...]] = {  # what the bounds are for
     "end_token": (True, False),
 }
 SIZES = ("num_symbols", "num_classes", "input_size", "hidden_size", "num_states", "num_layers")
+MAX_WEIGHTS = 2**34  # bytes of a file of the model
 TRAINING = ("temperature", "learn_temperature", "dropout")  # of no effect on a trained network
 
 
@@ -56,7 +58,9 @@ def load_model(source: Folder) -> ModelFiles:
     name = "the model" if isinstance(source, Mapping) else str(source)
     try:
         files = {
-            part: source[part] if isinstance(source, Mapping) else Path(source, part).read_bytes()
+            part: source[part]
+            if isinstance(source, Mapping)
+            else read_regular(Path(source, part), MAX_WEIGHTS)
             for part in ("config.json", "model.safetensors", "alphabet.json")
         }
         config = json.loads(files["config.json"])
@@ -191,7 +195,7 @@ def load_document(
     else:
         try:
             is_text = isinstance(source, str) and source.lstrip().startswith("{")
-            content = json.loads(str(source) if is_text else Path(source).read_bytes())
+            content = json.loads(str(source) if is_text else read_regular(source))
         except OSError as failed:
             what = f"cannot read {source!s:.200}: {failed.strerror}"
             raise error(f"{what}; give a file of format {wanted}") from None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kleene.errors import DataError
-from kleene.files import write_atomically
+from kleene.files import read_regular, write_atomically
 
 Row = dict[str, Any]
 """The key of a run, its result, when it finished and how long it took."""
@@ -71,8 +71,8 @@ class Ledger:
 
 def _read(path: Path) -> list[Row]:
     try:
-        rows: list[Row] = json.loads(path.read_text())["rows"]
-    except (ValueError, KeyError, TypeError) as error:
+        rows: list[Row] = json.loads(read_regular(path))["rows"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(f"{path} holds no results ({error}); move it away to start again") from None
     return rows
 

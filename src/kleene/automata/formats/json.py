@@ -30,6 +30,7 @@ import numpy as np
 
 from kleene.automata.table import Table, TransitionTable
 from kleene.errors import AutomatonError
+from kleene.files import read_regular
 from kleene.formats import mismatch
 from kleene.machine import symbol_problem
 
@@ -65,7 +66,7 @@ def dfa_from_json(cls: type[Table], document: str | Mapping[str, Any]) -> Table:
 def read_text(path: str | Path) -> str:
     """The text of a file, with an error that names it."""
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return read_regular(path).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise AutomatonError(f"cannot read {path}: {reason}; give a JSON file") from error

@@ -11,6 +11,7 @@ import typer
 from kleene.cli.console import answer, answer_json, columns, say
 from kleene.cli.options import MAX_LENGTH, NO_LAYOUT, Json, MaxLength, ModelFolder, reads_data
 from kleene.errors import AlphabetError, DataError, SettingError
+from kleene.files import read_regular
 
 if TYPE_CHECKING:
     from kleene.data.layout import Layout
@@ -118,7 +119,7 @@ def _substitutes(path: Path, model: Model) -> dict[Symbol, list[Symbol]]:
     """Lists of allowed substitutes; symbols that are no texts are named by their text."""
     symbols = {str(symbol): symbol for symbol in model.alphabet.symbols}
     try:
-        content = json_format.loads(path.read_bytes())
+        content = json_format.loads(read_regular(path))
         named = {old: [str(s) for s in new] for old, new in content.items()}
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}; give a JSON file") from None

@@ -1,0 +1,145 @@
+"""Files: written all at once, whatever comes between; read only if they are regular."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kleene import DFA, Model
+from kleene.automata import PFA, CounterMachine
+from kleene.data.encode import file_digest
+from kleene.data.files import read_data
+from kleene.data.store import open_store
+from kleene.datasets.archives import members
+from kleene.datasets.mnist import read_idx
+from kleene.errors import DataError, KleeneError, ModelError
+from kleene.files import read_regular, sweep, unfinished, write_atomically, write_together
+from kleene.proof.certificate import Certificate
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("at", range(3))
+def test_an_interrupt_waits_until_all_have_their_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    replace, calls = os.replace, 0
+
+    def interrupted(*arguments: str) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == at + 1:
+            raise KeyboardInterrupt
+        replace(*arguments)
+
+    monkeypatch.setattr("os.replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_together({tmp_path / name: name for name in "abc"})
+    assert contents(tmp_path) == {name: name.encode() for name in "abc"}
+
+
+def test_an_interrupt_before_the_first_rename_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_atomically(tmp_path / "a", "old")
+
+    def interrupt(descriptor: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_together({tmp_path / name: name for name in "abc"})
+    assert contents(tmp_path) == {"a": b"old"}
+
+
+def test_what_cannot_be_renamed_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    with pytest.raises(DataError, match="cannot write"):
+        write_atomically(tmp_path / "a", "content")
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_what_the_dead_left_is_swept(tmp_path: Path) -> None:
+    names = ["a[1].json", "b.json"]
+    for name in names:
+        (tmp_path / f".{name}.dead.tmp").write_text("half")
+        write_atomically(tmp_path / name, "whole")
+    assert [len(unfinished(tmp_path / name)) for name in names] == [1, 1]
+    sweep([tmp_path / names[0]])
+    assert [len(unfinished(tmp_path / name)) for name in names] == [0, 1]
+    assert (tmp_path / names[0]).read_text() == "whole"
+
+
+# -- permissions -----------------------------------------------------------------------------------
+
+
+def test_a_private_file_stays_private(tmp_path: Path) -> None:
+    path = write_atomically(tmp_path / "a", "old")
+    path.chmod(0o600)
+    write_atomically(path, "new")
+    assert path.read_text() == "new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_new_file_has_the_usual_permissions(tmp_path: Path) -> None:
+    usual = tmp_path / "usual"
+    usual.touch()
+    path = write_atomically(tmp_path / "a", "new")
+    assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE(usual.stat().st_mode)
+
+
+# -- files that are no files -----------------------------------------------------------------------
+
+
+def endless(folder: Path) -> list[Path]:
+    """A FIFO nobody writes to, a device without an end, and links to both."""
+    pipe, device = folder / "pipe", folder / "device"
+    os.mkfifo(pipe)
+    device.symlink_to("/dev/zero")
+    (folder / "link").symlink_to(pipe)
+    return [pipe, device, folder / "link"]
+
+
+def readers() -> dict[str, Callable[[Path], object]]:
+    return {
+        "data": read_data,
+        "digest": file_digest,
+        "store": open_store,
+        "dfa": DFA.load,
+        "pfa": PFA.load,
+        "counter": CounterMachine.load,
+        "certificate": Certificate.load,
+        "tar": lambda path: list(members(path, lambda name: True)),
+        "idx": read_idx,
+    }
+
+
+@pytest.mark.parametrize("name", readers())
+def test_pipes_and_devices_are_refused(tmp_path: Path, name: str) -> None:
+    for path in endless(tmp_path):
+        with pytest.raises(KleeneError, match="not a regular file"):
+            readers()[name](path)
+
+
+@pytest.mark.parametrize("part", ["config.json", "model.safetensors", "history.json"])
+def test_a_model_with_a_pipe_in_it_is_refused(tmp_path: Path, part: str) -> None:
+    (tmp_path / "model").mkdir()
+    for name in ("config.json", "model.safetensors", "alphabet.json", "history.json"):
+        (tmp_path / "model" / name).write_text("{}")
+    (tmp_path / "model" / part).unlink()
+    os.mkfifo(tmp_path / "model" / part)
+    with pytest.raises(ModelError):
+        Model.load(tmp_path / "model")
+
+
+def test_larger_files_than_allowed_are_refused(tmp_path: Path) -> None:
+    path = write_atomically(tmp_path / "a", b"0123456789")
+    assert read_regular(path, 10) == b"0123456789"
+    with pytest.raises(OSError, match="larger than 9 bytes"):
+        read_regular(path, 9)
