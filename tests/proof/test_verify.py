@@ -78,9 +78,9 @@ def test_it_imports_numpy_and_safetensors_and_shares_no_code_with_the_prover():
     core, reader = "kleene.proof.verify_core", "kleene.proof.verify_files"
     assert imports(verify_core) == numpy
     assert imports(verify_files) == {
-        *numpy, "safetensors", "safetensors.numpy", "kleene.errors", core,
+        *numpy, "safetensors", "safetensors.numpy", "kleene.errors", "kleene.files", core,
     }  # fmt: skip
-    assert imports(verifier) == {"numpy", "kleene.errors", core, reader}
+    assert imports(verifier) == {"numpy", "kleene.errors", "kleene.files", core, reader}
 
 
 def test_it_knows_every_setting_of_a_network():

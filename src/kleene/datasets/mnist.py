@@ -20,14 +20,14 @@ from kleene.files import open_regular
 
 _URL = "https://ossci-datasets.s3.amazonaws.com/mnist/"
 _SHA256 = {
-    "train-images-idx3-ubyte.gz": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
-    "train-labels-idx1-ubyte.gz": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
-    "t10k-images-idx3-ubyte.gz": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
-    "t10k-labels-idx1-ubyte.gz": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+    "train-images-idx3": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+    "train-labels-idx1": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+    "t10k-images-idx3": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+    "t10k-labels-idx1": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
 }
 MNIST = {
     name: Source(folder="mnist", url=_URL + name, checksums={name: f"sha256:{digest}"})
-    for name, digest in _SHA256.items()
+    for name, digest in ((f"{part}-ubyte.gz", digest) for part, digest in _SHA256.items())
 }
 MAX_BYTES = 2**30  # of one file, decompressed
 MAX_DIMENSIONS = 8
