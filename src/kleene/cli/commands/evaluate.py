@@ -65,9 +65,9 @@ def evaluate(
         )
         return
     right = int(result.confusion.trace())
-    answer(f"accuracy  {result.accuracy:.2%}  ({right} of {rows} rows)")
-    answer(f"majority class  {result.majority_accuracy:.2%}")
-    answer(f"loss      {result.loss:.4f}")
+    answer(f"accuracy           {result.accuracy:.2%}  ({right} of {rows} rows)")
+    answer(f"majority class     {result.majority_accuracy:.2%}")
+    answer(f"loss               {result.loss:.4f}")
     answer(f"calibration error  {result.reliability.error:.4f}")
     answer()
     answer_classes(per_class)

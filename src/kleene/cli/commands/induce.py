@@ -51,7 +51,7 @@ def induce(
     max_length: MaxLength = MAX_LENGTH,
     json: Json = False,
 ) -> None:
-    """Find a small automaton that explains labelled words, without a network.
+    """Find a small automaton for labelled sequences, no network.
 
     The search weighs the size of the automaton against the labels it explains, so that wrong labels
     do not add states; a tenth of the rows is held back to check what it finds.
