@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kleene.adapt import WhiteBox
+from kleene.adapt.protocol import WhiteBox
 from kleene.arrays import Floats, Ints
 from kleene.automata import DFA
 from kleene.data.alphabet import Alphabet, Ids

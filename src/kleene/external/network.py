@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kleene.adapt import BATCH, Classify
+from kleene.adapt.protocol import BATCH, Classify
 from kleene.arrays import Ints
 from kleene.automata.symbols import spell
 from kleene.data.alphabet import Alphabet, Ids

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kleene.adapt import Classify, WhiteBox
+from kleene.adapt.protocol import Classify, WhiteBox
 from kleene.automata import DFA
 from kleene.data.alphabet import Ids
 from kleene.errors import SettingError

@@ -15,7 +15,7 @@ from kleene.cli.options import NO_LAYOUT, Json, Seed, reads_data
 from kleene.errors import SettingError
 
 if TYPE_CHECKING:
-    from kleene.adapt import Classify
+    from kleene.adapt.protocol import Classify
     from kleene.data.layout import Layout
     from kleene.machine import Word
 

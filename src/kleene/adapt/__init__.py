@@ -1,0 +1,134 @@
+"""Adapters: anybody's trained network as something that `kleene.read` can ask.
+
+Every adapter is called with a batch of sequences of symbols and returns one label for each. Those
+of one-directional torch networks also show their hidden vectors (`WhiteBox`), so that states can be
+found by clustering. `start` and `end` are token ids that the network expects around a sequence;
+`ids` maps symbols to token ids where the symbols are not the ids themselves. Nothing is unpickled:
+pass live objects, or load weights with `torch.load(..., weights_only=True)` or safetensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kleene.adapt.protocol import BATCH, Classify, WhiteBox
+from kleene.adapt.recurrent import Recurrent
+from kleene.adapt.tokens import ByLength, Tokens, device, evaluating
+from kleene.arrays import Ints
+from kleene.errors import ModelError, SettingError
+from kleene.machine import Label, Symbol
+
+__all__ = ["Classify", "WhiteBox", "module", "onnx", "sklearn", "torch", "transformers"]
+
+
+def torch(
+    rnn: Any,
+    head: Callable[[Any], Any],
+    *,
+    embed: int | Callable[[Any], Any],
+    start: int | None = None,
+    end: int | None = None,
+    ids: Mapping[Symbol, int] | None = None,
+) -> Classify:
+    """Adapt `torch.nn.RNN`, `GRU` or `LSTM` of any number of layers, with any head.
+
+    `embed` turns token ids into vectors: an `nn.Embedding`, any callable, or a number n for one-hot
+    vectors of size n. `head` maps the final hidden vector of the last layer, both directions
+    joined, to scores; the label is the argmax, or whether a single score is above 0.
+    """
+    network = Recurrent(rnn, head, embed=embed, tokens=Tokens(start, end, ids))
+    return network.classify if rnn.bidirectional else network
+
+
+def module(
+    module: Any,
+    *,
+    start: int | None = None,
+    end: int | None = None,
+    ids: Mapping[Symbol, int] | None = None,
+) -> Classify:
+    """Adapt any `torch.nn.Module` from token ids, (batch, time), to scores, (batch, class).
+
+    Sequences of one length make a batch, so that no padding is needed.
+    """
+    import torch
+
+    def scores(rows: Ints) -> Any:
+        with evaluating(module), torch.inference_mode():
+            return module(torch.from_numpy(rows).to(device(module)))
+
+    return ByLength(Tokens(start, end, ids), scores)
+
+
+def onnx(
+    path: str | Path,
+    *,
+    start: int | None = None,
+    end: int | None = None,
+    ids: Mapping[Symbol, int] | None = None,
+) -> Classify:
+    """Adapt an ONNX file from token ids, (batch, time), to scores, (batch, class), or labels."""
+    try:
+        import onnxruntime
+    except ImportError:
+        raise SettingError("reading ONNX needs onnxruntime; run pip install onnxruntime") from None
+    try:
+        session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    except Exception as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ModelError(f"{path} is not an ONNX model that can be run: {reason}") from None
+    name = session.get_inputs()[0].name
+
+    def scores(rows: Ints) -> Any:
+        return session.run(None, {name: rows})[0]
+
+    return ByLength(Tokens(start, end, ids), scores)
+
+
+def sklearn(pipeline: Any, *, separator: str | None = " ") -> Classify:
+    """Adapt a scikit-learn pipeline over texts: symbols are joined by `separator`.
+
+    With `separator=None` the pipeline gets the sequences as they are.
+    """
+
+    def classify(words: Sequence[Sequence[Symbol]]) -> Any:
+        return pipeline.predict(words if separator is None else _texts(words, separator))
+
+    return classify
+
+
+def transformers(folder: str | Path, *, separator: str = " ") -> Classify:
+    """Adapt a Hugging Face sequence classifier from a local folder with safetensors weights."""
+    try:
+        from transformers import AutoModelForSequenceClassification, AutoTokenizer
+    except ImportError:
+        message = "reading a transformer needs its library; run pip install transformers"
+        raise SettingError(message) from None
+    import torch
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+        network = AutoModelForSequenceClassification.from_pretrained(
+            str(folder), local_files_only=True, use_safetensors=True
+        )
+    except (OSError, ValueError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ModelError(f"{folder} has no sequence classifier: {reason}") from None
+    names = network.config.id2label
+
+    def classify(words: Sequence[Sequence[Symbol]]) -> list[Label]:
+        labels: list[Label] = []
+        with evaluating(network), torch.inference_mode():
+            for at in range(0, len(words), BATCH // 8):
+                texts = _texts(words[at : at + BATCH // 8], separator)
+                inputs = tokenizer(texts, return_tensors="pt", padding=True, truncation=True)
+                labels += [names[i] for i in network(**inputs).logits.argmax(-1).tolist()]
+        return labels
+
+    return classify
+
+
+def _texts(words: Sequence[Sequence[Symbol]], separator: str) -> list[str]:
+    return [separator.join(map(str, word)) for word in words]
