@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from kleene.config import TEXT, Parameters, config_of, plain_values, stages_of
+from kleene.config import Parameters, plain_values
 from kleene.datasets.corpora import LabelledTexts, newsgroups
+from kleene.defaults import TEXT, config_of, stages_of
 from kleene.estimator import SequenceClassifier
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig

@@ -36,7 +36,14 @@ STAGES = [
         curriculum=Curriculum(start=2, steps=4),
         patience=2,
     ),
-    Stage(name="end", epochs=3, batch_size=16, optimizer="rmsprop", balanced=True, patience=9),
+    Stage(
+        name="end",
+        epochs=3,
+        batch_size=16,
+        optimizer="rmsprop",
+        class_weight="balanced",
+        patience=9,
+    ),
 ]
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
@@ -73,7 +80,7 @@ def test_processes_learn_what_one_process_learns(alone, size: int) -> None:
 
 def test_one_step_is_that_of_the_whole_batch() -> None:
     """One batch of classes of unequal weight, in double precision: the gradient is the same."""
-    stage = Stage(epochs=1, batch_size=1000, balanced=True, optimizer="rmsprop", clip=1e9)
+    stage = Stage(epochs=1, batch_size=1000, class_weight="balanced", optimizer="rmsprop", clip=1e9)
     uneven = EXAMPLES.select(np.arange(0, 37))
 
     def step(process_group: ProcessGroup) -> dict[str, torch.Tensor]:

@@ -1,107 +1,168 @@
-"""What the parameters of the estimator mean: a network, and the stages of its training."""
+"""The parameters of the estimator, each declared once with its default and its help.
+
+The signature of `SequenceClassifier` and the options of `kleene train` are made from these fields.
+`kleene.defaults` says what becomes of parameters that are None.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import SimpleNamespace
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import Field, dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
 from kleene.errors import SettingError
-from kleene.nn.classifier import Classifier
-from kleene.nn.config import NetworkConfig, choose, find_cell
-from kleene.training.recipes import RECIPES, TrainConfig, cell_stage
-from kleene.training.stages import Stage
+from kleene.machine import Label
+from kleene.training.config import TrainConfig, parameter
 
-Parameters: TypeAlias = SimpleNamespace
-"""The estimator's parameters by name."""
+OPTIMIZERS = ("adam", "adadelta", "rmsprop")
+EMBEDDINGS = ("random", "ppmi")
+READABILITY = ("exact", "prefer-small", "accuracy")
 
-OPTIMIZERS = dict.fromkeys(("adam", "adadelta", "rmsprop"))
-TEXT = 1_000
-"""Different symbols from which on words are taken for texts, which want another network."""
+
+@dataclass
+class Parameters(TrainConfig):
+    """All parameters of `SequenceClassifier`."""
+
+    cell: str | None = parameter(
+        None,
+        "The recurrent cell. gru, rnn and rnn-relu carry everything in their state, so that they "
+        "can be read as a finite automaton; lstm-p is the LSTM with peepholes. In Python also a "
+        "kleene.nn.Cell. None: gru, and lstm-p for texts.",
+        "gru|lstm|lstm-p|rnn|rnn-relu",
+        kw_only=False,
+    )
+    states: int | None = parameter(
+        None,
+        "The number of centroids; 0 is the network without states. None: as many as the automaton "
+        "found has, or 20, or none where states cost accuracy on held-out rows.",
+        "K",
+        least=0,
+        kw_only=False,
+    )
+    hidden_size: int = parameter(100, "Size of the hidden vectors.", "D", least=1)
+    embedding_size: int = parameter(100, "Size of the symbols' vectors.", "D", least=1)
+    layers: int = parameter(1, "Recurrent layers.", "N", least=1)
+    transition: str = parameter(
+        "mixture",
+        "How the next state comes from the transition probabilities.",
+        "mixture|soft-argmax|gumbel|gumbel-hard|sample",
+    )
+    similarity: str | None = parameter(
+        None,
+        "How hidden vectors are compared with centroids. None: euclidean, and dot for cells with "
+        "memory.",
+        "dot|euclidean|cosine",
+    )
+    temperature: float | None = parameter(
+        None, "Temperature of the transition probabilities. None: what fits the similarity.", "TAU"
+    )
+    learn_temperature: bool = parameter(False, "Let the temperature learn, too.")
+    pooling: str | None = parameter(
+        None,
+        "What is classified: the last step, mean or maximum over all steps, or statistics of the "
+        "state probabilities (states). None: last, and states for texts.",
+        "last|mean|max|states",
+    )
+    dropout: float | None = parameter(
+        None, "Share of the entries that are dropped in training. None: 0, and 0.5 for texts.", "P"
+    )
+    tokens: str | None = parameter(
+        None,
+        "How strings are split: into characters, at white space, or (text) into lower-case words "
+        "and punctuation. None: at white space if any string has some, else into characters.",
+        "chars|words|text",
+        option=False,
+    )
+    max_symbols: int | None = parameter(
+        None, "Keep only so many of the most frequent symbols. None: all.", "N", least=1
+    )
+    min_count: int = parameter(1, "Keep only symbols that occur so often.", "N", least=1)
+    validation: float = parameter(
+        0.1, "Share of the rows held out to stop and to choose by; 0 holds out none.", "SHARE"
+    )
+    consolidate: bool = parameter(
+        True, "Search for a small automaton and teach it to networks without memory."
+    )
+    readability: str = parameter(
+        "prefer-small",
+        "When a small automaton may take the network's place: if it is right on all rows (exact), "
+        "if it is small and within one standard error on the held-out rows (prefer-small), or if "
+        "it is at least as accurate (accuracy).",
+        "exact|prefer-small|accuracy",
+        option="--prefer",
+    )
+    induction_seconds: float = parameter(
+        30.0, "CPU seconds that the search for an automaton may take at most.", "SECONDS"
+    )
+    warm_start: bool = parameter(
+        False, "Let `fit` start from the weights of the last `fit`.", option=False
+    )
+    verbose: bool = parameter(False, "Show a progress bar while `fit` runs.", option=False)
+    device: str | None = parameter(None, "Where the network runs. None: cpu.", "cpu|cuda")
+    random_state: int | None = parameter(
+        None, "Seed: the same gives the same result. None: another each time.", option=False
+    )
+
+    def validate(self) -> None:
+        """Raise an error that names the parameter whose value makes no sense."""
+        for one in fields(Parameters):
+            value, least = getattr(self, one.name), one.metadata["least"]
+            if least is None or (value is None and one.default is None):
+                continue
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise SettingError(f"{one.name} must be a whole number >= {least}, got {value!r}")
+        choices = {"optimizer": OPTIMIZERS, "readability": READABILITY, "embeddings": EMBEDDINGS}
+        for name, known in choices.items():
+            value = getattr(self, name)
+            if value not in known and not (name == "embeddings" and value is None):
+                raise SettingError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+        if not self.induction_seconds > 0:
+            raise SettingError(f"induction_seconds must be > 0, got {self.induction_seconds!r}")
+        if not self.learning_rate > 0:
+            raise SettingError(f"learning_rate must be > 0, got {self.learning_rate!r}")
+        if self.ema is not None and not 0 < self.ema < 1:
+            raise SettingError(f"ema must be > 0 and < 1, got {self.ema!r}")
+        if not 0 <= self.validation < 1:
+            raise SettingError(f"validation must be >= 0 and < 1, got {self.validation!r}")
+        weight = self.class_weight
+        if not (weight is None or weight == "balanced" or isinstance(weight, Mapping)):
+            raise SettingError(
+                "class_weight must be None, 'balanced' or a dict from label to weight, "
+                f"got {weight!r}"
+            )
+
+
+def in_order(kind: type[Parameters]) -> list[Field[Any]]:
+    """The fields as the signature has them: those that may be given by position first."""
+    return sorted(fields(kind), key=lambda one: bool(one.kw_only))
+
+
+def describe(kind: type[Parameters]) -> str:
+    """The section "Parameters" of a docstring."""
+    lines = ["Parameters", "----------"]
+    for one in in_order(kind):
+        values = one.metadata["values"] or str(one.type)
+        lines += [f"{one.name} : {values}, default {one.default!r}", f"    {one.metadata['help']}"]
+    return "\n".join(f"    {line}" for line in lines).lstrip()
 
 
 def plain_values(given: Mapping[str, Any]) -> Parameters:
-    """Parameters as plain Python values, which a grid search may give as NumPy's."""
-    return Parameters(**{k: v.item() if isinstance(v, np.generic) else v for k, v in given.items()})
+    """Valid parameters as plain Python values, which a grid search may give as NumPy's."""
+    plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in given.items()}
+    found = Parameters(**plain)
+    found.validate()
+    return found
 
 
-def config_of(given: Parameters, symbols: int, classes: int) -> NetworkConfig:
-    """The network over so many symbols and classes; where None came, what fits them."""
-    text = symbols >= TEXT
-    for_text = "max" if given.states == 0 else "states"
-    pooling = given.pooling or (for_text if text else "last")
-    cell = find_cell(given.cell or ("lstm-p" if text else "gru"))
-    memory = cell.has_memory
-    similarity = given.similarity or ("dot" if memory else "euclidean")
-    by_similarity = {"dot": 1.0, "euclidean": 1.0 if memory else 0.3, "cosine": 0.1}
-    return NetworkConfig(
-        num_symbols=symbols,
-        num_classes=classes,
-        cell=cell.name,
-        custom_cell=None if isinstance(given.cell, str) else given.cell,
-        input_size=given.embedding_size,
-        hidden_size=given.hidden_size,
-        num_states=(_text_states(classes) if pooling == "states" else 20)
-        if given.states is None
-        else given.states,
-        num_layers=given.layers,
-        transition=given.transition,
-        similarity=similarity,
-        temperature=by_similarity.get(similarity, 1.0)
-        if given.temperature is None
-        else given.temperature,
-        learn_temperature=given.learn_temperature,
-        pooling=pooling,
-        dropout=(0.5 if text else 0.0) if given.dropout is None else given.dropout,
-    )
-
-
-def _text_states(classes: int) -> int:
-    """States of a text classifier: some for every class, and some that are neutral."""
-    return max(10, 2 * classes)
-
-
-def train_config(given: Parameters) -> TrainConfig:
-    """What a recipe leaves open, with a complaint where a value makes no sense."""
-    choose("optimizer", given.optimizer, OPTIMIZERS)
-    for name in ("epochs", "patience", "batch_size", "min_count", "max_symbols"):
-        value = getattr(given, name)
-        if value is not None and not (isinstance(value, int) and value >= 1):
-            raise SettingError(f"{name} must be a whole number >= 1, got {value!r}")
-    if not given.learning_rate > 0:
-        raise SettingError(f"learning_rate must be > 0, got {given.learning_rate!r}")
-    if not 0 <= given.validation < 1:
-        raise SettingError(f"validation must be >= 0 and < 1, got {given.validation!r}")
-    choose("class_weight", str(given.class_weight), {"None": None, "balanced": None})
-    return TrainConfig(
-        optimizer=given.optimizer,
-        learning_rate=given.learning_rate,
-        batch_size=given.batch_size,
-        epochs=given.epochs,
-        patience=given.patience,
-        balanced=given.class_weight == "balanced",
-    )
-
-
-def stages_of(given: Parameters, network: Classifier) -> list[Stage]:
-    """The stages of the recipe; where a machine can be read, the states come once it is known."""
-    text = network.config.num_symbols >= TEXT
-    if network.config.pooling == "states":
-        fitting = "text" if network.config.num_symbols else "direct"
-    else:
-        warm = readable(network) or (network.rnn.num_states and text)
-        fitting = "warm" if warm else "direct"
-    name = given.recipe or fitting
-    recipe = choose("recipe", name, RECIPES)
-    if name == "warm" and readable(network) and given.consolidate:
-        return [cell_stage(train_config(given))]
-    return recipe(train_config(given))
-
-
-def readable(network: Classifier) -> bool:
-    """Whether a finite automaton can be read off such a network."""
-    rnn = network.rnn
-    plain = network.config.pooling == "last" and rnn.num_layers == 1
-    return plain and not rnn.cell.has_memory and rnn.num_states > 0
+def with_class_weights(given: Parameters, classes: Sequence[Label]) -> Parameters:
+    """Class weights given by label as a tuple in the order of the classes."""
+    if not isinstance(given.class_weight, Mapping):
+        return given
+    if unknown := [label for label in given.class_weight if label not in classes]:
+        raise SettingError(f"class_weight has {unknown[0]!r}, which is none of the labels")
+    weights = tuple(float(given.class_weight.get(label, 1.0)) for label in classes)
+    if not all(weight >= 0 for weight in weights):
+        raise SettingError(f"class_weight must be >= 0 for every label, got {given.class_weight}")
+    return replace(given, class_weight=weights)

@@ -1,17 +1,16 @@
 """`SequenceClassifier`: the whole path behind a scikit-learn estimator.
 
-    words and labels -> network -> machine -> the network taught to be that machine
+    sequences and labels -> network -> automaton -> the network taught that automaton
 
-For memory-less cells `fit` ends with a small machine where there is one that does at least as well
-as the network; cells with memory, and tasks that no small machine solves, keep the network as
-trained.
+For memory-less cells `fit` ends with a small automaton where one does as well as the network. Tasks
+that no small automaton solves keep the network, with states where these cost no accuracy.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,35 +19,26 @@ import torch
 from numpy.typing import NDArray
 from sklearn import exceptions
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-from torch import Tensor
 
 from kleene.automata.matcher import label_array
-from kleene.config import (
-    Parameters,
-    config_of,
-    plain_values,
-    readable,
-    stages_of,
-    train_config,
-)
+from kleene.config import Parameters, describe, plain_values, with_class_weights
 from kleene.data.alphabet import Alphabet
-from kleene.data.batch import Encoded
 from kleene.data.examples import Examples
-from kleene.data.fingerprint import fingerprint
 from kleene.data.store import Store
-from kleene.data.streaming import Streamed, TrainingData, bounded_share
+from kleene.data.streaming import Streamed, bounded_share
 from kleene.data.validate import UnknownSymbols, as_classes, as_labels, as_words
+from kleene.defaults import config_of, stages_of
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError, NotFittedError, SettingError
-from kleene.evaluation.figures import measure
 from kleene.evaluation.metrics import Evaluation, evaluate
 from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.nn.cells import Cell
 from kleene.nn.classifier import Classifier
-from kleene.training.loop import Hook, fit
+from kleene.pipeline import Rows, fit_model
+from kleene.training.loop import Hook
 from kleene.training.progress import Reporter
-from kleene.training.selection import compare, plain_cell
+from kleene.training.text_bar import TextBar
 
 if TYPE_CHECKING:
     from kleene.evaluation.uncertainty import Distribution, Noise
@@ -58,9 +48,7 @@ if TYPE_CHECKING:
     from kleene.extraction.result import Extraction
 
 LEAST_SPLIT = 50
-"""Of fewer words none are held back."""
-SUMMARIZED = 500
-"""Training rows whose moves between states are kept in the model, where no table has them all."""
+"""Of fewer rows none are held out."""
 FITTED = ("model_", "network_", "alphabet_", "history_", "classes_", "words_")
 
 
@@ -68,90 +56,24 @@ class UnfittedError(NotFittedError, exceptions.NotFittedError):  # type: ignore[
     """The same to those who wait for scikit-learn's own: call `fit` first."""
 
 
-class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Parameters):  # type: ignore[misc]
     """A classifier of sequences whose states can be read.
 
-    Parameters
-    ----------
-    cell : "gru", "rnn", "rnn-relu", "lstm", "lstm-p", a kleene.nn.Cell or None
-        The recurrent cell. Only the first three carry everything in their state, so that they can
-        be read as a finite automaton; "lstm-p" is the LSTM with peepholes. None is "gru", and
-        "lstm-p" for texts: words over a thousand different symbols or more.
-    states : int or None
-        The number of centroids; None lets the data choose where a machine can be read, else 20.
-        0 is the vanilla network.
-    pooling : "last", "max", "mean", "states" or None
-        What is classified: the last step, a maximum or mean over all of them, or "states": mean and
-        maximum of the state probabilities, so that each state has a weight per class. None is
-        "last", and "states" for texts; likewise a `dropout` of None is 0, and 0.5 for texts.
-    tokens : "chars", "words", "text" or None
-        How strings are split: "text" into lower-case words and punctuation; None on white space if
-        any string has some, else into characters.
-    consolidate : bool
-        Whether memory-less networks are taught the machine found in them.
+    {parameters}
 
-    The other parameters are those of `NetworkConfig` and of the training recipes; None stands for
-    a default that fits the cell and the words.
+    Attributes
+    ----------
+    classes_ : the labels, in the order of `predict_proba`.
+    model_, network_, alphabet_, history_ : the trained model and its parts.
+    fit_log_ : what `fit` did, in words, such as which automaton was found and what was kept.
+    figures_ : accuracy on training and held-out rows, of the majority class and, if asked for, of
+        n-grams, and precision, recall and F1 of each class.
 
     >>> words, labels = ["ab", "ba", "abab", "aa"] * 20, [1, 0, 1, 0] * 20
     >>> SequenceClassifier(random_state=0).fit(words, labels).predict(["ab"]).tolist()
     [1]
     """
-
-    def __init__(
-        self,
-        cell: str | Cell | None = None,
-        states: int | None = None,
-        *,
-        hidden_size: int = 100,
-        embedding_size: int = 100,
-        layers: int = 1,
-        transition: str = "mixture",
-        similarity: str | None = None,
-        temperature: float | None = None,
-        learn_temperature: bool = False,
-        pooling: str | None = None,
-        dropout: float | None = None,
-        tokens: str | None = None,
-        max_symbols: int | None = None,
-        min_count: int = 1,
-        recipe: str | None = None,
-        optimizer: str = "adam",
-        learning_rate: float = 3e-3,
-        batch_size: int = 32,
-        epochs: int | None = None,
-        patience: int | None = None,
-        class_weight: str | None = None,
-        validation: float = 0.1,
-        consolidate: bool = True,
-        device: str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.cell = cell
-        self.states = states
-        self.hidden_size = hidden_size
-        self.embedding_size = embedding_size
-        self.layers = layers
-        self.transition = transition
-        self.similarity = similarity
-        self.temperature = temperature
-        self.learn_temperature = learn_temperature
-        self.pooling = pooling
-        self.dropout = dropout
-        self.tokens = tokens
-        self.max_symbols = max_symbols
-        self.min_count = min_count
-        self.recipe = recipe
-        self.optimizer = optimizer
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.epochs = epochs
-        self.patience = patience
-        self.class_weight = class_weight
-        self.validation = validation
-        self.consolidate = consolidate
-        self.device = device
-        self.random_state = random_state
 
     # -- learning -------------------------------------------------------------------------------
 
@@ -159,6 +81,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         self,
         X: Sequence[Any],
         y: Sequence[Label],
+        sample_weight: Sequence[float] | None = None,
         *,
         keys: Sequence[int] | None = None,
         checkpoint: str | Path | None = None,
@@ -168,36 +91,37 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         baseline: bool = False,
         process_group: ProcessGroup = SINGLE_PROCESS,
     ) -> SequenceClassifier:
-        """Learn from words and their labels.
+        """Learn from sequences and their labels.
 
-        `keys` orders the words for a curriculum other than by length. `checkpoint` names a file in
-        which the run is saved every `checkpoint_every` seconds, and from which it continues where
-        the file exists. `hook` is called after every epoch with the network and the epoch's
-        figures. `baseline` also fits n-grams with logistic regression to the same rows, for
-        `figures_`. The processes of `process_group` share every batch; the first alone runs the
-        induction at the end.
+        `sample_weight` says how much each row counts in the loss. `keys` orders the rows for a
+        curriculum other than by length. `checkpoint` names a file in which the run is saved every
+        `checkpoint_every` seconds, and from which it continues where the file exists. `hook` is
+        called after every epoch with the network and the epoch's figures. `baseline` also fits
+        n-grams with logistic regression to the same rows, for `figures_`. The processes of
+        `process_group` share every batch; the first alone runs the induction at the end.
         """
         seed = self._seed()
-        self.fit_log_: tuple[str, ...] = ()
         model, words, labels = self._begin(X, y, seed)
-        numbers = np.asarray(keys, dtype=np.int64) if keys is not None else None
-        encoded = model.alphabet.encode_many(words)
-        everything = Examples(words=encoded, labels=labels, keys=numbers)
-        training, held = self._split(everything, seed)
-        how = {
-            "checkpoint_every": checkpoint_every,
-            "reporter": reporter,
-            "hook": hook,
-            "process_group": process_group,
-        }
-        cell: dict[str, Tensor] = {}
-        model = self._train(model, training, held, seed, checkpoint, cell_weights=cell, **how)
-        if process_group.is_main:
-            model, taught = self._induce(model, everything, training, held, seed, reporter, hook)
-            if not taught:
-                model = self._select(model, cell, everything, held)
-            model = self._measure(model, training, held, everything.words, baseline, seed)
-        self._adopt(model)
+        examples = Examples(
+            words=model.alphabet.encode_many(words),
+            labels=labels,
+            keys=None if keys is None else np.asarray(keys, dtype=np.int64),
+            weights=_row_weights(sample_weight, len(words)),
+        )
+        training, held_out = examples, None
+        if self.validation and len(examples) >= LEAST_SPLIT:
+            training, held_out = examples.split(self.validation, seed)
+        self._fit(
+            model,
+            Rows(training=training, held_out=held_out, sample=examples, everything=examples.words),
+            seed=seed,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+            reporter=reporter,
+            hook=hook,
+            baseline=baseline,
+            process_group=process_group,
+        )
         self.words_ = words
         return self
 
@@ -211,152 +135,77 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         baseline: bool = False,
         process_group: ProcessGroup = SINGLE_PROCESS,
     ) -> SequenceClassifier:
-        """Learn from encoded words on disk, in memory that does not grow with their number.
+        """Learn from encoded rows on disk, in memory that does not grow with their number.
 
-        What looks at all words at once (validation, the search for a machine) sees a sample of a
+        What looks at all rows at once (validation, the search for an automaton) sees a sample of a
         bounded size. See `kleene.data.encode` for how a store is made.
         """
         seed = self._seed()
-        self.fit_log_ = ()
         model = self._untrained(
             store.alphabet, store.classes, tokens=store.tokens, longest=store.longest, seed=seed
         )
         share = bounded_share(store, self.validation) if len(store) >= LEAST_SPLIT else 0.0
         training = Streamed(store=store, share=share, seed=seed)
-        held = training.held()
-        how = {
-            "checkpoint_every": checkpoint_every,
-            "reporter": reporter,
-            "process_group": process_group,
-        }
-        cell: dict[str, Tensor] = {}
-        model = self._train(model, training, held, seed, checkpoint, cell_weights=cell, **how)
-        if process_group.is_main and cell:
-            sample = training.sample()
-            model, taught = self._induce(model, sample, training, held, seed, reporter)
-            if not taught:
-                model = self._select(model, cell, sample, held)
-        if process_group.is_main:
-            rows = (word for part in Streamed(store=store).parts() for word in part.words)
-            model = self._measure(model, training, held, rows, baseline, seed)
-        self._adopt(model)
+        everything = (word for part in Streamed(store=store).parts() for word in part.words)
+        rows = Rows(
+            training=training,
+            held_out=training.held(),
+            sample=training.sample(),
+            everything=everything,
+        )
+        self._fit(
+            model,
+            rows,
+            seed=seed,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+            reporter=reporter,
+            baseline=baseline,
+            process_group=process_group,
+        )
         return self
 
-    def _train(
-        self,
-        model: Model,
-        training: TrainingData,
-        held: Examples | None,
-        seed: int,
-        checkpoint: str | Path | None,
-        **how: Any,
-    ) -> Model:
-        """The model after the stages of its recipe; `how` are further options of `train.fit`."""
-        history = fit(
-            model.network,
-            training,
-            validation=held,
-            stages=stages_of(self._plain, model.network),
-            seed=seed,
-            checkpoint=None if checkpoint is None else Path(checkpoint),
-            **how,
-        )
-        return replace(model, history=history)
-
-    def _induces(self, network: Classifier) -> bool:
-        return bool(self.consolidate) and readable(network)
-
-    def _induce(
-        self,
-        model: Model,
-        examples: Examples,
-        training: TrainingData,
-        held: Examples | None,
-        seed: int,
-        reporter: Reporter | None,
-        hook: Hook | None = None,
-    ) -> tuple[Model, bool]:
-        """The model after induction, and whether it was taught the automaton found."""
-        if not self._induces(model.network):
-            return model, False
-        from kleene.induction.network import induce_into
-
-        induced = induce_into(
-            model,
-            examples,
-            training=training,
-            held_out=held,
-            clusters=None if self.states is None else (self.states,),
-            config=train_config(self._plain),
-            seed=seed,
-            reporter=reporter,
-            hook=hook,
-        )
-        self.fit_log_ += induced.steps
-        return induced.model, induced.taught
-
-    def _select(
-        self,
-        model: Model,
-        cell_weights: Mapping[str, Tensor],
-        examples: Examples,
-        held: Examples | None,
-    ) -> Model:
-        """The model, or the plain cell it started from where states cost accuracy.
-
-        A number of states that was asked for is kept in any case; the log has both figures.
-        """
-        config = model.network.config
-        if not cell_weights or not config.num_states or config.pooling == "states":
-            return model
-        cell = plain_cell(model.network, cell_weights)
-        found = compare(model.network, cell, examples if held is None else held)
-        figures = found.describe("training" if held is None else "held-out")
-        if not found.states_cost_accuracy:
-            self.fit_log_ += (f"kept the network with states: {figures}",)
-            return model
-        if self.states is not None:
-            self.fit_log_ += (f"states={self.states} costs accuracy: {figures}",)
-            return model
-        self.fit_log_ += (f"kept the plain cell, as states cost accuracy: {figures}",)
-        return replace(model, network=cell)
-
-    def _measure(
-        self,
-        model: Model,
-        training: TrainingData,
-        held: Examples | None,
-        rows: Iterable[Encoded],
-        baseline: bool,
-        seed: int,
-    ) -> Model:
-        """The model with its figures, and with a fingerprint of all rows that `fit` was given."""
-        self.figures_ = measure(model.network, training, held, baseline=baseline, seed=seed)
-        data = {**fingerprint(rows), **self.figures_.to_dict()}
-        settings = {**model.settings, "data": data, "fit_log": list(self.fit_log_)}
-        rnn = model.network.rnn
-        if rnn.num_states and rnn.regularized and model.reads_symbols and not model.is_finite_state:
-            from kleene.explain.summary import summarize_encoded
-
-            some = next(training.parts()).words[:SUMMARIZED]
-            settings["moves"] = summarize_encoded(model, some, top=3).to_dict()
-        return replace(model, settings=settings)
+    def _fit(
+        self, model: Model, rows: Rows, *, seed: int, reporter: Reporter | None, **options: Any
+    ) -> None:
+        if reporter is None and self.verbose:
+            reporter = TextBar()
+        parameters = with_class_weights(self._plain, model.classes)
+        fitted = fit_model(model, rows, parameters, seed=seed, reporter=reporter, **options)
+        self.fit_log_ = fitted.log
+        self.figures_ = fitted.figures
+        self._adopt(fitted.model)
 
     def check(self, X: Sequence[Any], y: Sequence[Label]) -> None:
-        """Raise what `fit` would have to say about words, labels and parameters; learn nothing."""
+        """Raise the errors that `fit` would raise for its input and parameters; learn nothing."""
         model, _, _ = self._begin(X, y, self._seed())
-        stages_of(self._plain, model.network)
+        stages_of(with_class_weights(self._plain, model.classes), model.network)
 
     def _begin(
         self, X: Sequence[Any], y: Sequence[Label], seed: int
     ) -> tuple[Model, list[Word], NDArray[np.int64]]:
         """The untrained model, and words and classes to train it with."""
-        words, tokens = as_words(X, self.tokens)
+        earlier = self.model_ if self.warm_start and hasattr(self, "model_") else None
+        words, tokens = as_words(X, self.tokens if earlier is None else earlier.tokens)
         labels, classes = as_classes(words, y)
-        train_config(self._plain)  # which complains of wrong ones
-        alphabet = Alphabet.from_words(words, self.max_symbols, self.min_count)
+        parameters = self._plain  # which refuses wrong ones
+        alphabet = Alphabet.from_words(words, parameters.max_symbols, parameters.min_count)
         longest = max(map(len, words))
+        if earlier is not None:
+            if unknown := set(classes) - set(earlier.classes):
+                raise DataError(
+                    f"warm_start needs the labels of the last fit, got {min(map(repr, unknown))}; "
+                    "fit with warm_start=False"
+                )
+            numbers = {label: i for i, label in enumerate(earlier.classes)}
+            labels = np.array([numbers[classes[i]] for i in labels], dtype=np.int64)
+            alphabet, classes = earlier.alphabet, earlier.classes
+            longest = max(longest, earlier.longest)
         model = self._untrained(alphabet, classes, tokens=tokens, longest=longest, seed=seed)
+        if earlier is not None:
+            old, new = earlier.network.state_dict(), model.network.state_dict()
+            same = {name: w for name, w in old.items() if new[name].shape == w.shape}
+            model.network.load_state_dict(same, strict=False)
         return model, words, labels
 
     def _untrained(
@@ -368,9 +217,10 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         longest: int,
         seed: int,
     ) -> Model:
+        parameters = self._plain
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            network = Classifier(config_of(self._plain, len(alphabet), len(classes)))
+            network = Classifier(config_of(parameters, len(alphabet.symbols), len(classes)))
         try:
             network.to(self.device or "cpu")
         except (RuntimeError, AssertionError) as error:
@@ -378,17 +228,17 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
             raise SettingError(
                 f"device {self.device!r} is not available: {reason}; use cpu"
             ) from None
+        cell = getattr(parameters.cell, "name", parameters.cell)
+        settings = {**vars(parameters), "cell": cell, "random_state": seed}
+        if isinstance(parameters.class_weight, dict):  # labels need not be keys of JSON
+            settings["class_weight"] = None
         return Model(
             network=network,
             alphabet=alphabet,
             classes=classes,
             tokens=tokens,
             longest=longest,
-            settings={
-                **vars(self._plain),
-                "cell": getattr(self.cell, "name", self.cell),
-                "random_state": seed,
-            },
+            settings=settings,
         )
 
     def _seed(self) -> int:
@@ -402,11 +252,6 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
     @property
     def _plain(self) -> Parameters:
         return plain_values(self.get_params(deep=False))
-
-    def _split(self, examples: Examples, seed: int) -> tuple[Examples, Examples | None]:
-        if not self.validation or len(examples) < LEAST_SPLIT:
-            return examples, None
-        return examples.split(self.validation, seed)
 
     def _adopt(self, model: Model) -> None:
         self.model_ = model
@@ -428,13 +273,20 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
             return self.predict_distribution(X, samples, seed=seed).mean
         return self._evaluate(X).probabilities
 
+    def predict_log_proba(self, X: Sequence[Any]) -> NDArray[np.float32]:
+        """Logarithms of the probabilities of the classes."""
+        found: NDArray[np.float32] = np.log(
+            np.maximum(self.predict_proba(X), np.finfo(np.float32).tiny)
+        )
+        return found
+
     def predict_distribution(
         self, X: Sequence[Any], samples: int = 20, *, noise: Noise | None = None, seed: int = 0
     ) -> Distribution:
         """Answers of many random passes: `mean`, `spread`, `entropy`, `mutual_information`.
 
-        Networks with states draw these from their transition probabilities, others leave dropout
-        on; `noise` chooses otherwise, see `kleene.evaluation.uncertainty`.
+        The noise is that of the training, random transitions or dropout; `noise` chooses
+        otherwise, see `kleene.evaluation.uncertainty`.
         """
         from kleene.evaluation.uncertainty import draw_predictions
 
@@ -479,7 +331,9 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         return evaluate(self.model.network, self._encode(X, stacklevel=4))
 
     def _encode(self, X: Sequence[Any], stacklevel: int = 3) -> Examples:
-        words = as_words(X, self.model.tokens)[0]
+        model = self.model
+        nothing = not isinstance(X, str) and hasattr(X, "__len__") and len(X) == 0
+        words = [] if nothing else as_words(X, model.tokens)[0]
         encoded = self.model.alphabet.encode_many(words)
         if unknown := UnknownSymbols.among(self.model.alphabet, words, encoded):
             warnings.warn(str(unknown), stacklevel=stacklevel)
@@ -545,6 +399,11 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
 
         return features(self.model.network, self._encode(X).words)
 
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
+        """Names of the columns of `transform`: `state0`, `state1`, ..."""
+        count = self.model.network.rnn.num_states
+        return np.array([f"state{i}" for i in range(count)], dtype=object)
+
     # -- keeping --------------------------------------------------------------------------------
 
     def save(self, folder: str | Path) -> Path:
@@ -580,7 +439,8 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         files = state.pop("files", None)
         super().__setstate__(state)
         if files is not None:
-            cells = [] if isinstance(self.cell, str | None) else [self.cell]
+            own: Any = self.cell
+            cells = [] if isinstance(own, str | None) else [own]
             self._adopt(Model.from_files(files, cells=cells))
 
     def __sklearn_tags__(self) -> Any:
@@ -608,3 +468,19 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         """Deprecated name of `from_model`."""
         warnings.warn("of is now called from_model", DeprecationWarning, stacklevel=2)
         return cls.from_model(model)
+
+
+def _row_weights(given: Sequence[float] | None, rows: int) -> NDArray[np.float32] | None:
+    if given is None:
+        return None
+    weights = np.asarray(given, dtype=np.float32)
+    if weights.shape != (rows,):
+        raise DataError(f"sample_weight must have shape ({rows},), got {weights.shape}")
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
+        raise DataError("sample_weight must be >= 0, finite, and not all 0")
+    return weights
+
+
+SequenceClassifier.__doc__ = (SequenceClassifier.__doc__ or "").format(
+    parameters=describe(Parameters)
+)

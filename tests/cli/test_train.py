@@ -149,7 +149,7 @@ def test_a_full_disk_leaves_nothing_half_written(kleene: Kleene, tmp_path: Path)
     before = kl.Model.load(model).to_files()
     with little_room(3_000):  # enough for the settings and for messages, not for the weights
         for out in (model, other):
-            outcome = kleene("train", "-", "--out", out, *QUICK, stdin=WORDS)
+            outcome = kleene("train", "-", "--out", out, *QUICK, "--overwrite", stdin=WORDS)
             assert_one_clear_line(outcome)
             assert "cannot write" in outcome.err
     assert kl.Model.load(model).to_files() == before
@@ -213,3 +213,15 @@ def test_ngrams_that_win_are_named(kleene: Kleene, tmp_path: Path) -> None:
     outcome = kleene("train", data, "--out", tmp_path / "m", *options)
     assert "n-grams 100.00%" in outcome.out
     assert "n-grams with logistic regression are better on the held-out rows" in outcome.err
+
+
+def test_a_trained_model_is_replaced_only_when_asked(kleene: Kleene, tmp_path: Path) -> None:
+    train = ("train", "-", "--out", tmp_path / "m", *QUICK)
+    assert kleene(*train, stdin=WORDS).status == 0
+    before = (tmp_path / "m" / "model.safetensors").read_bytes()
+    refused = kleene(*train, "--seed", 3, stdin=WORDS)
+    assert refused.status == 2
+    assert "holds a trained model; add --overwrite to replace it" in refused.err
+    assert (tmp_path / "m" / "model.safetensors").read_bytes() == before
+    assert kleene(*train, "--seed", 3, "--overwrite", stdin=WORDS).status == 0
+    assert (tmp_path / "m" / "model.safetensors").read_bytes() != before

@@ -10,15 +10,20 @@ from shell import Kleene
 
 import kleene as kl
 from kleene.evaluation.calibration import reliability
+from kleene.evaluation.uncertainty import drawn_states
 
 
 def test_predict_tells_the_spread(kleene: Kleene, folder: Path, tmp_path: Path) -> None:
     words = ["111", "101", ""]
     (tmp_path / "words.txt").write_text("\n".join([*words, ""]))
     asked = ("predict", folder / "model", tmp_path / "words.txt", "--samples", 8, "--seed", 3)
+    refused = kleene(*asked)
+    assert refused.status == 2
+    assert "--noise states" in refused.err
+    asked = (*asked, "--noise", "states")
     found = [json.loads(line) for line in kleene(*asked, "--json").out.splitlines()]
     model = kl.SequenceClassifier.load(folder / "model")
-    drawn = model.predict_distribution(words, 8, seed=3)
+    drawn = model.predict_distribution(words, 8, noise=drawn_states, seed=3)
     names = [str(label) for label in model.classes_]
     for row, told in enumerate(found):
         assert [told["probabilities"][name] for name in names] == pytest.approx(drawn.mean[row])

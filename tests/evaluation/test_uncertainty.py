@@ -58,7 +58,7 @@ def test_drawn_states_follow_the_probabilities() -> None:
 def test_every_transition_has_draws_and_comes_back(transition: str) -> None:
     made = network(transition=transition, learn_temperature=True)
     before, own = evaluate(made, EXAMPLES).probabilities, made.rnn.transition
-    drawn = draw_predictions(made, EXAMPLES, samples=5)
+    drawn = draw_predictions(made, EXAMPLES, samples=5, noise=drawn_states)
     assert drawn.draws.shape == (5, 4, 2)
     assert drawn.spread.max() > 0
     assert made.rnn.transition is own
@@ -66,8 +66,17 @@ def test_every_transition_has_draws_and_comes_back(transition: str) -> None:
     assert (evaluate(made, EXAMPLES).probabilities == before).all()
 
 
+def test_the_states_of_a_mixture_are_drawn_only_when_asked_for() -> None:
+    with pytest.raises(SettingError, match="noise=drawn_states"):
+        draw_predictions(network(), EXAMPLES, samples=2)
+    made = network(dropout=0.5)
+    own = draw_predictions(made, EXAMPLES, samples=3, seed=1)
+    dropped = draw_predictions(made, EXAMPLES, samples=3, noise=dropped_units, seed=1)
+    assert (own.draws == dropped.draws).all()
+
+
 def test_the_same_seed_gives_the_same_draws_and_leaves_the_generator_alone() -> None:
-    made = network()
+    made = network(transition="gumbel")
     torch.manual_seed(5)
     wanted = torch.rand(1)
     torch.manual_seed(5)
@@ -88,15 +97,15 @@ def test_dropout_is_the_only_noise_of_its_kind() -> None:
 
 
 def test_mistakes() -> None:
-    with pytest.raises(SettingError, match="samples=0"):
+    with pytest.raises(SettingError, match="samples must be >= 1"):
         draw_predictions(network(), EXAMPLES, samples=0)
     with pytest.raises(SettingError, match="dropout must be > 0"):
         draw_predictions(network(), EXAMPLES, samples=2, noise=dropped_units)
     with pytest.raises(SettingError, match="num_states must be > 0"):
         draw_predictions(network(num_states=0), EXAMPLES, samples=2, noise=drawn_states)
-    with pytest.raises(DataError, match="needed are"):
+    with pytest.raises(DataError, match="expected probabilities"):
         reliability([[0.5, 0.5]], [0, 1])
-    with pytest.raises(SettingError, match="bins=0"):
+    with pytest.raises(SettingError, match="bins must be >= 1"):
         reliability([[0.5, 0.5]], [0], bins=0)
 
 
@@ -134,7 +143,13 @@ def test_reliability_of_certainty_and_of_nothing() -> None:
 def test_the_estimator_keeps_its_contract() -> None:
     words, labels = kl.languages.tomita(1).sample(60, lengths=range(6), seed=0)
     made = kl.SequenceClassifier(
-        cell="lstm-p", states=3, hidden_size=6, embedding_size=4, epochs=1, random_state=0
+        cell="lstm-p",
+        states=3,
+        dropout=0.3,
+        hidden_size=6,
+        embedding_size=4,
+        epochs=1,
+        random_state=0,
     ).fit(words, labels)
     mean = made.predict_proba(words, samples=6, seed=3)
     assert mean.shape == made.predict_proba(words).shape

@@ -21,8 +21,8 @@ from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
 from kleene.proof.certificate import Certificate
 from kleene.proof.certify import certify
+from kleene.training.config import TrainConfig
 from kleene.training.loop import fit
-from kleene.training.recipes import TrainConfig
 from kleene.training.stages import Stage
 
 CLASSES = (False, True)

@@ -72,10 +72,10 @@ def test_balanced_classes_weigh_as_scikit_learn_says() -> None:
         torch.from_numpy(batch.labels),
         torch.tensor([*weights, 0.0], dtype=torch.float32),
     )
-    stage = Stage(epochs=1, batch_size=1000, balanced=True)
+    stage = Stage(epochs=1, batch_size=1000, class_weight="balanced")
     history = fit(network, rare, stages=[stage])
     assert history.epochs[0].loss == pytest.approx(expected.item(), rel=1e-5)
-    plain = fit(make_network(num_classes=3), rare, stages=[replace(stage, balanced=False)])
+    plain = fit(make_network(num_classes=3), rare, stages=[replace(stage, class_weight=None)])
     assert plain.epochs[0].loss != pytest.approx(expected.item(), rel=1e-2)
 
 

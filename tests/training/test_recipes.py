@@ -13,8 +13,9 @@ from kleene.errors import SettingError
 from kleene.evaluation.metrics import evaluate
 from kleene.training import centroids as clusters
 from kleene.training.centroids import hidden_vectors, seed_centroids
+from kleene.training.config import TrainConfig
 from kleene.training.loop import fit
-from kleene.training.recipes import RECIPES, TrainConfig, warm
+from kleene.training.recipes import RECIPES, warm
 from kleene.training.stages import Curriculum, Stage, make_optimizer
 from kleene.training.teacher import UNTAUGHT, Teacher
 
@@ -91,11 +92,11 @@ def test_every_recipe_learns_an_easy_language(name) -> None:
 
 
 def test_settings_reach_the_stages() -> None:
-    for stages in (
-        make(TrainConfig(balanced=True, epochs=3, patience=2)) for make in RECIPES.values()
-    ):
+    config = TrainConfig(class_weight="balanced", epochs=3, patience=2, ema=0.9)
+    for stages in (make(config) for make in RECIPES.values()):
         for stage in stages:
-            assert (stage.balanced, stage.epochs, stage.patience) == (True, 3, 2)
+            assert (stage.class_weight, stage.epochs, stage.patience) == ("balanced", 3, 2)
+            assert stage.ema == 0.9
 
 
 def test_the_warm_start_turns_the_component_on_last() -> None:

@@ -47,7 +47,9 @@ STAGES = [
         ema=0.8,
         patience=2,
     ),
-    Stage(name="end", epochs=2, batch_size=16, optimizer="adadelta", balanced=True, ema=0.9),
+    Stage(
+        name="end", epochs=2, batch_size=16, optimizer="adadelta", class_weight="balanced", ema=0.9
+    ),
 ]
 
 
@@ -231,7 +233,7 @@ def test_missing_or_foreign_files(tmp_path) -> None:
     from safetensors.torch import save_file
 
     save_file({"a": torch.zeros(1)}, tmp_path / "other")
-    with pytest.raises(ModelError, match="format None"):
+    with pytest.raises(ModelError, match="got None"):
         load_checkpoint(tmp_path / "other")
 
 

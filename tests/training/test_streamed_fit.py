@@ -24,7 +24,7 @@ STAGES = [
         learning_rate=0.02,
         curriculum=Curriculum(start=2, steps=4),
         patience=3,
-        balanced=True,
+        class_weight="balanced",
     ),
     Stage(name="states", epochs=3, batch_size=8, prepare=seed_centroids, patience=3),
 ]

@@ -35,9 +35,9 @@ def test_vectors_are_packed_as_torch_does(lengths: list[int], size: int) -> None
 def test_words_of_one_kind_only() -> None:
     with pytest.raises(DataError, match=r"\(time, 1\), \(time, 2\)"):
         make_batch([np.zeros((3, 1), np.float32), np.zeros((3, 2), np.float32)])
-    with pytest.raises(DataError, match="give all as"):
+    with pytest.raises(DataError, match="must all be"):
         make_batch([np.zeros((3, 1), np.float32), np.zeros(3, np.int64)])
-    with pytest.raises(DataError, match="give all as"):
+    with pytest.raises(DataError, match="must all be"):
         make_batch([np.zeros((3, 1, 2), np.float32)])
 
 

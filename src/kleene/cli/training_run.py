@@ -145,6 +145,11 @@ class TrainingRun:
                 return False
             if not unfinished:
                 say(f"no interrupted run in {self.folder}; starting a new one")
+        elif (self.folder / "config.json").exists() and not unfinished and not overwrite:
+            raise TrainingError(
+                f"{self.folder} holds a trained model; add --overwrite to replace it, "
+                "or give another --out"
+            )
         elif unfinished and not overwrite:
             raise TrainingError(
                 f"{self.folder} holds an interrupted run; add --resume to continue it, "

@@ -25,7 +25,7 @@ def summarize(
     model: Model, folder: Path, seconds: float, test: DataSource | None
 ) -> dict[str, Any]:
     """The figures of a run as plain values, for JSON."""
-    from kleene.config import readable
+    from kleene.defaults import readable
 
     data = model.settings.get("data")
     if data is None:

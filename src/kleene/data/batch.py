@@ -30,6 +30,7 @@ class Batch:
     lengths: Ints  # (batch,), descending
     order: Ints  # (batch,), the index of each row in the list the batch was made from
     labels: Ints | None = None  # (batch,)
+    weights: Floats | None = None  # (batch,), how much each row counts in the loss
 
     def __len__(self) -> int:
         """The number of words."""

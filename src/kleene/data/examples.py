@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from kleene.arrays import Ints
+from kleene.arrays import Floats, Ints
 from kleene.data.batch import Batch, Encoded, batches, make_batch
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError
@@ -22,6 +22,9 @@ class Examples:
     labels: Ints
     keys: Ints | None = None
     """How hard each word is; its length where nothing is given."""
+
+    weights: Floats | None = None
+    """How much each row counts in the loss; all alike where nothing is given."""
 
     def __post_init__(self) -> None:
         if len(self.words) != len(self.labels):
@@ -70,7 +73,10 @@ class Examples:
 
     def batch(self, order: Ints) -> Batch:
         """The words of the given indices, packed."""
-        return make_batch(self.words, self.labels, order=order)
+        batch = make_batch(self.words, self.labels, order=order)
+        if self.weights is None:
+            return batch
+        return replace(batch, weights=self.weights[batch.order])
 
     def in_order(self, size: int, process_group: ProcessGroup = SINGLE_PROCESS) -> Iterator[Batch]:
         """All words once, shortest first, each with one of the processes: for evaluation."""
@@ -85,7 +91,8 @@ class Examples:
         """The examples of the given indices."""
         keys = None if self.keys is None else self.keys[indices]
         words = [self.words[i] for i in indices]
-        return Examples(words=words, labels=self.labels[indices], keys=keys)
+        weights = None if self.weights is None else self.weights[indices]
+        return Examples(words=words, labels=self.labels[indices], keys=keys, weights=weights)
 
     def split(self, share: float, seed: int) -> tuple[Examples, Examples]:
         """Two parts, the second with about `share` of each class, drawn at random."""

@@ -60,11 +60,11 @@ def reliability(probabilities: ArrayLike, labels: ArrayLike, bins: int = 15) -> 
     """
     rows, right = np.asarray(probabilities, dtype=np.float64), np.asarray(labels)
     if bins < 1:
-        raise SettingError(f"bins={bins} came; needed is a whole number from 1, such as 15")
+        raise SettingError(f"bins must be >= 1, got {bins}")
     if rows.ndim != 2 or right.shape != rows.shape[:1]:
         raise DataError(
-            f"probabilities of shape {rows.shape} and labels of shape {right.shape} came; needed "
-            "are (word, class) and (word)"
+            "expected probabilities of shape (row, class) and labels of shape (row,), got "
+            f"{rows.shape} and {right.shape}"
         )
     confidence, hit = rows.max(1, initial=0), rows.argmax(1) == right if len(rows) else right
     place = np.minimum((confidence * bins).astype(np.int64), bins - 1)

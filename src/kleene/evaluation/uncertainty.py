@@ -69,12 +69,13 @@ def draw_predictions(
 ) -> Distribution:
     """Run the network `samples` times over all words.
 
-    `noise` is `drawn_states` or `dropped_units`; where none is given, the first for networks with
-    states, the second for others. The same seed gives the same draws.
+    `noise` is `drawn_states` or `dropped_units`; where none is given, the noise that the network
+    was trained with: its random transitions (gumbel, sample), else dropout. The same seed gives the
+    same draws.
     """
     if samples < 1:
-        raise SettingError(f"samples={samples} came; needed is a whole number from 1, such as 20")
-    chosen = noise or (drawn_states if network.rnn.num_states else dropped_units)
+        raise SettingError(f"samples must be >= 1, got {samples}")
+    chosen = noise or _trained_with(network)
     draws = np.zeros((samples, len(examples), network.config.num_classes), dtype=np.float32)
     with torch.random.fork_rng(devices=[]), inference(network), chosen(network):
         torch.manual_seed(seed)
@@ -82,6 +83,20 @@ def draw_predictions(
             for draw in draws:
                 draw[batch.order] = network(batch).softmax(-1).cpu().numpy()
     return Distribution(draws=draws)
+
+
+def _trained_with(network: Classifier) -> Noise:
+    """The noise of a network's training; states of a mixture are not drawn unless asked for.
+
+    A mixture passes on all states at once. Drawn one by one, they are inputs it never saw.
+    """
+    random = network.rnn.num_states and isinstance(network.rnn.transition, Gumbel | Sample)
+    if random or network.config.dropout:
+        return drawn_states if random else dropped_units
+    raise SettingError(
+        "random passes need a network trained with noise: transition='gumbel' or dropout > 0; "
+        "train so, or draw the states of a mixture with noise=drawn_states (--noise states)"
+    )
 
 
 @contextmanager
@@ -114,6 +129,10 @@ def dropped_units(network: Classifier) -> Iterator[None]:
     finally:
         network.eval()
         network.rnn.stochastic = stochastic
+
+
+NOISES: dict[str, Noise] = {"states": drawn_states, "dropout": dropped_units}
+"""The sources of noise by the names that the command line has for them."""
 
 
 def _entropy(probabilities: NDArray[np.float32]) -> Floats:

@@ -47,7 +47,7 @@ def sharpen(
         epochs=epochs,
         learning_rate=learning_rate,
         noise=lambda epoch: min(1.0, 0.25 * (epoch + 1)),
-        balanced=True,
+        class_weight="balanced",
         until=lambda done: [epoch.notes.get("table") for epoch in done[-2:]] == [1.0, 1.0],
     )
     transition = network.rnn.transition

@@ -25,10 +25,11 @@ from kleene.induction.learner import compile_kernels, search_automaton
 from kleene.induction.result import Induction
 from kleene.induction.suggestions import CLUSTERS, suggestions
 from kleene.model import Model
+from kleene.training.config import TrainConfig
 from kleene.training.history import History
 from kleene.training.loop import Hook, fit
 from kleene.training.progress import Reporter
-from kleene.training.recipes import TrainConfig, states_stage
+from kleene.training.recipes import states_stage
 
 READABILITY = ("exact", "prefer-small", "accuracy")
 SMALL = 30

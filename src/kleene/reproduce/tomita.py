@@ -11,8 +11,9 @@ import numpy as np
 import torch
 
 from kleene.automata import DFA
-from kleene.config import config_of, plain_values
+from kleene.config import plain_values
 from kleene.data.examples import Examples
+from kleene.defaults import config_of
 from kleene.estimator import SequenceClassifier
 from kleene.extraction.table import read_table
 from kleene.induction.suggestions import with_centroids
@@ -24,9 +25,10 @@ from kleene.proof.certify import certify
 from kleene.reproduce.experiment import Experiment, Request, Table, chosen
 from kleene.reproduce.ledger import Row
 from kleene.training.centroids import cluster, hidden_vectors
+from kleene.training.config import TrainConfig
 from kleene.training.loop import fit
 from kleene.training.progress import Reporter
-from kleene.training.recipes import TrainConfig, cell_stage
+from kleene.training.recipes import cell_stage
 
 LENGTHS = [*range(16), 20, 25, 30]
 WORDS = 2000
@@ -83,7 +85,7 @@ def control(
     alphabet = classifier.alphabet_
     examples = Examples(words=alphabet.encode_many(words), labels=np.array(labels, dtype=np.int64))
     torch.manual_seed(seed)
-    config = config_of(plain_values(classifier.get_params()), len(alphabet), 2)
+    config = config_of(plain_values(classifier.get_params()), len(alphabet.symbols), 2)
     network = Classifier(config)
     training, held = examples.split(0.1, seed)
     fit(network, training, validation=held, stages=[cell_stage(TrainConfig())], seed=seed)

@@ -78,11 +78,24 @@ def fit(
         checkpoint_every=checkpoint_every,
         writes=process_group.is_main,
     )
-    with torch.random.fork_rng(devices=[]), reporter or Quiet() as active:
+    with torch.enable_grad(), torch.random.fork_rng(devices=[]), reporter or Quiet() as active:
         loop.run(active)
     if cell_weights is not None:
         cell_weights.update(loop.cell)
     return loop.history
+
+
+def weighted_loss(
+    scores: Tensor, labels: Tensor, class_weights: Tensor | None, batch: Batch
+) -> tuple[Tensor, float | Tensor]:
+    """Mean cross-entropy, by the weights of classes and rows, and the sum of these weights."""
+    if batch.weights is None:
+        count = len(batch) if class_weights is None else class_weights[labels].sum()
+        return cross_entropy(scores, labels, class_weights), count
+    rows = torch.from_numpy(batch.weights).to(scores)
+    total = (rows if class_weights is None else rows * class_weights[labels]).sum()
+    losses = cross_entropy(scores, labels, class_weights, reduction="none")
+    return (losses * rows).sum() / total.clamp_min(torch.finfo(rows.dtype).tiny), total
 
 
 class _Loop:
@@ -194,14 +207,13 @@ class _Loop:
         optimizer.zero_grad(set_to_none=True)
         scores, scans = self.network.observe(batch)
         labels = torch.from_numpy(batch.labels).to(scores.device)
-        loss = cross_entropy(scores, labels, weights)
+        loss, count = weighted_loss(scores, labels, weights, batch)
         if stage.teacher is not None:
             loss = loss + stage.teacher.loss(self.network, scans[-1], batch)
         loss.backward()  # type: ignore[no-untyped-call]
         right = int((scores.argmax(-1) == labels).sum())
         found = Figures(loss=loss, right=right * counts, words=len(batch) * counts)
-        count = counts * (len(batch) if weights is None else weights[labels].sum())
-        found = pool(self.process_group, self.network.parameters(), found, count)
+        found = pool(self.process_group, self.network.parameters(), found, counts * count)
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), stage.clip)
         if not bool(torch.isfinite(found.loss) & torch.isfinite(norm)):
             self._roll_back(optimizer)
@@ -239,8 +251,10 @@ class _Loop:
             group["lr"] = stage.learning_rate * at.rate
 
     def _class_weights(self, stage: Stage) -> Tensor | None:
-        if not stage.balanced:
+        if stage.class_weight is None:
             return None
+        if not isinstance(stage.class_weight, str):
+            return torch.tensor(stage.class_weight).to(self.network.head.weight)
         counts = self.examples.class_counts(self.network.config.num_classes)
         present = np.maximum(counts, 1)
         weights = torch.from_numpy(len(self.examples) / (present * np.count_nonzero(counts)))

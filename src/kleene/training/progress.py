@@ -64,6 +64,18 @@ class Quiet:
         """An epoch is over."""
 
 
+def epoch_figures(epoch: Epoch) -> list[str]:
+    """The figures of an epoch, the most important first."""
+    figures = [f"loss {epoch.loss:.4f}", f"accuracy {epoch.accuracy:.1%}"]
+    if epoch.validation_accuracy is not None:
+        figures.append(f"held out {epoch.validation_accuracy:.1%}")
+    if epoch.states is not None:
+        figures.append(f"{epoch.states} states")
+    if epoch.limit is not None:
+        figures.append(f"up to {epoch.limit:g}")
+    return figures
+
+
 class Lasting:
     """A stream that takes what it can: a run goes on when its terminal is gone."""
 
@@ -156,13 +168,7 @@ class Bar:
 
     def end(self, epoch: Epoch) -> None:
         """Show the figures of the epoch."""
-        figures = [f"loss {epoch.loss:.4f}", f"accuracy {epoch.accuracy:.1%}"]
-        if epoch.validation_accuracy is not None:
-            figures.append(f"held out {epoch.validation_accuracy:.1%}")
-        if epoch.states is not None:
-            figures.append(f"{epoch.states} states")
-        if epoch.limit is not None:
-            figures.append(f"up to {epoch.limit:g}")
+        figures = epoch_figures(epoch)
         while len("  ".join(figures)) > self._room and len(figures) > 1:
             figures.pop()
         if self._progress is not None and self._task is not None:

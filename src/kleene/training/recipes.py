@@ -9,26 +9,12 @@ the component comes on, with Gumbel noise that grows until only clear transition
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kleene.training.centroids import seed_centroids
+from kleene.training.config import TrainConfig
 from kleene.training.embeddings import init_ppmi_embeddings
 from kleene.training.stages import Curriculum, Stage
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainConfig:
-    """What a recipe leaves open."""
-
-    optimizer: str = "adam"
-    learning_rate: float = 3e-3
-    batch_size: int = 32
-    epochs: int | None = None
-    """None is the recipe's own number."""
-    patience: int | None = None
-    """Epochs without improvement on the validation words; None is the recipe's own number."""
-    balanced: bool = False
-
 
 Recipe = Callable[[TrainConfig], list[Stage]]
 
@@ -42,7 +28,8 @@ def cell_stage(config: TrainConfig) -> Stage:
         optimizer=config.optimizer,
         learning_rate=config.learning_rate,
         batch_size=config.batch_size,
-        balanced=config.balanced,
+        class_weight=config.weights_by_class,
+        ema=config.ema,
         curriculum=Curriculum(),
         target=0.999,
         patience=config.patience or 10,
@@ -57,7 +44,8 @@ def states_stage(config: TrainConfig) -> Stage:
         optimizer=config.optimizer,
         learning_rate=config.learning_rate / 6,
         batch_size=config.batch_size,
-        balanced=config.balanced,
+        class_weight=config.weights_by_class,
+        ema=config.ema,
         noise=lambda epoch: min(1.0, 0.25 * epoch),
         prepare=seed_centroids,
         patience=config.patience or 6,
@@ -77,7 +65,8 @@ def direct(config: TrainConfig) -> list[Stage]:
             optimizer=config.optimizer,
             learning_rate=config.learning_rate,
             batch_size=config.batch_size,
-            balanced=config.balanced,
+            class_weight=config.weights_by_class,
+            ema=config.ema,
             patience=config.patience or 5,
         )
     ]
@@ -97,9 +86,9 @@ def text(config: TrainConfig) -> list[Stage]:
         epochs=config.epochs or 8,
         optimizer=config.optimizer,
         learning_rate=config.learning_rate,
-        ema=0.998,
         batch_size=config.batch_size,
-        balanced=config.balanced,
+        class_weight=config.weights_by_class,
+        ema=config.ema or 0.998,
         patience=config.patience or 2,
         prepare=init_ppmi_embeddings,
     )

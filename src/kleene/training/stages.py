@@ -68,8 +68,8 @@ class Stage:
     kept. None keeps the weights of the last step."""
     batch_size: int = 64
     clip: float = 1.0
-    balanced: bool = False
-    """Whether rare classes count as much as frequent ones."""
+    class_weight: str | tuple[float, ...] | None = None
+    """Weights of the classes, or "balanced": inverse to their frequency."""
     curriculum: Curriculum | None = None
     noise: Schedule | None = None
     """Scale of the Gumbel noise by epoch; None leaves the network's own transition."""

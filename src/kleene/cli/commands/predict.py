@@ -50,7 +50,13 @@ def predict(
     max_length: MaxLength = MAX_LENGTH,
     samples: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Answer N times with random states; see below.", min=1),
+        typer.Option(metavar="N", help="Answer N times with noise; see below.", min=1),
+    ] = None,
+    noise: Annotated[
+        str | None,
+        typer.Option(
+            metavar="states|dropout", help="The noise of --samples. [default: that of the training]"
+        ),
     ] = None,
     seed: Seed = 0,
     json: Json = False,
@@ -59,15 +65,15 @@ def predict(
 
     Labels need not be there; a file may hold sequences only, one a line. With --json every line is
     an object with the prediction and the probabilities of all classes. With --samples these are
-    means over N passes, in each of which the states are drawn from their probabilities (without
-    states: dropout is left on), and --json adds how far the passes spread.
+    means over N random passes, and --json adds how far these spread: --noise states draws the
+    states from their probabilities, --noise dropout leaves dropout on.
 
     \b
     Example:
       kleene predict model data.tsv
       kleene predict model --word 0110 --word 111
       kleene predict model reviews.csv --columns > predicted.csv
-      echo 0110 | kleene predict model - --json --samples 20
+      echo 0110 | kleene predict model - --json --samples 20 --noise states
     """
     if (data is None) == (not word):
         raise SettingError("give DATA or --word, one of the two")
@@ -84,7 +90,7 @@ def predict(
         words = [example.word for example in examples]
         encoded = trained.alphabet.encode_many(words)
         unknown += UnknownSymbols.among(trained.alphabet, words, encoded)
-        best, probabilities, spread = _predictions(trained, encoded, samples, seed)
+        best, probabilities, spread = _predictions(trained, encoded, samples, noise, seed)
         if json:
             for row, i in enumerate(best):
                 beside = _row(examples[row]) if columns else {}
@@ -117,20 +123,22 @@ def _examples(
 
 
 def _predictions(
-    model: Model, encoded: Sequence[Any], samples: int | None, seed: int
+    model: Model, encoded: Sequence[Any], samples: int | None, noise: str | None, seed: int
 ) -> tuple[list[int], NDArray[np.float32], Any]:
     """Classes, probabilities, and a function that says how far the samples of a row spread."""
     import numpy as np
 
     from kleene.data.examples import Examples
     from kleene.evaluation.metrics import evaluate
-    from kleene.evaluation.uncertainty import draw_predictions
+    from kleene.evaluation.uncertainty import NOISES, draw_predictions
+    from kleene.nn.config import choose
 
     examples = Examples(words=encoded, labels=np.zeros(len(encoded), dtype=np.int64))
     if samples is None:
         done = evaluate(model.network, examples)
         return done.predicted.tolist(), done.probabilities, lambda row, names: {}
-    drawn = draw_predictions(model.network, examples, samples=samples, seed=seed)
+    chosen = None if noise is None else choose("noise", noise, NOISES)
+    drawn = draw_predictions(model.network, examples, samples=samples, noise=chosen, seed=seed)
 
     def spread(row: int, names: list[str]) -> dict[str, Any]:
         return {

@@ -1,0 +1,142 @@
+"""What `fit` does with encoded rows: train, induce an automaton, select, measure.
+
+rows -> trained cell -> automaton or states -> the better of states and plain cell -> figures
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from kleene.config import Parameters
+from kleene.data.batch import Encoded
+from kleene.data.examples import Examples
+from kleene.data.fingerprint import fingerprint
+from kleene.data.streaming import TrainingData
+from kleene.defaults import readable, stages_of, text_note
+from kleene.distributed import SINGLE_PROCESS, ProcessGroup
+from kleene.evaluation.figures import Figures, measure
+from kleene.model import Model
+from kleene.training.loop import Hook, fit
+from kleene.training.progress import Reporter
+from kleene.training.selection import compare, plain_cell
+
+SUMMARIZED = 500
+"""Training rows whose moves between states are kept in the model, where no table has them all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """The rows of a fit, encoded."""
+
+    training: TrainingData
+    held_out: Examples | None
+    sample: Examples
+    """All rows, or as many as fit into memory, for what looks at all of them at once."""
+    everything: Iterable[Encoded]
+    """All rows, once, for the fingerprint."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fitted:
+    """The model, what was done, and how well it does."""
+
+    model: Model
+    log: tuple[str, ...]
+    figures: Figures | None
+    """None in all processes but the main one."""
+
+
+def fit_model(
+    model: Model,
+    rows: Rows,
+    parameters: Parameters,
+    *,
+    seed: int,
+    checkpoint: str | Path | None = None,
+    checkpoint_every: float = 30.0,
+    reporter: Reporter | None = None,
+    hook: Hook | None = None,
+    baseline: bool = False,
+    process_group: ProcessGroup = SINGLE_PROCESS,
+) -> Fitted:
+    """Train an untrained model; of several processes the main one alone does what follows."""
+    cell: dict[str, Tensor] = {}
+    log = text_note(parameters, model.network.config)
+    history = fit(
+        model.network,
+        rows.training,
+        validation=rows.held_out,
+        stages=stages_of(parameters, model.network),
+        seed=seed,
+        hook=hook,
+        checkpoint=None if checkpoint is None else Path(checkpoint),
+        checkpoint_every=checkpoint_every,
+        reporter=reporter,
+        process_group=process_group,
+        cell_weights=cell,
+    )
+    model = replace(model, history=history)
+    if not process_group.is_main:
+        return Fitted(model=model, log=log, figures=None)
+    taught = False
+    if parameters.consolidate and readable(model.network):
+        from kleene.induction.network import induce_into
+
+        induced = induce_into(
+            model,
+            rows.sample,
+            training=rows.training,
+            held_out=rows.held_out,
+            clusters=None if parameters.states is None else (parameters.states,),
+            config=parameters,
+            readability=parameters.readability,
+            seconds=parameters.induction_seconds,
+            seed=seed,
+            reporter=reporter,
+            hook=hook,
+        )
+        model, taught, log = induced.model, induced.taught, log + induced.steps
+    if not taught:
+        model, lines = select(model, cell, rows, parameters)
+        log += lines
+    figures = measure(model.network, rows.training, rows.held_out, baseline=baseline, seed=seed)
+    data: dict[str, Any] = {**fingerprint(rows.everything), **figures.to_dict()}
+    settings = {**model.settings, "data": data, "fit_log": list(log), **_moves(model, rows)}
+    return Fitted(model=replace(model, settings=settings), log=log, figures=figures)
+
+
+def _moves(model: Model, rows: Rows) -> dict[str, Any]:
+    """Moves between states that training rows make, for models of which no table has them all."""
+    rnn = model.network.rnn
+    if not (rnn.num_states and rnn.regularized and model.reads_symbols) or model.is_finite_state:
+        return {}
+    from kleene.explain.summary import summarize_encoded
+
+    some = next(rows.training.parts()).words[:SUMMARIZED]
+    return {"moves": summarize_encoded(model, some, top=3).to_dict()}
+
+
+def select(
+    model: Model, cell_weights: dict[str, Tensor], rows: Rows, parameters: Parameters
+) -> tuple[Model, tuple[str, ...]]:
+    """The model, or the plain cell it started from where states cost accuracy, and why.
+
+    A number of states that was asked for is kept in any case; the log has both figures.
+    """
+    config = model.network.config
+    if not cell_weights or not config.num_states or config.pooling == "states":
+        return model, ()
+    cell = plain_cell(model.network, cell_weights)
+    found = compare(model.network, cell, rows.held_out or rows.sample)
+    figures = found.describe("held-out" if rows.held_out else "training")
+    if not found.states_cost_accuracy:
+        return model, (f"kept the network with states: {figures}",)
+    if parameters.states is not None:
+        return model, (f"states={parameters.states} costs accuracy: {figures}",)
+    line = f"kept the plain cell, as states cost accuracy: {figures}"
+    return replace(model, network=cell), (line,)

@@ -1,0 +1,167 @@
+"""What the parameters of `SequenceClassifier` do, and where they come from."""
+
+from __future__ import annotations
+
+import inspect
+import io
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from kleene import SequenceClassifier
+from kleene.cli.commands.train import train
+from kleene.config import Parameters
+from kleene.errors import DataError, SettingError
+from kleene.training.text_bar import TextBar
+
+WORDS = ["ab" * (i % 5) + "a" * (i % 3) for i in range(60)]
+LABELS = [len(word) % 2 for word in WORDS]
+CLI_ONLY = {"class_weight": "balanced", "random_state": "seed", "tokens": "tokens"}
+
+
+def small(**parameters: Any) -> SequenceClassifier:
+    given = {"hidden_size": 8, "embedding_size": 4, "epochs": 2, "consolidate": False}
+    return SequenceClassifier(**{**given, "states": 4, "random_state": 0, **parameters})
+
+
+def probabilities(found: SequenceClassifier) -> list[list[float]]:
+    return found.predict_proba(WORDS).tolist()
+
+
+def test_signature_help_and_options_come_from_the_same_fields() -> None:
+    signature = inspect.signature(SequenceClassifier.__init__).parameters
+    options = inspect.signature(train).parameters
+    assert [*signature][1:3] == ["cell", "states"]
+    for one in fields(Parameters):
+        assert signature[one.name].default == one.default
+        assert f"{one.name} : " in (SequenceClassifier.__doc__ or "")
+        assert one.metadata["help"] in (SequenceClassifier.__doc__ or "")
+        if one.metadata["option"]:
+            assert options[one.name].default == one.default
+        else:
+            assert CLI_ONLY.get(one.name, "json") in options
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"states": "4"}, "states must be a whole number >= 0, got '4'"),
+        ({"states": True}, "states must be a whole number"),
+        ({"hidden_size": 0}, "hidden_size must be a whole number >= 1, got 0"),
+        ({"layers": 1.5}, "layers must be"),
+        ({"class_weight": "None"}, "class_weight must be None, 'balanced' or a dict"),
+        ({"class_weight": {7: 1.0}}, "class_weight has 7, which is none of the labels"),
+        ({"class_weight": {0: -1.0}}, "class_weight must be >= 0"),
+        ({"embeddings": "glove"}, "embeddings must be one of random, ppmi"),
+        ({"ema": 1.0}, "ema must be > 0 and < 1, got 1.0"),
+        ({"readability": "small"}, "readability must be one of"),
+        ({"induction_seconds": 0}, "induction_seconds must be > 0, got 0"),
+    ],
+    ids=str,
+)
+def test_a_wrong_value_is_refused_by_the_name_of_its_parameter(
+    parameters: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(SettingError) as error:
+        small(**parameters).fit(WORDS, LABELS)
+    assert message in str(error.value)
+
+
+def test_nothing_to_predict_gives_nothing() -> None:
+    found = small().fit(WORDS, LABELS)
+    assert found.predict([]).shape == (0,)
+    assert found.predict_proba([]).shape == (0, 2)
+    assert found.transform([]).shape == (0, 4)
+
+
+def test_logarithms_and_names_of_the_features() -> None:
+    found = small().fit(WORDS, LABELS)
+    np.testing.assert_allclose(np.exp(found.predict_log_proba(WORDS)), found.predict_proba(WORDS))
+    assert found.get_feature_names_out().tolist() == ["state0", "state1", "state2", "state3"]
+    assert found.set_output(transform="default").transform(WORDS).shape == (60, 4)
+
+
+def test_weights_of_rows_and_classes() -> None:
+    plain = probabilities(small().fit(WORDS, LABELS))
+    assert probabilities(small().fit(WORDS, LABELS, sample_weight=[1.0] * 60)) == pytest.approx(
+        np.array(plain), abs=1e-5
+    )
+    longer: dict[str, Any] = {"epochs": 20, "learning_rate": 0.02}
+    for label in (0, 1):
+        favoured = small(**longer).fit(
+            WORDS, LABELS, sample_weight=[100.0 if y == label else 1e-6 for y in LABELS]
+        )
+        assert set(favoured.predict(WORDS).tolist()) == {label}
+        weighted = small(class_weight={label: 100.0, 1 - label: 1e-6}, **longer)
+        assert set(weighted.fit(WORDS, LABELS).predict(WORDS).tolist()) == {label}
+
+
+@pytest.mark.parametrize("weights", [[1.0], [-1.0] * 60, [0.0] * 60, [float("nan")] * 60], ids=str)
+def test_wrong_weights_of_rows(weights: list[float]) -> None:
+    with pytest.raises(DataError, match="sample_weight must"):
+        small().fit(WORDS, LABELS, sample_weight=weights)
+
+
+def test_warm_start_continues_from_the_last_fit() -> None:
+    once = small(recipe="direct", learning_rate=1e-12, epochs=1).fit(WORDS, LABELS)
+    before = probabilities(once)
+    cold = small(recipe="direct", learning_rate=1e-12, epochs=1, random_state=5)
+    cold.model_ = once.model_
+    assert probabilities(cold.fit(WORDS, LABELS)) != pytest.approx(np.array(before), abs=1e-4)
+    warm = cold.set_params(warm_start=True)
+    warm.model_ = once.model_
+    assert probabilities(warm.fit(WORDS[:30], LABELS[:30])) == pytest.approx(
+        np.array(before), abs=1e-4
+    )
+    with pytest.raises(DataError, match="warm_start needs the labels of the last fit"):
+        warm.fit(["ab", "ba"], [0, 9])
+
+
+def test_a_fit_where_gradients_are_off_elsewhere() -> None:
+    expected = probabilities(small().fit(WORDS, LABELS))
+    torch.set_grad_enabled(False)
+    try:
+        found = small().fit(WORDS, LABELS)
+        assert not torch.is_grad_enabled()
+    finally:
+        torch.set_grad_enabled(True)
+    assert probabilities(found) == expected
+
+
+def test_embeddings_and_averages_can_be_asked_for() -> None:
+    plain, ppmi, ema = (
+        small(**given).fit(WORDS, LABELS) for given in ({}, {"embeddings": "ppmi"}, {"ema": 0.5})
+    )
+    assert not ppmi.network_.embedding.weight[:2].any()  # symbols without neighbours start at 0
+    assert plain.network_.embedding.weight[:2].all()
+    assert probabilities(ema) != probabilities(plain)
+
+
+def test_a_bar_shows_every_stage(capsys: pytest.CaptureFixture[str]) -> None:
+    stream = io.StringIO()
+    small().fit(WORDS, LABELS, reporter=TextBar(stream))
+    lines = stream.getvalue().strip().split("\n")
+    assert [line.split()[0] for line in lines] == ["cell", "states"]
+    assert all("loss" in line and "held out" in line for line in lines)
+    capsys.readouterr()
+    small(verbose=True).fit(WORDS, LABELS)
+    assert "#" in capsys.readouterr().err
+
+
+def test_texts_are_said_to_be_taken_as_such() -> None:
+    random = np.random.default_rng(0)
+    words = [[f"w{i}" for i in random.integers(0, 1003, 60)] for _ in range(120)]
+    labels = [int("w1" in word) for word in words]
+    given = {"hidden_size": 4, "embedding_size": 4, "epochs": 1, "validation": 0.0}
+    kept = {"max_symbols": 999}
+    few = SequenceClassifier(consolidate=False, **given, **kept).fit(words, labels)
+    assert few.network_.config.cell == "gru"
+    many = SequenceClassifier(**given, max_symbols=1000).fit(words, labels)
+    assert many.network_.config.cell == "lstm-p"
+    assert many.fit_log_[0] == (
+        "1,000 different symbols, so read as text: cell lstm-p, pooling states, dropout 0.5; "
+        "give these to override"
+    )
