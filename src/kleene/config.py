@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, fields, replace
 from typing import Any
 
-import numpy as np
-
 from kleene.errors import SettingError
 from kleene.machine import Label
 from kleene.training.config import TrainConfig, parameter
@@ -150,7 +148,7 @@ def describe(kind: type[Parameters]) -> str:
 
 def plain_values(given: Mapping[str, Any]) -> Parameters:
     """Valid parameters as plain Python values, which a grid search may give as NumPy's."""
-    plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in given.items()}
+    plain = {k: v.item() if hasattr(v, "dtype") else v for k, v in given.items()}
     found = Parameters(**plain)
     found.validate()
     return found
