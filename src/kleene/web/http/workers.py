@@ -44,12 +44,14 @@ def serve_models(
     """Load the models, call `started`, and answer requests until the process is told to end."""
     import torch
 
+    from kleene.nn.fused import load_kernels
     from kleene.web.app import create_app
     from kleene.web.http.server import make_server
     from kleene.web.registry import ModelRegistry
 
     torch.set_num_threads(1)  # requests are small and many: more threads would only wait
     registry = ModelRegistry.load(settings.models, settings.words)
+    load_kernels()  # before the first request, which would wait for it
     app = create_app(
         registry, access=settings.access, metrics=metrics, root_path=settings.root_path
     )
