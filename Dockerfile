@@ -8,6 +8,7 @@ COPY pyproject.toml README.md LICENSE constraints.txt ./
 COPY src src
 RUN pip install --no-cache-dir --extra-index-url https://download.pytorch.org/whl/cpu \
       -c constraints.txt . \
+ && kleene warm \
  && useradd --create-home server
 USER server
 

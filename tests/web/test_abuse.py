@@ -262,7 +262,7 @@ def test_long_requests_have_a_bound_together() -> None:
     asyncio.run(ask())
 
 
-def test_a_short_request_passes_a_long_one() -> None:
+def test_shorter_requests_pass_longer_ones() -> None:
     entry = Network("one", random_model())
     order: list[str] = []
 
@@ -275,11 +275,12 @@ def test_a_short_request_passes_a_long_one() -> None:
 
         long = [asyncio.create_task(one("long", ["0101" * 50] * 500)) for _ in range(3)]
         await asyncio.sleep(0.01)  # they have begun
+        medium = asyncio.create_task(one("medium", ["0101" * 50] * 20))
         await asyncio.create_task(one("short", ["0101"]))
-        await asyncio.gather(*long)
+        await asyncio.gather(medium, *long)
 
     asyncio.run(ask())
-    assert order == ["short", "long", "long", "long"]
+    assert order == ["short", "medium", "long", "long", "long"]
 
 
 def test_answers_keep_their_order_in_parts() -> None:

@@ -23,6 +23,7 @@ from kleene.explain.scoring import prefix_scores
 from kleene.extraction.result import Extraction
 from kleene.machine import Label, Word
 from kleene.model import Model
+from kleene.nn.fused import load_kernels
 from kleene.nn.inference import inference
 from kleene.reading import extract
 from kleene.report.content import VOCABULARY, describe
@@ -30,6 +31,7 @@ from kleene.report.examples import METHODS, explained_dict
 from kleene.report.trust import trust
 from kleene.report.view import View, automaton_view, stored_view, view
 
+WARM_UP = (0, 5, 500)  # lengths of words, of which some go to the plain loop, some to the kernels
 DRAWN = 500  # words drawn to look at, where none were given
 
 
@@ -113,7 +115,7 @@ class Network:
     def __init__(self, name: str, model: Model, words: Sequence[Word] = ()) -> None:
         self.name, self.model = name, model
         model.network.eval()
-        self.predict([()])  # so that the first request does not wait for kernels to load
+        self._warm_up()
         config, symbols = model.network.config, len(model.alphabet.symbols)
         given = list(words) or (_drawn(model) if symbols <= VOCABULARY else [])
         beside = model.network.rnn.cell.has_memory or config.pooling != "last"
@@ -125,6 +127,12 @@ class Network:
             stored_view(model) if self.reading is None else view(model, self.reading, given)
         )
         self._trust = None if self.reading is None else trust(model, self.reading, own=bool(words))
+
+    def _warm_up(self) -> None:
+        """Compile and load the kernels now, so that no request waits for them."""
+        load_kernels()
+        for length in WARM_UP:
+            self.predict([self.model.alphabet.symbols[:1] * length] * 8)
 
     @property
     def tokens(self) -> str:

@@ -1,14 +1,14 @@
 """Whose turn it is: models run one pass at a time, in short passes and in fair order.
 
-Short requests that wait are answered together, in one pass. Long ones are cut into parts, and a
-part is read between two passes of short requests, from each long request in turn, so that nobody
-waits for more than one part. A request whose client is gone is dropped before its next part.
+Short requests that wait are answered together, in one pass. Long ones are cut into parts, and one
+part is read between two passes of short requests: in turn of the request with the least left to
+read and of the oldest, so that a request waits neither for all longer ones nor without end. A
+request whose client is gone is dropped before its next part.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -37,22 +37,22 @@ class _Request:
     job: Callable[[], Any] | None = None
     answers: list[Answer] = field(default_factory=list)
 
-    @property
-    def short(self) -> bool:
-        return self.symbols <= SHORT and len(self.words) <= WORDS
+    def __post_init__(self) -> None:
+        self.left = self.symbols
+        """Symbols that are not read yet."""
+        self.short = self.symbols <= SHORT and len(self.words) <= WORDS
 
     def next_part(self) -> list[Word]:
         """The words of the next pass."""
         return next(parts(self.words[len(self.answers) :]), [])
 
-    def give(self, answers: Sequence[Answer]) -> bool:
-        """Note some answers; True when all are there."""
+    def give(self, answers: Sequence[Answer]) -> None:
+        """Note the answers to the next words."""
+        start, end = len(self.answers), len(self.answers) + len(answers)
+        self.left -= sum(map(len, self.words[start:end]))
         self.answers += answers
-        if len(self.answers) < len(self.words):
-            return False
-        if not self.future.done():
+        if end == len(self.words) and not self.future.done():
             self.future.set_result(self.answers)
-        return True
 
 
 def parts(words: Sequence[Word]) -> Iterator[list[Word]]:
@@ -74,12 +74,11 @@ class Scheduler:
 
     def __init__(self, limits: Limits, metrics: Metrics) -> None:
         self.limits, self.metrics = limits, metrics
-        self._short: deque[_Request] = deque()
-        self._long: deque[_Request] = deque()
-        self._current: list[_Request] = []
+        self._short: list[_Request] = []
+        self._long: list[_Request] = []
         self._thread = ThreadPoolExecutor(1, "inference")
         self._task: asyncio.Task[None] | None = None
-        self._turn = False  # whether a long request is next
+        self._turn = 0
 
     @property
     def waiting(self) -> int:
@@ -114,37 +113,35 @@ class Scheduler:
 
     def _live(self) -> list[_Request]:
         """All requests that somebody waits for; the others are forgotten."""
-        for queue in (self._short, self._long):
-            kept = [request for request in queue if not request.future.done()]
-            if len(kept) < len(queue):
-                queue.clear()
-                queue.extend(kept)
-        current = [request for request in self._current if not request.future.done()]
-        return [*current, *self._short, *self._long]
+        self._short = [request for request in self._short if not request.future.done()]
+        self._long = [request for request in self._long if not request.future.done()]
+        return [*self._short, *self._long]
 
     async def _work(self) -> None:
         await asyncio.sleep(0)  # whatever arrives at the same time joins
         while self.waiting:
-            self._turn = not self._turn
-            take_long = self._long and (self._turn or not self._short)
-            self._current = [self._long.popleft()] if take_long else self._take_short()
-            await self._read(self._current)
-            self._long.extend(one for one in self._current if not one.future.done())
-            self._current = []
+            self._turn += 1
+            await self._read(self._next())
             self.metrics.set("waiting", value=self.waiting)
 
-    def _take_short(self) -> list[_Request]:
+    def _next(self) -> list[_Request]:
+        """Whose work is done now: in turn short requests, and one of the long ones."""
+        if self._short and (self._turn % 2 or not self._long):
+            return self._together()
+        if self._turn % 4 < 2:
+            return [self._long[0]]
+        return [min(self._long, key=lambda request: request.left)]
+
+    def _together(self) -> list[_Request]:
         """The first short request, and those for the same model that fit in one pass with it."""
-        first = self._short.popleft()
+        first = self._short[0]
         taken, words, symbols = [first], len(first.words), first.symbols
-        if first.job is None:
-            for request in list(self._short):
-                words, symbols = words + len(request.words), symbols + request.symbols
-                if request.entry is not first.entry or words > WORDS or symbols > SYMBOLS:
-                    break
-                taken.append(request)
-                self._short.remove(request)
-        return taken
+        for request in self._short[1:]:
+            words, symbols = words + len(request.words), symbols + request.symbols
+            if request.entry is not first.entry or words > WORDS or symbols > SYMBOLS:
+                break
+            taken.append(request)
+        return taken if first.job is None else [first]
 
     async def _read(self, requests: list[_Request]) -> None:
         """One pass for some requests; when it fails, only the request at fault does."""
