@@ -59,8 +59,8 @@ NETWORKS = [
     for pooling, end, layers in (
         ("last", True, 1),
         ("last", False, 2),
-        ("mean", True, 1),
+        ("mean", False, 1),
         ("max", False, 2),
-        ("states", True, 1),
+        ("states", False, 1),
     )
 ]

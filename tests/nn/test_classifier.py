@@ -202,3 +202,18 @@ def test_missing_settings() -> None:
 def test_settings_of_the_wrong_kind(name, value) -> None:
     with pytest.raises(SettingError):
         NetworkConfig.from_dict({"num_symbols": 7, "num_classes": 3, name: value})
+
+
+def test_options_without_effect_are_refused_but_read_from_old_files() -> None:
+    given = {"num_symbols": 7, "num_classes": 3}
+    assert NetworkConfig(**given).end_token
+    assert not NetworkConfig(**given, pooling="mean").end_token
+    for settings, message in (
+        ({"pooling": "max", "end_token": True}, "end_token=True has an effect with pooling='last'"),
+        ({"num_states": 0, "learn_temperature": True}, "learn_temperature=True has an effect"),
+    ):
+        with pytest.raises(SettingError, match=message):
+            NetworkConfig(**given, **settings)
+        old = NetworkConfig.from_dict({**given, **settings})  # as version 0.1 wrote it
+        assert not old.end_token or old.pooling == "last"
+        assert not old.learn_temperature
