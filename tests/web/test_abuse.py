@@ -280,7 +280,8 @@ def test_shorter_requests_pass_longer_ones() -> None:
         await asyncio.gather(medium, *long)
 
     asyncio.run(ask())
-    assert order == ["short", "medium", "long", "long", "long"]
+    assert sorted(order[:2]) == ["medium", "short"]
+    assert order[2:] == ["long"] * 3
 
 
 def test_answers_keep_their_order_in_parts() -> None:
