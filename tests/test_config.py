@@ -80,3 +80,9 @@ def test_texts_are_learned_with_nothing_but_defaults() -> None:
     splits = newsgroups(cleaned=True)
     classifier = SequenceClassifier(random_state=0).fit(*pairs(splits.train))
     assert classifier.score(*pairs(splits.test)) > 0.8
+
+
+def test_prose_is_a_text_however_few_its_words() -> None:
+    prose = config_of(parameters(), 100, 2, "text")
+    assert (prose.cell, prose.pooling) == ("lstm-p", "states")
+    assert config_of(parameters(), 100, 2, "words").pooling == "last"

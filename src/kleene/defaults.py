@@ -13,12 +13,22 @@ from kleene.training.recipes import RECIPES, cell_stage
 from kleene.training.stages import Stage
 
 TEXT = 1_000
-"""Different symbols from which on sequences are taken for texts, which want another network."""
+"""Different symbols from which on sequences are taken for texts, whatever they were split by."""
 
 
-def config_of(given: Parameters, symbols: int, classes: int) -> NetworkConfig:
-    """The network for so many symbols and classes; where a parameter is None, what fits them."""
-    text = symbols >= TEXT
+def is_text(symbols: int, tokens: str) -> bool:
+    """Whether sequences are texts, which want another network: prose, or very many symbols."""
+    return tokens == "text" or symbols >= TEXT
+
+
+def config_of(
+    given: Parameters, symbols: int, classes: int, tokens: str = "symbols"
+) -> NetworkConfig:
+    """The network for so many symbols and classes; where a parameter is None, what fits them.
+
+    `tokens` says how strings were split into symbols.
+    """
+    text = is_text(symbols, tokens)
     cell = find_cell(given.cell or ("lstm-p" if text else "gru"))
     memory = cell.has_memory
     for_text = "max" if given.states == 0 else "states"
@@ -47,14 +57,15 @@ def config_of(given: Parameters, symbols: int, classes: int) -> NetworkConfig:
     )
 
 
-def text_note(given: Parameters, config: NetworkConfig) -> tuple[str, ...]:
+def text_note(given: Parameters, config: NetworkConfig, tokens: str) -> tuple[str, ...]:
     """What was chosen because the sequences look like texts, in one line, and what overrides it."""
     symbols = config.num_symbols - FIRST_SYMBOL
     chosen = [name for name in ("cell", "pooling", "dropout") if getattr(given, name) is None]
-    if symbols < TEXT or not chosen:
+    if not is_text(symbols, tokens) or not chosen:
         return ()
     values = ", ".join(f"{name} {getattr(config, name)}" for name in chosen)
-    return (f"{symbols:,} different symbols, so read as text: {values}; give these to override",)
+    why = "prose" if tokens == "text" else f"{symbols:,} different symbols"
+    return (f"{why}, so read as text: {values}; give these to override",)
 
 
 def _text_states(classes: int) -> int:

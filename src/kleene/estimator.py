@@ -220,7 +220,8 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
         parameters = self._plain
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            network = Classifier(config_of(parameters, len(alphabet.symbols), len(classes)))
+            config = config_of(parameters, len(alphabet.symbols), len(classes), tokens)
+            network = Classifier(config)
         try:
             network.to(self.device or "cpu")
         except (RuntimeError, AssertionError) as error:

@@ -66,7 +66,7 @@ def fit_model(
 ) -> Fitted:
     """Train an untrained model; of several processes the main one alone does what follows."""
     cell: dict[str, Tensor] = {}
-    log = text_note(parameters, model.network.config)
+    log = text_note(parameters, model.network.config, model.tokens)
     history = fit(
         model.network,
         rows.training,
