@@ -1,4 +1,3 @@
-import doctest
 import subprocess
 import sys
 
@@ -7,7 +6,7 @@ import pytest
 from hypothesis import given
 from random_automata import brute_run, dfas, pairs, words_up_to
 
-from kleene.automata import DFA, dfa, matcher
+from kleene.automata import DFA
 from kleene.errors import AlphabetError, AutomatonError
 from kleene.machine import run
 
@@ -156,13 +155,6 @@ def test_exploring_an_endless_machine_stops():
 
     with pytest.raises(AutomatonError, match="more than 50 states"):
         DFA.from_machine(Counter(), max_states=50)
-
-
-def test_examples_in_docstrings():
-    for module in (dfa, matcher):
-        result = doctest.testmod(module)
-        assert result.attempted
-        assert not result.failed
 
 
 def test_importing_automata_loads_nothing_heavy():

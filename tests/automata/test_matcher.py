@@ -47,10 +47,10 @@ def test_the_kernel_takes_over_after_much_work(monkeypatch):
     dfa = DFA.from_table({0: {"a": 1}, 1: {"a": 0}}, start=0, accept={0})
     matcher = Matcher(dfa)
     assert matcher(["a", "aa"]).tolist() == [False, True]
-    assert matcher._kernel is None
+    assert not matcher.is_compiled
     monkeypatch.setattr(module, "_NUMPY_SECONDS", 0)
     assert matcher(["a", "aa"]).tolist() == [False, True]
-    assert matcher._kernel is not None
+    assert matcher.is_compiled
 
 
 def test_without_numba_numpy_does_it(monkeypatch):

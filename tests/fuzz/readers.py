@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import importlib.util
 import io
 import json
 import random
@@ -21,11 +22,14 @@ from kleene.automata import PFA
 from kleene.automata.counter.machine import CounterMachine
 from kleene.cli.input import typed_word
 from kleene.data.alphabet import Alphabet
-from kleene.data.files import read_data
+from kleene.data.bins import Bins
+from kleene.data.files import fit_bins, read_data
+from kleene.data.layout import Layout
 from kleene.data.store import open_store, write_store
 from kleene.datasets.archives import members
 from kleene.datasets.corpora import read_imdb
 from kleene.datasets.mnist import read_idx
+from kleene.errors import DataError, KleeneError
 from kleene.explain.batched_traces import scores_of
 from kleene.languages import tomita
 from kleene.model import Model
@@ -89,13 +93,40 @@ LISTS = b"\n".join(
 )
 
 
+EVENTS = b"case;event;time;label\n1;a;2;x\n2;b;1;y\n1;c;1;x\n"
+DATES = b"case,event,time,label\n1,a,2024-01-01,x\n1,b,2024-01-01T10:00:00+02:00,x\n"
+XES = (
+    b'<?xml version="1.0" encoding="UTF-8"?><log xmlns="http://www.xes-standard.org/">'
+    b'<trace><string key="label" value="x"/><string key="concept:name" value="1"/>'
+    b'<event><string key="concept:name" value="a&amp;b"/></event>'
+    b'<event><string key="concept:name" value="c"/><list key="l"><values/></list></event></trace>'
+    b'<trace><string key="label" value="y"/></trace></log>'
+)
+ENTITIES = b'<!DOCTYPE log [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;&a;">]><log>&b;&b;</log>'
+NUMBERS = b"1 2.5 -3e2\t1\n0.5,7;8\t0\n"
+EVENT_LAYOUTS = [
+    Layout(case_column="case", event_column="event", order_column="time", delimiter=";"),
+    Layout(case_column="case", event_column="event", order_column="time"),
+    Layout(case_column="case"),
+]
+
+
 def _of_data(folder: Path) -> list[Reader]:
-    def reading(ending: str) -> Callable[[bytes], object]:
+    def reading(ending: str, *layouts: Layout) -> Callable[[bytes], object]:
         path = folder / f"input{ending}"
 
         def read(content: bytes) -> object:
             path.write_bytes(content)
-            return [read_data(path), read_data(path, tokens="words", labelled=False)]
+            found = [read_data(path, tokens="words", labelled=False)] if not layouts else []
+            failed: KleeneError | None = None
+            for layout in layouts or [Layout()]:
+                try:
+                    found.append(read_data(path, fit_bins(path, layout)))
+                except KleeneError as error:
+                    failed = error
+            if failed is not None:
+                raise failed
+            return found
 
         return read
 
@@ -115,7 +146,44 @@ def _of_data(folder: Path) -> list[Reader]:
             read=reading(".gz"),
             mutate=packing,
         ),
+        Reader(name="event table", seeds=[EVENTS, DATES], read=reading(".csv", *EVENT_LAYOUTS)),
+        Reader(name="XES log", seeds=[XES, ENTITIES], read=reading(".xes")),
+        Reader(
+            name="sequences of numbers",
+            seeds=[NUMBERS],
+            read=reading(".tsv", *(Layout(bins=Bins.parse(text)) for text in ("3", "sax:4"))),
+        ),
+        Reader(
+            name="layout of a model",
+            seeds=[json.dumps(layout.to_dict()).encode() for layout in EVENT_LAYOUTS],
+            read=lambda content: Layout.from_dict(_json(content)),
+            mutate=mutate_json,
+        ),
+        *([] if _lacks("pyarrow") else [_parquet(reading(".parquet"))]),
     ]
+
+
+def _lacks(package: str) -> bool:
+    return importlib.util.find_spec(package) is None
+
+
+def _json(content: bytes) -> object:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"no JSON ({error})") from None
+
+
+def _parquet(read: Callable[[bytes], object]) -> Reader:
+    import pyarrow
+    from pyarrow import parquet
+
+    seeds = []
+    for texts in (["a b", "c"], [["a"], ["b"]]):
+        out = io.BytesIO()
+        parquet.write_table(pyarrow.table({"text": texts, "label": [1, 0]}), out)
+        seeds.append(out.getvalue())
+    return Reader(name="Parquet", seeds=seeds, read=read)
 
 
 # -- automata ------------------------------------------------------------------------------------
@@ -138,6 +206,7 @@ ATT = b"0\t1\ta\ta\n1\t0\tb\tb\n1\t1\ta\ta\n1\n0\t0.5\n"
 
 def _of_automata() -> list[Reader]:
     dfas = [dfa.to_json().encode() for dfa in (tomita(4).dfa, WORDY)]
+    patterns = [b"(a|b)*abb", rb"[^a-c]{2,3}\d?", b"(?:ab|c)+.", b"(?!)"]
     pfa = PFA.from_json(_pfa())
 
     def dfa(content: bytes) -> object:
@@ -167,6 +236,11 @@ def _of_automata() -> list[Reader]:
             mutate=both(0.7),
         ),
         Reader(name="AT&T", seeds=[ATT, tomita(4).dfa.to_att().encode()], read=att),
+        Reader(
+            name="regular expression",
+            seeds=patterns,
+            read=lambda content: DFA.from_regex(content.decode("latin-1")[:60], alphabet="abc1"),
+        ),
         Reader(name="AALpy", seeds=[b"-"], read=_from_aalpy, mutate=_noise),
         Reader(name="automata-lib", seeds=[b"-"], read=_from_automata_lib, mutate=_noise),
     ]

@@ -6,7 +6,7 @@ import gzip
 import io
 import json
 import tarfile
-import time
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -118,11 +118,13 @@ def test_any_document_is_an_automaton_or_an_error(
 # -- bombs ---------------------------------------------------------------------------------------
 
 
-def quickly_refused(read: Any, match: str) -> None:
-    started = time.process_time()
+def refused_in_place(read: Any, match: str) -> None:
+    tracemalloc.start()
     with pytest.raises(DataError, match=match):
         read()
-    assert time.process_time() - started < 30
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**27
 
 
 @pytest.fixture
@@ -133,13 +135,13 @@ def low_bound(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_bomb_of_short_lines_is_refused(low_bound: None, tmp_path: Path) -> None:
     path = tmp_path / "bomb.tsv.gz"
     path.write_bytes(gzip.compress(b"0\t1\n" * 2**20))
-    quickly_refused(lambda: read_data(path), "more than 250 times its size")
+    refused_in_place(lambda: read_data(path), "more than 250 times its size")
 
 
 def test_a_bomb_of_one_line_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "bomb.tsv.gz"
     path.write_bytes(gzip.compress(b"0" * (17 * 2**20)))
-    quickly_refused(lambda: list(read_examples(path)), "longer than")
+    refused_in_place(lambda: list(read_examples(path)), "longer than")
 
 
 @pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.REGTYPE])
@@ -149,13 +151,13 @@ def test_a_bomb_in_a_tar_header_is_refused(low_bound: None, tmp_path: Path, kind
     content = entry.tobuf(tarfile.USTAR_FORMAT) + bytes(2**23) + make_tar({"a": b"b"})
     path = tmp_path / "bomb.tar.gz"
     path.write_bytes(gzip.compress(content))
-    quickly_refused(lambda: list(members(path, lambda name: name == "a")), "times its size")
+    refused_in_place(lambda: list(members(path, lambda name: name == "a")), "times its size")
 
 
 def test_a_bomb_of_pixels_is_refused(low_bound: None, tmp_path: Path) -> None:
     path = tmp_path / "bomb.gz"
     path.write_bytes(gzip.compress(b"\0\0\x08\x01\x00\x80\x00\x00" + bytes(2**23)))
-    quickly_refused(lambda: read_idx(path), "times its size")
+    refused_in_place(lambda: read_idx(path), "times its size")
 
 
 def test_what_packs_well_but_is_small_is_read(tmp_path: Path) -> None:

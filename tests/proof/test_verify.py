@@ -80,7 +80,7 @@ def test_it_imports_numpy_and_safetensors_and_shares_no_code_with_the_prover():
     assert imports(verify_files) == {
         *numpy, "safetensors", "safetensors.numpy", "kleene.errors", "kleene.files", core,
     }  # fmt: skip
-    assert imports(verifier) == {"numpy", "kleene.errors", "kleene.files", core, reader}
+    assert imports(verifier) == {"numpy", "kleene.errors", core, reader}
 
 
 def test_it_knows_every_setting_of_a_network():

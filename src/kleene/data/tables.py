@@ -107,7 +107,7 @@ def parquet_table(path: str | Path) -> Table:
         try:
             with open_regular(path) as stream:
                 yield parquet.ParquetFile(stream)
-        except (pyarrow.ArrowException, OSError) as error:
+        except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
             reason = " ".join(str(error).split())[:120]
             raise DataError(
                 f"{path} is not a complete Parquet file ({reason}); write it again"

@@ -91,12 +91,16 @@ class _Reader:
         """Parse the next bytes; none are the end."""
         try:
             self.parser.Parse(content, not content)
+        except DataError:  # raised by the handlers below
+            raise
         except expat.ExpatError as error:
             reason = expat.errors.messages[error.code]
             raise self.lines.error(
                 f"malformed or incomplete XML ({reason}); get or export the log again",
                 error.lineno,
             ) from None
+        except (LookupError, ValueError) as error:  # an encoding that Python does not know
+            raise self.lines.error(f"{error!s:.80}; save the log in UTF-8", 1) from None
 
     def take(self) -> list[tuple[Attributes, list[Attributes], int]]:
         """The traces completed since the last call."""

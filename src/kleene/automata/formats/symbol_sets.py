@@ -56,8 +56,8 @@ def _visible(character: str) -> str:
 def printable(text: str) -> str:
     """A text in which control characters and the like, which no drawing can hold, are escaped.
 
-    >>> printable("a" + chr(0) + "b")
-    'a\\x00b'
+    >>> print(printable("a" + chr(9) + "b"))
+    a\\tb
     """
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
