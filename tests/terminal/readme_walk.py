@@ -68,10 +68,14 @@ def walk(folder: Path) -> Iterator[Step]:
         yield Step(command, terminal.finish())
 
 
+STATUS = {"kleene reproduce": (2,), "kleene robust": (0, 1)}
+"""Ends that are well but not 0: an interrupted experiment, and a negative answer."""
+
+
 def failed(step: Step) -> bool:
     """Whether a command did not end as it should."""
-    stopped = step.command.startswith("kleene reproduce")
-    return step.run is not None and step.run.status != (2 if stopped else 0)
+    allowed = next((s for start, s in STATUS.items() if step.command.startswith(start)), (0,))
+    return step.run is not None and step.run.status not in allowed
 
 
 def main() -> int:
