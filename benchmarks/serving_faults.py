@@ -18,11 +18,12 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 
-from serving import exchange, load, request, until_ready, untrained
+from serving import cpu_seconds, exchange, load, request, until_ready, untrained
 from timing import write
 
 Client = Callable[[int, dict[str, int]], Awaitable[None]]
@@ -108,15 +109,15 @@ async def main() -> None:
 
 async def measure(options: argparse.Namespace, server: int) -> dict[str, object]:
     """The quiet time, then the faulty one."""
-    port, rate, seconds = options.port, options.rate, options.seconds
+    port, rate = options.port, options.rate
     await until_ready(port)
     await load(port, rate, 3.0)  # warm
-    quiet = await load(port, rate, seconds)
+    quiet = await measured(options, server)
     counts = {"half heads": 0, "hang-ups": 0, "bombs": 0}
     tasks = [asyncio.create_task(client(port, counts)) for client in FAULTS]
     await load(port, rate, 3.0)  # until all kinds of requests were seen
     memory = [resident(server)]
-    faulty = await load(port, rate, seconds)
+    faulty = await measured(options, server)
     memory.append(resident(server))
     for task in tasks:
         task.cancel()
@@ -129,6 +130,14 @@ async def measure(options: argparse.Namespace, server: int) -> dict[str, object]
         "ratio p99": round(faulty["p99"] / quiet["p99"], 2),
         "memory at the start and at the end, MB": memory,
     }
+
+
+async def measured(options: argparse.Namespace, server: int) -> dict[str, float]:
+    """Latencies, and how much of a core the server used meanwhile."""
+    before, started = cpu_seconds(server), time.perf_counter()
+    found = await load(options.port, options.rate, options.seconds)
+    spent, took = cpu_seconds(server) - before, time.perf_counter() - started
+    return {**found, "cores used": round(spent / took, 2)}
 
 
 def resident(process: int) -> int:

@@ -21,9 +21,10 @@ from kleene.web.http.metrics import Metrics
 
 Result = TypeVar("Result")
 
-WORDS = 64  # in one pass
-SYMBOLS = 8_000  # in one pass, but for a single word that is longer
+WORDS = 256  # in one pass
+SYMBOLS = 4_000  # in one pass, but for a single word that is longer
 SHORT = 1_500  # symbols, which a pass reads sooner than a thread is woken on a busy machine
+SHORT_WORDS = 64
 
 
 @dataclass(eq=False)
@@ -40,7 +41,7 @@ class _Request:
     def __post_init__(self) -> None:
         self.left = self.symbols
         """Symbols that are not read yet."""
-        self.short = self.symbols <= SHORT and len(self.words) <= WORDS
+        self.short = self.symbols <= SHORT and len(self.words) <= SHORT_WORDS
 
     def next_part(self) -> list[Word]:
         """The words of the next pass."""
@@ -167,7 +168,8 @@ class Scheduler:
         assert entry is not None
         symbols = sum(map(len, words))
         self.metrics.add("symbols", amount=symbols)
-        return await self._pass(lambda: entry.predict(words), short=symbols <= SHORT)
+        short = symbols <= SHORT and len(words) <= SHORT_WORDS
+        return await self._pass(lambda: entry.predict(words), short=short)
 
     async def _run_job(self, request: _Request) -> None:
         assert request.job is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -19,6 +20,8 @@ from kleene.web.http.access import Access
 from kleene.web.http.access_log import set_up_logs
 from kleene.web.http.metrics import Metrics
 
+SWITCH = 0.0005
+"""Seconds after which a thread that reads a file or a batch lets the event loop go on."""
 RESTARTS = 5  # of workers that ended by themselves, in all
 
 
@@ -50,6 +53,7 @@ def serve_models(
     from kleene.web.registry import ModelRegistry
 
     torch.set_num_threads(1)  # requests are small and many: more threads would only wait
+    sys.setswitchinterval(SWITCH)
     registry = ModelRegistry.load(settings.models, settings.words)
     load_kernels()  # before the first request, which would wait for it
     app = create_app(
