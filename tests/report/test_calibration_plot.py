@@ -40,5 +40,5 @@ def test_a_curve_survives_json() -> None:
 
 
 def test_nothing_to_draw() -> None:
-    with pytest.raises(DataError, match="no curves"):
+    with pytest.raises(DataError, match="at least one curve"):
         reliability_diagram({})

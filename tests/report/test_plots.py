@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from kleene.data.alphabet import Alphabet
-from kleene.data.batch import make_batch
 from kleene.errors import DataError, SettingError
 from kleene.explain.attribution import ByStates
 from kleene.explain.explain import explain, explain_many
@@ -46,20 +45,6 @@ def test_every_state_and_symbol_is_in_the_map_of_a_word(tmp_path: Path) -> None:
         plots.save(figure, tmp_path / "map.gif")
 
 
-def test_trajectories_have_a_line_a_unit() -> None:
-    model = network()
-    with torch.inference_mode():
-        trace = model.trace(make_batch([ALPHABET.encode(WORD)]))
-    hidden, memory = plots.trajectories(trace, WORD).axes
-    assert len(hidden.lines) == len(memory.lines) == 5
-    assert np.allclose(memory.lines[2].get_ydata(), trace.memory[0, :, 2])
-    with pytest.raises(DataError, match="2 symbols for a trace of 5 steps"):
-        plots.trajectories(trace, WORD[:2])
-    with torch.inference_mode():
-        trace = network(cell="gru").trace(make_batch([ALPHABET.encode(WORD)]))
-    assert len(plots.trajectories(trace, WORD).axes) == 1
-
-
 def test_maps_of_images() -> None:
     model = network(num_symbols=0, input_size=1)
     images = np.random.default_rng(0).random((4, 3, 5)).astype(np.float32)
@@ -70,9 +55,9 @@ def test_maps_of_images() -> None:
     assert np.array_equal(figure.axes[4].images[0].get_array(), maps[1, 1])
     figure = plots.image_explanations(images, explain_many(named(model), words), [0, 2])
     assert len(figure.axes) == 3 * 4
-    with pytest.raises(DataError, match="needed is"):
+    with pytest.raises(DataError, match="must have the shape"):
         plots.transition_maps(maps[0], "ab")
-    with pytest.raises(DataError, match="give one each"):
+    with pytest.raises(DataError, match="one explanation"):
         plots.image_explanations(images[:1], [], [0])
 
 

@@ -72,7 +72,7 @@ def test_models_side_by_side_are_written(tmp_path: Path, ending: str) -> None:
 
 
 def test_what_cannot_be_drawn_says_why() -> None:
-    with pytest.raises(DataError, match="empty word"):
+    with pytest.raises(DataError, match="at least one symbol"):
         trajectories(model(), "")
     with pytest.raises(SettingError, match="units=0"):
         trajectories(model(), WORD, units=0)

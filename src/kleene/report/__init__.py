@@ -1,1 +1,1 @@
-"""."""
+"""Reports of models as one HTML file, and pictures as matplotlib figures."""

@@ -1,4 +1,4 @@
-"""The reliability diagram: what answers promise against what they keep."""
+"""The reliability diagram: accuracy against confidence."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def reliability_diagram(curves: Mapping[str, Reliability]) -> Figure:
     from matplotlib.figure import Figure
 
     if not curves:
-        raise DataError("no curves came; give at least one, from `reliability(...)`")
+        raise DataError("expected at least one curve from `reliability(...)`, got none")
     figure = Figure(figsize=(6.4, 4.8), layout="constrained")
     axes = figure.subplots()
     lowest = 1.0

@@ -21,7 +21,7 @@ from kleene.explain.prototypes import prototypes
 from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.reading import extract
-from kleene.report.examples import explained, pick, samples, trajectories
+from kleene.report.examples import explained, pick, samples, unit_trajectories
 from kleene.report.figures import epoch_figures, figures
 from kleene.report.trust import trust
 from kleene.report.view import view
@@ -56,7 +56,7 @@ def content(
         "examples": shown,
         "samples": samples(model, words, result),
         "phrases": _or_reason(lambda: phrases(model, read, n=2, min_count=2).to_dict()),
-        "trajectories": trajectories(model, words, picked if isinstance(shown, list) else []),
+        "trajectories": unit_trajectories(model, words, picked if isinstance(shown, list) else []),
         "map": _or_reason(lambda: _tsne(model, words, labels, result, seed)),
     }
 

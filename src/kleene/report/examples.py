@@ -90,7 +90,7 @@ def _in_turns(indices: Sequence[int], result: Evaluation, most: int) -> list[int
     return [i for _, i in sorted(turn, key=lambda pair: pair[0])[:most]]
 
 
-def trajectories(
+def unit_trajectories(
     model: Model, words: Sequence[Word], picked: Sequence[int]
 ) -> list[dict[str, Any]]:
     """Hidden vector and memory along some of the picked words, by their place among these."""

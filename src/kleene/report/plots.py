@@ -20,7 +20,6 @@ from kleene.explain.faithfulness import Faithfulness
 from kleene.explain.markup import as_text
 from kleene.files import write_atomically
 from kleene.machine import Label, Symbol
-from kleene.nn.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,8 +64,10 @@ def transition_maps(
     """
     grid = np.asarray(maps)
     if grid.ndim != 4 or len(grid) != len(classes):
-        came = f"maps of shape {grid.shape} for {len(classes)} classes"
-        raise DataError(f"{came} came, needed is (class, state, row, column)")
+        raise DataError(
+            f"maps must have the shape (class, state, row, column) with {len(classes)} classes, "
+            f"got {grid.shape}"
+        )
     rows, columns = grid.shape[:2]
     figure, axes = _grid(rows, columns)
     low, high = grid.min((0, 2, 3)), grid.max((0, 2, 3))  # each state has its own scale
@@ -86,8 +87,10 @@ def image_explanations(
     """Images (image, row, column) on top, and below each its maps for some states."""
     pictures = np.asarray(images)
     if len(pictures) != len(explanations):
-        came = f"{len(pictures)} images and {len(explanations)} explanations"
-        raise DataError(f"{came} came; give one each")
+        raise DataError(
+            f"each image must have one explanation, got {len(pictures)} images and "
+            f"{len(explanations)} explanations"
+        )
     figure, axes = _grid(1 + len(states), len(pictures))
     for c, (picture, explanation) in enumerate(zip(pictures, explanations, strict=True)):
         axes[0, c].imshow(picture, cmap="gray_r")
@@ -112,30 +115,6 @@ def state_map(explanation: Explanation) -> Figure:
     _symbols_below(axes, explanation.word)
     figure.colorbar(image, ax=axes, label="probability")
     axes.set_title(f"predicted: {as_text(explanation.prediction)}", fontsize=10)
-    return figure
-
-
-def trajectories(trace: Trace, symbols: Sequence[Symbol], row: int = 0) -> Figure:
-    """Hidden vector and memory of one word along time, a line a unit."""
-    from matplotlib.figure import Figure
-
-    steps = int(trace.lengths[row])
-    if len(symbols) not in (steps, steps - 1):
-        came = f"{len(symbols)} symbols for a trace of {steps} steps"
-        raise DataError(f"{came} came; give the word that was traced")
-    shown = list(symbols) if len(symbols) == steps else ["start", *symbols]
-    parts = {"hidden": trace.hidden, "memory": trace.memory}
-    kept = {name: values for name, values in parts.items() if values is not None}
-    width = min(3 + 0.18 * steps, 16)
-    figure = Figure(figsize=(width, 2.4 * len(kept) + 0.4), layout="constrained")
-    all_axes = figure.subplots(len(kept), 1, squeeze=False, sharex=True)[:, 0]
-    for axes, (name, values) in zip(all_axes, kept.items(), strict=True):
-        lines = values[row, :steps].detach().float().cpu().numpy()
-        for unit in range(lines.shape[1]):
-            axes.plot(lines[:, unit], color=COLORS[unit % len(COLORS)], lw=1.2, alpha=0.85)
-        axes.set_ylabel(name)
-        axes.grid(alpha=0.25)
-    _symbols_below(all_axes[-1], shown)
     return figure
 
 
@@ -192,8 +171,10 @@ def tsne(features: ArrayLike, labels: Sequence[Label], *, seed: int = 0, title: 
 
     values = np.asarray(features, dtype=np.float32)
     if len(values) < 4 or len(values) != len(labels):
-        came = f"{len(values)} rows and {len(labels)} labels"
-        raise DataError(f"{came} came; t-SNE needs at least 4 rows, with a label each")
+        raise DataError(
+            f"t-SNE needs at least 4 rows with a label each, got {len(values)} rows and "
+            f"{len(labels)} labels"
+        )
     perplexity = min(30.0, (len(values) - 1) / 3)
     layout = TSNE(perplexity=perplexity, init="pca", random_state=seed).fit_transform(values)
     return scatter(layout, labels, title or "t-SNE of transition features")

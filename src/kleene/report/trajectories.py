@@ -1,7 +1,7 @@
 """Hidden vector and memory of one word along time, with the states as a ribbon below.
 
 The unit of the memory that counts is drawn bold, and the same unit of the hidden vector: a network
-that counts in its memory and one that counts in its hidden vector can be told apart at a glance.
+that counts in its memory and one that counts in its hidden vector can be distinguished at a glance.
 """
 
 from __future__ import annotations
@@ -37,9 +37,11 @@ def trajectories(models: Model | Mapping[str, Model], word: Word, *, units: int 
 
     named = {"": models} if isinstance(models, Model) else dict(models)
     if units < 1 or not named:
-        raise SettingError(f"{len(named)} models and units={units} came; give at least one of each")
+        raise SettingError(
+            f"models and units must be at least 1, got {len(named)} models and units={units}"
+        )
     if not len(word):
-        raise DataError("an empty word came; give one of at least one symbol")
+        raise DataError("the sequence must have at least one symbol, got an empty one")
     width = min(3.5 + 0.13 * len(word), 12 if len(named) == 1 else 7)
     figure = Figure(figsize=(width * len(named), 5.4), layout="constrained")
     rows = figure.subplots(

@@ -115,7 +115,7 @@
     return { element: h("div", { class: "walk" }, controls, ribbon, answer), show };
   };
 
-  /** How a finished path is told: the label, and the state it ends in. */
+  /** What is said of a finished path: the label, and the state it ends in. */
   Kleene.answer = function (view, states, label, probability) {
     const end = states[states.length - 1];
     return [

@@ -44,7 +44,7 @@ def serve_models(
     metrics: Metrics | None = None,
     started: Callable[[], None] = lambda: None,
 ) -> None:
-    """Load the models, call `started`, and answer requests until the process is told to end."""
+    """Load the models, call `started`, and answer requests until a signal ends the process."""
     import torch
 
     from kleene.nn.fused import load_kernels
@@ -67,7 +67,7 @@ def serve_models(
 def serve_in_workers(
     settings: ServerSettings, listening: socket.socket, count: int, started: Callable[[], None]
 ) -> None:
-    """Run worker processes until this one is told to end; one that dies is replaced."""
+    """Run worker processes until a signal ends this one; a worker that dies is replaced."""
     for path in settings.models:  # what is wrong with them is said once, here
         _ = DFA.load(path) if path.is_file() else Model.load(path)
     context = multiprocessing.get_context("spawn")
