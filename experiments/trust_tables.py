@@ -83,7 +83,7 @@ def uncertainty() -> str:
         "loss",
         "calibration error",
     ]
-    more = ["own mistakes", "strangers, by entropy", "strangers, by mutual information"]
+    more = ["own mistakes", "other texts, by entropy", "other texts, by mutual information"]
     return markdown([*header, *more], lines)
 
 

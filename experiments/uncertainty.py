@@ -1,7 +1,7 @@
 """How far probabilities can be believed, and whether a network knows what is not its own.
 
 Trained on IMDB reviews, tested on others: accuracy, expected calibration error. Then messages of
-20 Newsgroups (bodies only) come as strangers: how well do the network's doubts tell them from
+20 Newsgroups (bodies only) are out of domain: how well do the network's doubts tell them from
 reviews (area under the ROC curve)? Sources of doubt: the plain softmax; states drawn from their
 transition probabilities, or with Gumbel noise and a learned temperature; dropout left on.
 
@@ -68,9 +68,9 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     ledger, scale = Ledger("uncertainty"), SCALES[options.scale]
-    reviews, strangers = imdb(options.data), newsgroups(options.data, cleaned=True).test
+    reviews, others = imdb(options.data), newsgroups(options.data, cleaned=True).test
     known = chosen(reviews.test, scale["texts"])
-    foreign = chosen(spoken(strangers), scale["texts"])
+    foreign = chosen(spoken(others), scale["texts"])
     for seed in range(options.seeds):
         for row, settings in NETWORKS.items():
             folder = options.models / "imdb" / options.scale / f"{row}-{seed}".replace(" ", "-")

@@ -77,7 +77,7 @@ def test_the_program_prints_the_labels(name: str, tmp_path: Path) -> None:
 
 
 @compiled
-def test_line_ends_and_strangers(tmp_path: Path) -> None:
+def test_line_ends_and_unknown_symbols(tmp_path: Path) -> None:
     dfa = DFA.from_table({0: {"a": 1, "b": 0}, 1: {"a": 0, "b": 1}}, start=0, accept={1})
     program = compile_c(dfa.to_c(), tmp_path)
     assert run_c(program, "a\r\nab\n\naa") == (["True", "True", "False", "False"], 0)
@@ -135,7 +135,7 @@ def test_onnx_gives_the_labels(name: str) -> None:
     assert states.tolist() == [dfa.trace(word)[-1] for word in words]
 
 
-def test_onnx_tells_strangers() -> None:
+def test_onnx_marks_unknown_symbols() -> None:
     dfa = AUTOMATA["characters"]
     session = onnxruntime.InferenceSession(dfa.to_onnx(), providers=["CPUExecutionProvider"])
     ids = np.array([[0, 2, 0], [0, -1, 0], [0, 1, 2]])

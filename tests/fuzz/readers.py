@@ -47,7 +47,7 @@ Mutate = Callable[[bytes, Sequence[bytes], random.Random], bytes]
 
 @dataclass(frozen=True, kw_only=True)
 class Reader:
-    """Something that takes bytes from strangers; errors other than KleeneError are its faults."""
+    """Something that takes bytes from anybody; errors other than KleeneError are its faults."""
 
     name: str
     seeds: Sequence[bytes]
