@@ -50,7 +50,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
 def train(process_group: ProcessGroup, checkpoint: Path | None = None, hook=None):
     network = make_network()
-    settings = {"stages": STAGES, "validation": VALIDATION, "seed": 3, "every": 0.0}
+    settings = {"stages": STAGES, "validation": VALIDATION, "seed": 3, "checkpoint_every": 0.0}
     history = fit(
         network, EXAMPLES, checkpoint=checkpoint, hook=hook, process_group=process_group, **settings
     )

@@ -297,7 +297,8 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
 
     def predict(self, X: Sequence[Any]) -> NDArray[Any]:
         """The label of the highest score, for each word."""
-        found: NDArray[Any] = self.classes_[self._evaluate(X).predicted]
+        best = self._evaluate(X).predicted
+        found: NDArray[Any] = self.classes_[best]
         return found
 
     @property
@@ -478,7 +479,7 @@ def _row_weights(given: Sequence[float] | None, rows: int) -> NDArray[np.float32
     if weights.shape != (rows,):
         raise DataError(f"sample_weight must have shape ({rows},), got {weights.shape}")
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
-        raise DataError("sample_weight must be >= 0, finite, and not all 0")
+        raise DataError("sample_weight must be >= 0, finite, and not all zero")
     return weights
 
 

@@ -59,7 +59,7 @@ def test_validation_consolidation_and_nothing_left_to_do(kleene: Kleene, tmp_pat
     told = json.loads(outcome.out)
     assert told["held_out_accuracy"] == 1
     assert told["rows"] == 300
-    assert any("machine" in step for step in told["steps"])
+    assert any("automaton" in step for step in told["steps"])
     again = kleene(*train, "--resume")
     assert "nothing to do" in again.err
     assert json.loads(again.out)["held_out_accuracy"] == 1
