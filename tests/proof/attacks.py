@@ -367,3 +367,44 @@ def broadcast_bias(f: Forgery) -> None:
 def weights_missing(f: Forgery) -> None:
     """no recurrent bias"""
     del f.weights["rnn.bias_hh_l0"]
+
+
+@attack
+def temperature_of_another_shape(f: Forgery) -> None:
+    """the temperature as a list of one number, which `predict` refuses to load"""
+    f.weights["rnn.log_temperature_l0"] = f.weights["rnn.log_temperature_l0"].reshape(1)
+
+
+@attack
+def weights_of_no_use(f: Forgery) -> None:
+    """weights of a second layer, which `predict` refuses to load"""
+    f.weights["rnn.centroids_l1"] = f.weights["rnn.centroids_l0"]
+
+
+@attack
+def certificate_of_another_automaton(f: Forgery) -> None:
+    """other labels in the certificate's own copy of the automaton"""
+    f.certificate["dfa"]["outputs"] = [not label for label in f.certificate["dfa"]["outputs"]]
+
+
+@attack
+def symbol_too_many(f: Forgery) -> None:
+    """an automaton that reads one symbol more than the model"""
+    f.relabel(
+        lambda dfa: dfa.update(
+            alphabet=[*dfa["alphabet"], "new"],
+            transitions=[[*row, row[0]] for row in dfa["transitions"]],
+        )
+    )
+
+
+@attack
+def same_weights_in_double(f: Forgery) -> None:
+    """the same numbers stored as float64"""
+    f.weights = {name: w.astype(np.float64) for name, w in f.weights.items()}
+
+
+@attack
+def not_a_number_where_nothing_reads(f: Forgery) -> None:
+    """NaN in the embedding of the padding, which no sequence has"""
+    f.weights["embedding.weight"][0, 0] = np.nan

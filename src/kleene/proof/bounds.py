@@ -257,8 +257,13 @@ class Bounds:
 
 
 def require_provable(model: Model) -> None:
-    """Refuse a network that the bounds are not for, or that is another than its settings say."""
+    """Refuse a network that the bounds are not for."""
     require_memoryless(model)
+    require_as_saved(model)
+
+
+def require_as_saved(model: Model) -> None:
+    """Refuse a network that runs otherwise than its folder would, or not in float32."""
     network, config = model.network, model.network.config
     cure = "compare it with the automaton on sequences instead"
     if not config.num_symbols:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -144,6 +143,8 @@ def build_network(
                 "network.float(), save and certify again"
             )
     w = {name: array.astype(np.float64) for name, array in weights.items()}
+    with np.errstate(over="ignore"):  # the core refuses what float32 cannot hold
+        temperatures = [np.exp(w[f"rnn.log_temperature_l{i}"]) for i in range(config["num_layers"])]
     layers = [
         Layer(
             W=w[f"rnn.weight_ih_l{i}"],
@@ -151,7 +152,7 @@ def build_network(
             b=w[f"rnn.bias_ih_l{i}"],
             c=w[f"rnn.bias_hh_l{i}"],
             S=w[f"rnn.centroids_l{i}"],
-            temperature=exp_float32(float(w[f"rnn.log_temperature_l{i}"])),
+            temperature=float(temperatures[i]),
         )
         for i in range(config["num_layers"])
     ]
@@ -165,13 +166,6 @@ def build_network(
         hard=config["transition"] in ("soft-argmax", "gumbel-hard"),
         end_token=config["end_token"],
     )
-
-
-def exp_float32(log: float) -> float:
-    """What float32 makes of e^log: 0 or infinite outside its range."""
-    with np.errstate(over="ignore", under="ignore"):
-        inside = np.float32(0) < np.exp(np.float32(log)) < np.float32(np.inf)
-    return math.exp(log) if inside else (0.0 if log < 0 else math.inf)
 
 
 def digest_of(weights: Mapping[str, NDArray[Any]], about: str) -> str:
