@@ -17,6 +17,8 @@ import pytest
 from serving import Client, random_model, running
 
 from kleene import DFA, SequenceClassifier
+from kleene.data.bins import Bins
+from kleene.data.layout import Layout
 from kleene.explain.summary import summarize
 from kleene.web.app import create_app
 from kleene.web.entries import Answer, Automaton, Network
@@ -174,10 +176,10 @@ def test_two_machines_differ_where_they_should(client: Client) -> None:
 
 
 def test_a_file_comes_back_with_predictions(client: Client) -> None:
-    content = b'word,label\n0110,1\n"1",0\n,0\n'
+    content = b'word,label\n0110,1\n"1",0\n'
     found = client.ask("POST", "/upload?model=even", content, Content_Type="text/csv")
     rows = list(csv.reader(io.StringIO(found.body.decode())))
-    assert [row[:2] for row in rows[1:]] == [["0110", "True"], ["1", "False"], ["", "True"]]
+    assert [row[:2] for row in rows[1:]] == [["0110", "True"], ["1", "False"]]
     assert "attachment" in found.headers["content-disposition"]
 
 
@@ -190,7 +192,8 @@ def test_a_file_comes_back_with_predictions(client: Client) -> None:
         (b"\x1f\x8bpacked", "unpacked"),
         (b"0\n1\n0x1\n", "'x'"),
         (b'{"sequence": "0"}\n{"sequence"', "line 2"),
-        (b"id,body\n1,0110\n2,01\n", "cannot tell the text column among 'id', 'body'"),
+        (b"word,label\n,0\n", "line 2"),
+        (b"id,body\n1,0110\n2,01\n", "which column is the text among 'id', 'body'"),
     ],
 )
 def test_a_bad_file_is_told_what_is_wrong(client: Client, content: bytes, needed: str) -> None:
@@ -340,6 +343,28 @@ def test_a_column_can_be_named(client: Client) -> None:
     content = b"id,body\n1,0110\n2,01\n"
     found = client.ask("POST", "/upload?model=even&text_column=body", content)
     assert found.body.decode().splitlines()[1:] == ["0110,True,", "01,False,"]
+
+
+def test_the_column_of_training_is_found(tmp_path: Path) -> None:
+    model = replace(random_model(), layout=Layout(text_column="body"))
+    with running(create_app(ModelRegistry({"one": Network("one", model)}))) as client:
+        rows = client.ask("POST", "/upload", b"id,body\n1,0110\n2,01\n").body.decode().splitlines()
+    assert [row.split(",")[0] for row in rows[1:]] == ["0110", "01"]
+
+
+def test_a_model_of_numbers_takes_numbers() -> None:
+    bins = Bins(count=2, edges=(0.5,))
+    low, high = bins.symbols([0.1, 0.9])
+    model = replace(random_model((low, high)), layout=Layout(bins=bins), tokens="symbols")
+    with running(create_app(ModelRegistry({"one": Network("one", model)}))) as client:
+        asked = ["0.1 0.9 0.9", [0.1, 0.9, 0.9], ""]
+        found = client.post("/predict", {"words": asked}).json["predictions"]
+        assert found[0] == found[1]
+        assert found[0]["unknown"] == 0
+        assert client.post("/explain", {"word": asked[1]}).json["word"] == [low, high, high]
+        assert client.post("/predict", {"words": ["0.1 x"]}).status == 422
+        rows = client.ask("POST", "/upload", b"0.1 0.9\n0.9 0.1\n").body.decode().splitlines()
+    assert len(rows) == 3
 
 
 def test_lines_with_commas_are_no_table(client: Client) -> None:

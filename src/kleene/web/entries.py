@@ -15,6 +15,7 @@ from kleene.automata import DFA
 from kleene.automata.symbols import spelled_by_characters
 from kleene.data.alphabet import UNKNOWN
 from kleene.data.batch import make_batch
+from kleene.data.layout import NO_LAYOUT, Layout
 from kleene.errors import ReadingError
 from kleene.explain.batched_traces import scores_of
 from kleene.explain.explain import explain_many
@@ -57,6 +58,8 @@ class Automaton:
     """A served DFA."""
 
     kind = "automaton"
+
+    layout = NO_LAYOUT
 
     def __init__(self, name: str, dfa: DFA) -> None:
         self.name, self.dfa = name, dfa
@@ -138,6 +141,11 @@ class Network:
     def tokens(self) -> str:
         """How a text becomes a word."""
         return self.model.tokens
+
+    @property
+    def layout(self) -> Layout:
+        """The columns and bins of the training file."""
+        return self.model.layout
 
     def describe(self) -> dict[str, Any]:
         """What it is."""

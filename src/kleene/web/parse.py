@@ -6,6 +6,7 @@ import json
 from math import isfinite
 from typing import Any
 
+from kleene.data.bins import as_numbers
 from kleene.data.tokenize import split
 from kleene.errors import DataError
 from kleene.machine import Word
@@ -15,7 +16,13 @@ DEEPEST = 4  # lists in lists in a symbol
 
 
 def parse_word(entry: Entry, value: Any) -> Word:
-    """The word that a value stands for: a text, split as the model does, or a list of symbols."""
+    """The word that a value stands for: a text, split as the model does, or a list of symbols.
+
+    A model that was trained on binned numbers takes numbers.
+    """
+    bins = entry.layout.bins
+    if bins is not None and isinstance(value, str | list):
+        return bins.symbols(as_numbers(value)) if value else ()
     if isinstance(value, str):
         text = without_surrogates(value)
         if entry.tokens == "symbols" and text.lstrip().startswith("["):

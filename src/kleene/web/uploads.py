@@ -41,8 +41,10 @@ def read_upload(
         path = Path(folder) / name  # nothing of the request becomes part of a path
         path.write_bytes(content)
         try:
-            for example in read_examples(path, Layout(text_column=text_column), labelled=False):
-                word = parse_word(entry, _plain(example.word))
+            layout = Layout(text_column=text_column).or_else(entry.layout)
+            for example in read_examples(path, layout, labelled=False):
+                binned = entry.layout.bins is not None  # then these are the symbols already
+                word = example.word if binned else parse_word(entry, _plain(example.word))
                 if len(word) > limits.length:
                     most = f"a word must have at most {limits.length:,} symbols"
                     raise RefusedError(413, f"line {example.line}: {most}, got {len(word):,}")
