@@ -104,7 +104,7 @@ def transformers(folder: str | Path, *, separator: str = " ") -> Classify:
     try:
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
     except ImportError:
-        message = "reading a transformer needs its library; run pip install transformers"
+        message = "reading a transformer needs its library; run pip install 'kleene[transformers]'"
         raise SettingError(message) from None
     import torch
 
