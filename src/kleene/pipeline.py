@@ -1,6 +1,7 @@
-"""What `fit` does with encoded rows: train, induce an automaton, select, measure.
+"""What `fit` does with encoded rows: induce an automaton or train, select, measure.
 
-rows -> trained cell -> automaton or states -> the better of states and plain cell -> figures
+rows -> automaton, if it explains them
+     -> else trained cell -> automaton or states -> the better of states and plain cell -> figures
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
@@ -24,6 +25,9 @@ from kleene.model import Model
 from kleene.training.loop import Hook, fit
 from kleene.training.progress import Reporter
 from kleene.training.selection import compare, plain_cell
+
+if TYPE_CHECKING:
+    from kleene.induction.network import Induced
 
 SUMMARIZED = 500
 """Training rows whose moves between states are kept in the model, where no table has them all."""
@@ -67,6 +71,24 @@ def fit_model(
     """Train an untrained model; of several processes the main one alone does what follows."""
     cell: dict[str, Tensor] = {}
     log = text_note(parameters, model.network.config, model.tokens)
+    first: Induced | None = None
+    if process_group.is_main and _searches_first(model, rows, parameters):
+        from kleene.induction.network import induce_first
+
+        first = induce_first(
+            model,
+            rows.sample,
+            held_out=rows.held_out,
+            readability=parameters.readability,
+            seconds=parameters.induction_seconds,
+            seed=seed,
+            reporter=reporter,
+            hook=hook,
+        )
+    if process_group.broadcast_object(first is not None and first.taught):
+        if first is None:  # the main process has it
+            return Fitted(model=model, log=log, figures=None)
+        return _measured(first.model, rows, log + first.steps, baseline=baseline, seed=seed)
     history = fit(
         model.network,
         rows.training,
@@ -92,6 +114,7 @@ def fit_model(
             rows.sample,
             training=rows.training,
             held_out=rows.held_out,
+            first=None if first is None else first.induction,
             clusters=None if parameters.states is None else (parameters.states,),
             config=parameters,
             readability=parameters.readability,
@@ -104,6 +127,23 @@ def fit_model(
     if not taught:
         model, lines = select(model, cell, rows, parameters)
         log += lines
+    return _measured(model, rows, log, baseline=baseline, seed=seed)
+
+
+def _searches_first(model: Model, rows: Rows, parameters: Parameters) -> bool:
+    """Whether an automaton may make the training of a cell needless.
+
+    Not where the user asked for a number of states, a recipe, weights or a warm start.
+    """
+    asked = parameters.states is not None or parameters.recipe is not None or parameters.warm_start
+    weighted = rows.sample.weights is not None
+    return bool(parameters.consolidate) and readable(model.network) and not (asked or weighted)
+
+
+def _measured(
+    model: Model, rows: Rows, log: tuple[str, ...], *, baseline: bool, seed: int
+) -> Fitted:
+    """The model with its figures, and with a fingerprint of all rows that `fit` was given."""
     figures = measure(model.network, rows.training, rows.held_out, baseline=baseline, seed=seed)
     data: dict[str, Any] = {**fingerprint(rows.everything), **figures.to_dict()}
     settings = {**model.settings, "data": data, "fit_log": list(log), **_moves(model, rows)}

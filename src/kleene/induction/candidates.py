@@ -81,10 +81,18 @@ class CandidateSearch:
         if candidate is self.best:
             self.progress(f"{found.num_states} states, {found.description_length:,.0f} bits")
 
-    def run(self, suggested: Iterable[Callable[[], DFA]] = ()) -> Candidate:
-        """Try every source of candidates and return the best one."""
-        self.grow()
-        self.add_patterns()
+    def run(
+        self, suggested: Iterable[Callable[[], DFA]] = (), known: DFA | None = None
+    ) -> Candidate:
+        """Try every source of candidates and return the best one.
+
+        Where the data alone was searched before, `known` is the automaton found.
+        """
+        if known is None:
+            self.grow()
+            self.add_patterns()
+        else:
+            self.add(self.search.judge(known.reachable().transitions), "splits")
         for suggest in suggested:
             if self.is_done:
                 break

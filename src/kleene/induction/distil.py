@@ -30,6 +30,8 @@ from kleene.training.teacher import Teacher
 
 MOST_PAIRS = 4_000
 LONGEST = 20
+LEAST_EPOCHS, LEAST_WORDS = 30, 60_000
+"""Teaching may take so many epochs, and where there are few words, until so many were shown."""
 
 
 def consolidate(
@@ -38,7 +40,7 @@ def consolidate(
     examples: Examples,
     *,
     seed: int = 0,
-    epochs: int = 30,
+    epochs: int | None = None,
     learning_rate: float = 1e-3,
     reporter: Reporter | None = None,
     hook: Hook | None = None,
@@ -59,7 +61,7 @@ def consolidate(
 
     stage = Stage(
         name="machine",
-        epochs=epochs,
+        epochs=epochs or max(LEAST_EPOCHS, LEAST_WORDS // len(lessons)),
         learning_rate=learning_rate,
         batch_size=64,
         teacher=Teacher(dfa),
@@ -95,11 +97,12 @@ def state_means(
 def teaching_words(dfa: DFA, examples: Examples, classes: Sequence[object], seed: int) -> Examples:
     """Words that show a machine's every transition, labelled by the machine.
 
-    They are the training words known to it, random ones, and some through each transition.
+    They are the distinct training words known to it, random ones, and some through each transition.
     """
     random = np.random.default_rng(seed)
     width = len(dfa.alphabet)
-    words = [word for word in examples.words if (word >= FIRST_SYMBOL).all()]
+    distinct = {word.tobytes(): word for word in examples.words}
+    words = [word for word in distinct.values() if (word >= FIRST_SYMBOL).all()]
     walks = [
         Alphabet.ids(random.integers(0, width, random.integers(0, LONGEST + 1)))
         for _ in range(min(1000, max(100, len(words) // 2)))

@@ -1,23 +1,27 @@
-"""The end of `fit` for memory-less cells: from a trained cell to a network that is an automaton.
+"""Induction inside `fit`, for memory-less cells: a network that is taught a small automaton.
 
-1. Induction searches for a small automaton, in the training rows alone and from what the trained
-   cell suggests, within a budget.
-2. `readability` says whether the automaton may take the network's place, by their errors on the
-   held-out rows. If so the network is taught the automaton (`consolidate`).
+1. Before any training a small automaton is searched for in the training rows (`induce_first`). If
+   its errors on the held-out rows are so few that not even a network without errors would be
+   preferred to it, the untrained network is taught the automaton, and that is all.
+2. Otherwise the cell is trained, and the search goes on from what the trained cell suggests
+   (`induce_into`). `readability` says whether the automaton may take the network's place, by their
+   errors on the held-out rows. If so the network is taught the automaton (`consolidate`).
 3. Otherwise, or if teaching fails, the states are learned in the usual way: centroids by k-means,
    then the stochastic component with growing noise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
+import numpy as np
+
+from kleene.automata import DFA
 from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
 from kleene.data.streaming import TrainingData
-from kleene.errors import SettingError
 from kleene.evaluation.metrics import evaluate
 from kleene.induction.distil import consolidate
 from kleene.induction.evidence import Evidence
@@ -31,13 +35,19 @@ from kleene.training.loop import Hook, fit
 from kleene.training.progress import Reporter
 from kleene.training.recipes import states_stage
 
-READABILITY = ("exact", "prefer-small", "accuracy")
 SMALL = 30
 """States up to which an automaton counts as small."""
 LARGEST_LOSS = 0.01
 """Accuracy that a small automaton may lose at most, however few the held-out rows."""
+BASELINE_LOSS = 0.1
+"""The same as a share of the rows that the most common class gets wrong, for rare classes."""
 LEAST_SECONDS = 1.0
-"""A search may always take this long, however quickly the cell was trained."""
+"""A search may always take this long, however quickly the cell is trained."""
+EPOCHS, SYMBOL_SECONDS = 4, 1e-5
+"""Before training, a search may take as long as so many epochs would. Training takes at least so
+much a symbol; an estimate, unlike a clock, keeps `fit` repeatable."""
+UNEXPLAINED = 0.01
+"""The share of the errors of the most common class that is left where no cell need be trained."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +60,41 @@ class Induced:
     induction: Induction
 
 
+def induce_first(
+    model: Model,
+    examples: Examples,
+    *,
+    held_out: Examples | None,
+    readability: str = "prefer-small",
+    seconds: float = 30.0,
+    seed: int = 0,
+    reporter: Reporter | None = None,
+    hook: Hook | None = None,
+) -> Induced:
+    """Search the rows before any training; teach the automaton if no network could do better.
+
+    The search takes at most `seconds` of CPU time, and about as much as a few epochs of training.
+    """
+    rows = _Rows(model, examples, held_out)
+    epochs = LEAST_SECONDS + EPOCHS * SYMBOL_SECONDS * int(examples.lengths.sum())
+    found = rows.search(seconds=min(seconds, epochs), seed=seed)
+    steps = [_describe(found)]
+    perfect = rows.compare(found, network_errors=0)
+    explained = found.training_errors <= UNEXPLAINED * rows.baseline_errors(examples)
+    if explained and perfect.takes(found, readability):
+        taught, same = consolidate(
+            model, found.dfa, examples, seed=seed, reporter=reporter, hook=hook
+        )
+        if same:
+            accuracy = 1 - perfect.automaton / perfect.rows
+            steps.append(
+                f"taught the untrained network the {found.dfa.num_states}-state automaton: "
+                f"{accuracy:.2%} on {perfect.rows:,} {perfect.kind} rows"
+            )
+            return Induced(model=taught, taught=True, steps=tuple(steps), induction=found)
+    return Induced(model=model, taught=False, steps=tuple(steps), induction=found)
+
+
 def induce_into(
     model: Model,
     examples: Examples,
@@ -57,6 +102,7 @@ def induce_into(
     training: TrainingData,
     held_out: Examples | None,
     config: TrainConfig,
+    first: Induction | None = None,
     clusters: Sequence[int] | None = None,
     readability: str = "prefer-small",
     seconds: float = 30.0,
@@ -64,28 +110,26 @@ def induce_into(
     reporter: Reporter | None = None,
     hook: Hook | None = None,
 ) -> Induced:
-    """Teach the network the best automaton found, or give it states of its own.
+    """Teach a trained network the best automaton found, or give it states of its own.
 
     `examples` are all rows, of which `training` taught the cell and `held_out` told it when to
-    stop. The search takes at most `seconds` of CPU time, and no more than the training of the cell.
+    stop; `first` is what a search found before the training. The search takes at most `seconds` of
+    CPU time, and no more than the training of the cell took, by the number of symbols it saw.
     """
-    if readability not in READABILITY:
-        known = ", ".join(READABILITY)
-        raise SettingError(f"readability must be one of {known}, got {readability!r}")
-    trained = sum(epoch.seconds for epoch in model.history.epochs)
-    everything = evidence_of(model, examples)
-    check = evidence_of(model, held_out or Examples(words=[], labels=examples.labels[:0]))
-    compile_kernels()
-    found = search_automaton(
-        everything.without(check),
-        check,
+    symbols = float(examples.lengths.mean()) * sum(epoch.words for epoch in model.history.epochs)
+    seconds = min(seconds, SYMBOL_SECONDS * symbols)
+    rows = _Rows(model, examples, held_out)
+    found = rows.search(
         suggested=suggestions(model, examples, clusters=clusters or CLUSTERS, seed=seed),
-        seconds=min(seconds, max(trained, LEAST_SECONDS)),
+        first=first,
+        seconds=max(seconds, LEAST_SECONDS),
         seed=seed,
     )
-    judged = _compare(model, found, examples, held_out)
-    steps = [_describe(found), judged.describe(found)]
-    if judged.takes(found, readability):
+    evaluation = evaluate(model.network, examples if held_out is None else held_out)
+    wrong = int((evaluation.predicted != evaluation.labels).sum())
+    compared = rows.compare(found, network_errors=wrong)
+    steps = [_describe(found), compared.describe(found)]
+    if compared.takes(found, readability):
         taught, same = consolidate(
             model, found.dfa, examples, seed=seed, reporter=reporter, hook=hook
         )
@@ -114,6 +158,46 @@ def induce_into(
     )
 
 
+class _Rows:
+    """The rows of one `fit` as evidence, those held out apart."""
+
+    def __init__(self, model: Model, examples: Examples, held_out: Examples | None) -> None:
+        self.examples, self.held_out = examples, held_out
+        self.check = evidence_of(model, held_out or Examples(words=[], labels=examples.labels[:0]))
+        self.training = evidence_of(model, examples).without(self.check)
+
+    def search(
+        self,
+        *,
+        seconds: float,
+        seed: int,
+        suggested: Iterable[Callable[[], DFA]] = (),
+        first: Induction | None = None,
+    ) -> Induction:
+        compile_kernels()
+        return search_automaton(
+            self.training, self.check, suggested=suggested, first=first, seconds=seconds, seed=seed
+        )
+
+    def compare(self, found: Induction, *, network_errors: int) -> Comparison:
+        """The automaton beside a network with so many errors on the same rows."""
+        rows = self.examples if self.held_out is None else self.held_out
+        wrong = found.training_errors if self.held_out is None else found.held_out_errors or 0
+        read = found.rows if self.held_out is None else found.held_out_rows
+        return Comparison(
+            automaton=wrong + len(rows) - read,  # rows with unknown symbols count as errors
+            network=network_errors,
+            baseline=self.baseline_errors(rows),
+            rows=len(rows),
+            held_out=self.held_out is not None,
+        )
+
+    @staticmethod
+    def baseline_errors(rows: Examples) -> int:
+        """Errors of whoever always says the most common class."""
+        return len(rows) - int(np.bincount(rows.labels).max())
+
+
 def evidence_of(model: Model, examples: Examples) -> Evidence:
     """Encoded rows as evidence; rows with unknown symbols are left out."""
     words = [Alphabet.columns(word) for word in examples.words]
@@ -128,8 +212,15 @@ class Comparison:
 
     automaton: int
     network: int
+    baseline: int
+    """Errors of whoever always says the most common class."""
     rows: int
     held_out: bool
+
+    @property
+    def kind(self) -> str:
+        """Of which kind the rows are."""
+        return "held-out" if self.held_out else "training"
 
     def takes(self, found: Induction, readability: str) -> bool:
         """Whether the automaton may take the network's place."""
@@ -139,33 +230,17 @@ class Comparison:
             return True
         if readability == "accuracy" or not self.held_out or found.dfa.num_states > SMALL:
             return False
-        rate = (self.network + 1) / (self.rows + 2)
-        standard_error = sqrt(self.rows * rate * (1 - rate))
-        return self.automaton - self.network <= min(standard_error, LARGEST_LOSS * self.rows)
+        standard_error = sqrt(self.network + 1)  # of a Poisson number; none seen is not none
+        largest_loss = min(LARGEST_LOSS * self.rows, BASELINE_LOSS * self.baseline)
+        return self.automaton - self.network <= min(standard_error, largest_loss)
 
     def describe(self, found: Induction) -> str:
         """The trade in one line."""
         automaton, network = 1 - self.automaton / self.rows, 1 - self.network / self.rows
-        rows = "held-out" if self.held_out else "training"
         return (
             f"{found.dfa.num_states}-state automaton: {automaton:.2%}, network: {network:.2%} "
-            f"on {self.rows:,} {rows} rows"
+            f"on {self.rows:,} {self.kind} rows"
         )
-
-
-def _compare(
-    model: Model, found: Induction, examples: Examples, held_out: Examples | None
-) -> Comparison:
-    rows = examples if held_out is None else held_out
-    evaluation = evaluate(model.network, rows)
-    wrong = found.training_errors if held_out is None else found.held_out_errors or 0
-    read = found.rows if held_out is None else found.held_out_rows
-    return Comparison(
-        automaton=wrong + len(rows) - read,  # rows with unknown symbols count as errors
-        network=int((evaluation.predicted != evaluation.labels).sum()),
-        rows=len(rows),
-        held_out=held_out is not None,
-    )
 
 
 def _describe(found: Induction) -> str:
