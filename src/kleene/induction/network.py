@@ -76,8 +76,7 @@ def induce_first(
     The search takes at most `seconds` of CPU time, and about as much as a few epochs of training.
     """
     rows = _Rows(model, examples, held_out)
-    epochs = LEAST_SECONDS + EPOCHS * SYMBOL_SECONDS * int(examples.lengths.sum())
-    found = rows.search(seconds=min(seconds, epochs), seed=seed)
+    found = rows.search(seconds=_first_seconds(examples, seconds), seed=seed)
     steps = [_describe(found)]
     perfect = rows.compare(found, network_errors=0)
     explained = found.training_errors <= UNEXPLAINED * rows.baseline_errors(examples)
@@ -117,7 +116,8 @@ def induce_into(
     CPU time, and no more than the training of the cell took, by the number of symbols it saw.
     """
     symbols = float(examples.lengths.mean()) * sum(epoch.words for epoch in model.history.epochs)
-    seconds = min(seconds, SYMBOL_SECONDS * symbols)
+    spent = 0.0 if first is None else _first_seconds(examples, seconds)
+    seconds = min(seconds, SYMBOL_SECONDS * symbols) - spent
     rows = _Rows(model, examples, held_out)
     found = rows.search(
         suggested=suggestions(model, examples, clusters=clusters or CLUSTERS, seed=seed),
@@ -156,6 +156,11 @@ def induce_into(
         steps=tuple(steps),
         induction=found,
     )
+
+
+def _first_seconds(examples: Examples, seconds: float) -> float:
+    """How long the search before the training may take."""
+    return min(seconds, LEAST_SECONDS + EPOCHS * SYMBOL_SECONDS * int(examples.lengths.sum()))
 
 
 class _Rows:
