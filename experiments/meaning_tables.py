@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -99,61 +98,9 @@ def explanation_features() -> str:
     return markdown(["classifier", "accuracy on the test reviews"], lines)
 
 
-def prototypes_imdb() -> str:
-    result = _part("states", "imdb")
-    if result is None:
-        return "_No results yet: `python experiments/states.py`._"
-    lines = [
-        [
-            str(state["state"]),
-            str(state["label"]),
-            f"{state['visits']:.0%}",
-            _symbols(state["symbols"]),
-        ]
-        for state in result["prototypes"]["states"]
-    ]
-    return markdown(["state", "class", "of all steps", "words that lead there"], lines)
-
-
-def prototypes_newsgroups() -> str:
-    result = _part("states", "newsgroups")
-    if result is None:
-        return "_No results yet: `python experiments/states.py`._"
-    spoken = result["evidence"]["classes"]
-    lines = [
-        [name, _symbols(symbols), _phrases(spoken.get(name, []))]
-        for name, symbols in result["prototypes"]["classes"].items()
-    ]
-    return markdown(["group", "by probability", "by evidence"], lines)
-
-
-def phrases_imdb() -> str:
-    result = _part("states", "imdb")
-    if result is None:
-        return "_No results yet: `python experiments/states.py`._"
-    lines = [
-        [kind, label, _phrases(found)]
-        for kind, listed in result["phrases"].items()
-        for label, found in listed["classes"].items()
-    ]
-    return markdown(["weighed by", "class", "phrases"], lines)
-
-
 def _part(name: str, part: str) -> dict[str, Any] | None:
     rows = [r for r in load(name) if r["key"]["part"] == part]
     return rows[-1]["result"] if rows else None
-
-
-def _symbols(found: Sequence[dict[str, Any]]) -> str:
-    return ", ".join(f"{_text(str(p['symbol']))} ({p['mean']:.2f})" for p in found)
-
-
-def _phrases(found: Sequence[dict[str, Any]]) -> str:
-    return ", ".join(f"{_text(' '.join(p['symbols']))} ({p['weight']:.2f})" for p in found)
-
-
-def _text(text: str) -> str:
-    return re.sub(r"([|*_<`\\])", r"\\\1", text)
 
 
 MEANING: dict[str, Callable[[], str]] = {
@@ -163,7 +110,4 @@ MEANING: dict[str, Callable[[], str]] = {
     "explanation-quality": explanation_quality,
     "explanation-cost": explanation_cost,
     "explanation-features": explanation_features,
-    "prototypes-imdb": prototypes_imdb,
-    "prototypes-newsgroups": prototypes_newsgroups,
-    "phrases-imdb": phrases_imdb,
 }

@@ -7,7 +7,7 @@ For models with `pooling="states"` (`kleene reproduce imdb --rows "SR-LSTM-P sta
 - phrases: the same for the words of the strongest 2- and 3-grams, added up;
 - quality: deletion and insertion of highlighting by the states' weights, and CPU milliseconds;
 - peers: the same on a tenth of the texts, beside Integrated Gradients on the same network;
-- tables: prototypes and phrases for docs/results/states.md.
+- tables, pictures: prototypes, phrases and two explained texts for docs/results/states.md.
 
 Run: KLEENE_DATA=... python experiments/readable_texts.py imdb MODEL [--texts 500] [--parts ...]
 """
@@ -29,12 +29,15 @@ from numpy.typing import NDArray
 
 from kleene.datasets.corpora import Splits, imdb, newsgroups
 from kleene.explain.attribution import Attribution, ByStates, IntegratedGradients
+from kleene.explain.explain import explain_many
 from kleene.explain.faithfulness import faithfulness
 from kleene.explain.phrases import phrases
 from kleene.explain.prototypes import prototypes
+from kleene.files import write_atomically
 from kleene.machine import Label, Symbol
 from kleene.model import Model
 
+IMAGES = Path(__file__).parents[1] / "docs" / "img"
 OFTEN = {"imdb": 50, "newsgroups": 20, "newsgroups cleaned": 20}
 """Occurrences of a word in the test texts from which on it counts as a prototype."""
 TOP = 20
@@ -168,12 +171,27 @@ def tables(study: Study) -> dict[str, Any]:
     }
 
 
+def pictures(study: Study) -> dict[str, Any]:
+    """A short review of each class, predicted right and surely, highlighted by its shares."""
+    short = [i for i, word in enumerate(study.test) if 40 <= len(word) <= 90][:400]
+    shown: dict[Label, int] = {}
+    explained = explain_many(study.model, [study.test[i] for i in short])
+    for one, i in zip(explained, short, strict=True):
+        right = one.prediction == study.splits.test.labels[i] and one.probability > 0.9
+        if right and one.prediction not in shown:
+            shown[one.prediction] = i
+            name = f"{study.corpus}-{one.prediction}.svg".replace(" ", "-")
+            write_atomically(IMAGES / name, one.to_svg())
+    return {"texts": {str(label): i for label, i in shown.items()}}
+
+
 PARTS: dict[str, Callable[[Study], dict[str, Any]]] = {
     "purity": purity,
     "phrases": phrase_agreement,
     "tables": tables,
     "quality": quality,
     "peers": peers,
+    "pictures": pictures,
 }
 
 

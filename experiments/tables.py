@@ -13,6 +13,7 @@ from statistics import mean
 
 from meaning_tables import MEANING
 from page import ROOT, load, markdown
+from readable_tables import READABLE
 from speed_tables import SPEED
 from summary_table import summary
 from trust_tables import TRUST
@@ -211,6 +212,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "scratch": scratch,
     "parentheses": parentheses,
     **MEANING,
+    **READABLE,
     **SPEED,
     **TRUST,
 }

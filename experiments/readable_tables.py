@@ -1,0 +1,137 @@
+"""Tables of text classifiers whose states have weights: what they mean, beside the paper's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from page import load, markdown
+
+from kleene.reproduce.experiment import chosen, middle
+
+MISSING = "_No results yet: `python experiments/readable_texts.py`._"
+ERRORS = (  # what it is, the ledger, readable row, opaque row, the paper's error in per cent
+    ("IMDB", "imdb", "SR-LSTM-P states", "SR-LSTM-P", "9.2"),
+    ("20 Newsgroups", "newsgroups", "SR-LSTM-P states", "SR-LSTM-P", "14.4"),
+    (
+        "20 Newsgroups, bodies only",
+        "newsgroups",
+        "SR-LSTM-P states cleaned",
+        "SR-LSTM-P cleaned",
+        "34.3",
+    ),
+)
+PAPER = {  # Table of IMDB prototypes, k = 5: the two centroids that the paper names
+    "positive": "loved (1.0), definitely (1.0), 8 (0.99), realistic (0.99)",
+    "negative": "no (1.0), worst (1.0), terrible (1.0), poorly (1.0)",
+}
+
+
+def errors() -> str:
+    """Test errors of readable and opaque networks."""
+    lines = []
+    for name, ledger, readable, opaque, paper in ERRORS:
+        rows = load(ledger)
+        found = [
+            [run["result"]["test_error"] for run in chosen(rows, row=row)]
+            for row in (readable, opaque)
+        ]
+        lines.append([name, *(middle(one, 2) or "not run yet" for one in found), paper])
+    header = ["test error, %", "readable", "opaque (maximum of hidden vector and memory)", "paper"]
+    return markdown(header, lines)
+
+
+def prototypes(corpus: str) -> str:
+    """States by their use, with their weights, and the words that lead to each."""
+    result = _part("tables", corpus)
+    if result is None:
+        return MISSING
+    lines = []
+    for state in sorted(result["prototypes"]["states"], key=lambda one: -one["visits"]):
+        label, weights = state["label"], state["weights"]
+        strongest = max(weights.values())
+        words = ", ".join(f"{_text(p['symbol'])} ({p['mean']:.2f})" for p in state["symbols"])
+        if state["visits"] >= 0.0005:
+            name = "neutral" if label is None else str(label)
+            lines.append([name, f"{strongest:+.1f}", f"{state['visits']:.1%}", words])
+    return markdown(["class", "weight", "of all steps", "words that lead there"], lines)
+
+
+def beside_the_paper() -> str:
+    """The strongest state of each class, and the paper's centroid of that class."""
+    result = _part("tables", "imdb")
+    if result is None:
+        return MISSING
+    lines = []
+    for label, theirs in PAPER.items():
+        states = [one for one in result["prototypes"]["states"] if one["label"] == label]
+        best = max(states, key=lambda one: one["symbols"][0]["mean"])
+        ours = ", ".join(f"{_text(p['symbol'])} ({p['mean']:.2f})" for p in best["symbols"][:4])
+        lines.append([label, theirs, ours])
+    return markdown(["class", "the paper's centroid", "ours"], lines)
+
+
+def phrases() -> str:
+    """The strongest phrases of each class."""
+    result = _part("tables", "imdb")
+    if result is None:
+        return MISSING
+    lines = [
+        [label, n, ", ".join(f"{_text(' '.join(p['symbols']))} ({p['weight']:.1f})" for p in found)]
+        for n, listed in result["phrases"].items()
+        for label, found in listed["classes"].items()
+    ]
+    return markdown(["class", "n", "phrases"], lines)
+
+
+def agreement() -> str:
+    """How often states and phrases agree with a bag of words."""
+    lines = []
+    for corpus in ("imdb", "newsgroups", "newsgroups cleaned"):
+        pure, grams = _part("purity", corpus), _part("phrases", corpus)
+        if pure is not None and grams is not None:
+            shares = [f"{grams[n]['agree'] / grams[n]['phrases']:.2f}" for n in ("2", "3")]
+            lines.append([corpus, f"{pure['purity']:.2f}", str(len(pure["states"])), *shares])
+    header = ["corpus", "purity", "class states", "phrases of 2", "phrases of 3"]
+    return markdown(header, lines) if lines else MISSING
+
+
+def quality(part: str) -> str:
+    """Deletion and insertion on the IMDB reviews, and what they cost."""
+    result = _part(part, "imdb")
+    if result is None:
+        return MISSING
+    lines = [
+        [
+            name,
+            f"{found['deletion_area']:.3f}",
+            f"{found['insertion_area']:.3f}",
+            f"{found['milliseconds']:.1f}",
+        ]
+        for name, found in result["methods"].items()
+    ]
+    header = [f"{result['words']} reviews", "deletion (low is good)", "insertion (high)", "CPU ms"]
+    return markdown(header, lines)
+
+
+def _part(part: str, corpus: str) -> dict[str, Any] | None:
+    rows = chosen(load("readable_texts"), part=part, corpus=corpus)
+    return rows[-1]["result"] if rows else None
+
+
+def _text(text: Any) -> str:
+    return re.sub(r"([|*_<`\\])", r"\\\1", str(text))
+
+
+READABLE: dict[str, Callable[[], str]] = {
+    "readable-errors": errors,
+    "readable-paper": beside_the_paper,
+    "readable-prototypes-imdb": partial(prototypes, "imdb"),
+    "readable-prototypes-newsgroups": partial(prototypes, "newsgroups cleaned"),
+    "readable-phrases": phrases,
+    "readable-agreement": agreement,
+    "readable-quality": partial(quality, "quality"),
+    "readable-peers": partial(quality, "peers"),
+}
