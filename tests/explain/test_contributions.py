@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from toy_readers import ALPHABET, toy_network, toy_words
 
+from kleene.data.examples import Examples
 from kleene.errors import ReadingError
 from kleene.explain.batched_traces import batched_traces
-from kleene.explain.contributions import contributions, state_weights
+from kleene.explain.contributions import contributions, full_weights, rest, state_weights
 from kleene.explain.scoring import state_scores
+from kleene.nn.classifier import Classifier
+from kleene.training.loop import fit
+from kleene.training.stages import Stage
+
+
+def typical(network: Classifier) -> Classifier:
+    """The network with statistics of states as if of training words."""
+    network.typical[0] = torch.tensor([0.4, 0.3, 0.2, 0.1])
+    network.typical[1] = torch.tensor([0.9, 0.5, 0.4, 0.2])
+    return network
 
 
 @pytest.mark.parametrize("transition", ["mixture", "soft-argmax", "gumbel"])
 @pytest.mark.parametrize("cell", ["gru", "lstm-p"])
 def test_the_steps_add_up_to_the_logits(cell: str, transition: str) -> None:
-    network = toy_network(cell=cell, transition=transition, pooling="states")
+    network = typical(toy_network(cell=cell, transition=transition, pooling="states"))
     for traced in batched_traces(network, ALPHABET.encode_many(toy_words()), batch_size=7):
         with torch.inference_mode():
-            total = contributions(network, traced.trace).sum(1) + network.head.bias
+            total = contributions(network, traced.trace).sum(1) + rest(network, traced.trace)
             own = network(traced.batch)
         torch.testing.assert_close(total, own, rtol=0, atol=1e-5)
 
@@ -35,11 +47,35 @@ def test_a_maximum_counts_once_where_the_state_peaks() -> None:
     assert found.abs().sum(-1).nonzero().flatten().tolist() == [peak]
 
 
-def test_the_weight_of_a_state_is_the_logits_of_a_word_that_stays_in_it() -> None:
+def test_the_weight_of_a_state_is_the_gain_of_a_word_that_stays_in_it() -> None:
+    network = typical(toy_network(pooling="states"))
+    with torch.inference_mode():
+        usual = network.classify_statistics(*network.typical)
+        for state, own in enumerate(full_weights(network)):
+            mean, largest = torch.eye(4)[state], network.typical[1].clone()
+            largest[state] = 1
+            gain = network.classify_statistics(mean, largest) - usual
+            torch.testing.assert_close(own, gain, atol=1e-5, rtol=0)
+    torch.testing.assert_close(state_scores(network), full_weights(network))
+
+
+def test_a_state_that_every_word_visits_has_no_share_of_the_maximum() -> None:
     network = toy_network(pooling="states")
-    stay = torch.eye(4)
-    own = network.classify_statistics(stay, stay) - network.head.bias
-    torch.testing.assert_close(state_scores(network), own.detach())
+    network.typical[1] = 1
+    (word,) = ALPHABET.encode_many([("good", "bad")])
+    (traced,) = batched_traces(network, [word])
+    alone = traced.trace.weights @ state_weights(network)[0] / 3
+    torch.testing.assert_close(contributions(network, traced.trace), alone)
+
+
+def test_training_records_what_is_typical() -> None:
+    network = toy_network(pooling="states")
+    words = [word for word in ALPHABET.encode_many(toy_words()) if len(word)]
+    examples = Examples(words=words, labels=np.arange(len(words)) % 2)
+    fit(network, examples, stages=[Stage(epochs=1)], seed=0)
+    rows = [traced.trace.weights[0] for w in words for traced in batched_traces(network, [w])]
+    expected = torch.stack([sum(row.mean(0) for row in rows), sum(row.amax(0) for row in rows)])
+    torch.testing.assert_close(network.typical, expected / len(words), atol=1e-5, rtol=0)
 
 
 def test_opaque_networks_have_no_weights_of_states() -> None:

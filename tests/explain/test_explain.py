@@ -61,6 +61,7 @@ def test_the_predicting_state_agrees_with_the_prediction_where_one_can() -> None
 def test_contributions_add_up_to_the_lead_of_the_prediction(classes: int) -> None:
     labels = ("no", "yes", "maybe")[:classes]
     network = toy_network(pooling="states", num_classes=classes)
+    network.typical[1] = 0.5
     model = Model(network=network, alphabet=ALPHABET, classes=labels)
     scores = scores_of(network, ALPHABET.encode_many(toy_words()))
     for found, row in zip(explain_many(model, toy_words()), scores, strict=True):

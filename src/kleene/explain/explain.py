@@ -77,7 +77,7 @@ class Explanation:
 
     @property
     def rest(self) -> float | None:
-        """What the bias and the start token give the prediction, where the weights add up."""
+        """What no symbol gives the prediction, where the weights add up: bias, start, absence."""
         return None if self.lead is None else self.lead - float(self.weights.sum(dtype=np.float64))
 
     def top(self, count: int = TOP) -> list[tuple[int, Symbol, float]]:
@@ -179,7 +179,7 @@ class Explanation:
         what = "log-odds" if len(self.classes) == 2 else "lead over the mean of the other classes"
         words = self.lead - self.rest
         return [
-            f"{what} {self.lead:+.2f} = {words:+.2f} of the symbols {self.rest:+.2f} at the start"
+            f"{what} {self.lead:+.2f} = {words:+.2f} of the symbols {self.rest:+.2f} of the rest"
         ]
 
     def _headline(self) -> str:

@@ -13,7 +13,12 @@ import torch
 from kleene.arrays import Floats, Ints
 from kleene.errors import SettingError
 from kleene.explain.batched_traces import TracedBatch
-from kleene.explain.contributions import adds_up, contributions, state_weights
+from kleene.explain.contributions import (
+    adds_up,
+    contributions,
+    full_weights,
+    state_weights,
+)
 from kleene.explain.scoring import lead, margins, prefix_scores
 from kleene.nn.classifier import Classifier
 from kleene.nn.inference import inference
@@ -52,15 +57,15 @@ def contribution(network: Classifier, traced: TracedBatch, states: Ints) -> Floa
 
 
 def lean(network: Classifier, traced: TracedBatch, states: Ints) -> Floats:
-    """The weight, for the predicted class, of the states a symbol leads to: alpha_t (10 W + 3 V).
+    """The weight, for the predicted class, of the states a symbol leads to.
 
     Unlike `contribution` it does not shrink with the length of the word, so that symbols of
     different words can be compared; needs `pooling="states"`.
     """
-    on_mean, on_max = state_weights(network)
+    weights = full_weights(network)
     assert traced.trace.weights is not None
     with torch.inference_mode():
-        found = lead(traced.trace.weights @ (on_mean + on_max), traced.predicted_classes)
+        found = lead(traced.trace.weights @ weights, traced.predicted_classes)
     return found[:, 1:].float().cpu().numpy()
 
 
@@ -108,7 +113,8 @@ def _heaviest(network: Classifier, traced: TracedBatch) -> Ints:
     assert alpha is not None
     with torch.inference_mode():
         mean = alpha.sum(1) / traced.trace.lengths[:, None]  # batch state
-        shares = mean[:, :, None] * on_mean + alpha.amax(1)[:, :, None] * on_max
+        above = alpha.amax(1) - network.typical[1]
+        shares = mean[:, :, None] * on_mean + above[:, :, None] * on_max
         return lead(shares, traced.predicted_classes).argmax(-1).cpu().numpy()
 
 

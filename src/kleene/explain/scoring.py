@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-from kleene.explain.contributions import adds_up, state_weights
+from kleene.explain.contributions import adds_up, full_weights
 from kleene.nn.classifier import Classifier
 from kleene.nn.trace import Trace
 
@@ -64,11 +64,10 @@ def state_scores(network: Classifier) -> Tensor:
     The centroid is classified as if it were the hidden vector after a word. What else the network
     would look at is set to nothing: the memory of an LSTM to zero, and lower layers, which matter
     only where an end token is read, to the mean of their centroids. With `pooling="states"` it is
-    the state's own weight: the logits, but for the bias, of a word that is in it throughout.
+    the state's own weight: what a word gains by being in it throughout.
     """
     if adds_up(network):
-        on_mean, on_max = state_weights(network)
-        return on_mean + on_max
+        return full_weights(network)
     rnn = network.rnn
     top = rnn.centroids(rnn.num_layers - 1).detach()
     below = [

@@ -30,6 +30,10 @@ from kleene.nn.trace import Trace, make_trace
 class Classifier(nn.Module):
     """The network of `SequenceClassifier`; results have the row order of the batch."""
 
+    typical: Tensor
+    """With `pooling="states"`: mean and maximum of the state probabilities in a training word, for
+    those who read weights of states; scores do not depend on it. (2, state)"""
+
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
         self.config = config
@@ -54,6 +58,7 @@ class Classifier(nn.Module):
         size = config.hidden_size * (1 + cell.has_memory)
         if config.pooling == "states":
             size = 2 * config.num_states
+            self.register_buffer("typical", torch.zeros(2, config.num_states))
         self.head = nn.Linear(size, config.num_classes)
 
     @property

@@ -39,6 +39,7 @@ from kleene.training.history import Epoch, History
 from kleene.training.progress import Quiet, Reporter
 from kleene.training.snapshot import Progress, copy_tensors
 from kleene.training.stages import Stage, make_optimizer
+from kleene.training.typical_states import record_typical_states
 
 Hook = Callable[[Classifier, Epoch], Mapping[str, float] | None]
 """Called after every epoch; what it returns is kept in the history as the epoch's notes."""
@@ -150,6 +151,8 @@ class _Loop:
             self.progress, self.best = Progress(stage=self.progress.stage + 1), {}
         for stage in self.stages[-1:]:
             self._component(stage)
+        if self.network.config.pooling == "states":
+            record_typical_states(self.network, self.examples, self.seed)
         self.checkpointer.record(self.progress, self.history, self.best, self.cell)
         self.checkpointer.save(self.history)
 
