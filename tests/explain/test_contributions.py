@@ -10,11 +10,13 @@ from toy_readers import ALPHABET, toy_network, toy_words
 from kleene.data.examples import Examples
 from kleene.errors import ReadingError
 from kleene.explain.batched_traces import batched_traces
-from kleene.explain.contributions import contributions, full_weights, rest, state_weights
+from kleene.explain.contributions import contributions, rest
 from kleene.explain.scoring import state_scores
 from kleene.nn.classifier import Classifier
+from kleene.nn.state_weights import full_weights, state_weights
 from kleene.training.loop import fit
 from kleene.training.stages import Stage
+from kleene.training.typical_states import agreement
 
 
 def typical(network: Classifier) -> Classifier:
@@ -50,7 +52,7 @@ def test_a_maximum_counts_once_where_the_state_peaks() -> None:
 def test_the_weight_of_a_state_is_the_gain_of_a_word_that_stays_in_it() -> None:
     network = typical(toy_network(pooling="states"))
     with torch.inference_mode():
-        usual = network.classify_statistics(*network.typical)
+        usual = network.classify_statistics(*network.typical[:2])
         for state, own in enumerate(full_weights(network)):
             mean, largest = torch.eye(4)[state], network.typical[1].clone()
             largest[state] = 1
@@ -75,7 +77,23 @@ def test_training_records_what_is_typical() -> None:
     fit(network, examples, stages=[Stage(epochs=1)], seed=0)
     rows = [traced.trace.weights[0] for w in words for traced in batched_traces(network, [w])]
     expected = torch.stack([sum(row.mean(0) for row in rows), sum(row.amax(0) for row in rows)])
-    torch.testing.assert_close(network.typical, expected / len(words), atol=1e-5, rtol=0)
+    torch.testing.assert_close(network.typical[:2], expected / len(words), atol=1e-5, rtol=0)
+
+
+def test_symbols_of_a_state_agree_with_its_weight_or_not() -> None:
+    network = toy_network(pooling="states")
+    ids = ALPHABET.encode(("good", "bad", "film"))
+    probs, counts = np.zeros((len(ALPHABET), 4)), np.zeros((len(ALPHABET), 2))
+    counts[ids] = [[2, 40], [40, 2], [30, 30]]
+    counts[ids[0]] = [2, 40]
+    probs[ids[0]] = 42 * np.eye(4)[0]  # "good" leads to state 0
+    with torch.no_grad():
+        network.head.weight.zero_()
+        network.head.weight[1, 0] = 1.0  # which speaks for the class of "good",
+        network.head.weight[0, 1] = 1.0
+    best_of_three = agreement(network, probs, counts)
+    assert best_of_three[0] == pytest.approx(1 / 3)  # of its three frequent symbols one agrees
+    assert agreement(network, probs[:1], counts[:1]).tolist() == [0, 0, 0, 0]
 
 
 def test_opaque_networks_have_no_weights_of_states() -> None:

@@ -12,11 +12,11 @@ from toy_readers import ALPHABET, CLASSES, NETWORKS, toy_model, toy_network, toy
 from kleene.data.batch import make_batch
 from kleene.errors import DataError, ReadingError, SettingError
 from kleene.explain.batched_traces import scores_of
-from kleene.explain.contributions import state_weights
 from kleene.explain.explain import explain, explain_many
-from kleene.explain.scoring import lead, margins, state_scores
+from kleene.explain.scoring import margins, state_scores
 from kleene.explain.state_labels import state_labels
 from kleene.model import Model
+from kleene.nn.state_weights import lead, state_weights
 
 
 @pytest.mark.parametrize("settings", NETWORKS, ids=str)

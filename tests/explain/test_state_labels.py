@@ -25,6 +25,8 @@ def test_a_state_of_small_weight_is_neutral() -> None:
         network.head.weight[1, 2] = 0.1
     assert state_labels(toy_model(network)) == (CLASSES[1], CLASSES[0], None, None)
     assert label_text(None) == "-"
+    network.typical[2, 0] = 0.5  # its symbols do not agree
+    assert state_labels(toy_model(network)) == (None, CLASSES[0], None, None)
 
 
 def test_an_opaque_state_is_named_only_if_its_words_agree() -> None:

@@ -14,38 +14,10 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from kleene.errors import ReadingError
 from kleene.nn.classifier import Classifier
-from kleene.nn.pooling import MAX_SCALE, MEAN_SCALE
+from kleene.nn.pooling import MEAN_SCALE
+from kleene.nn.state_weights import state_weights
 from kleene.nn.trace import Trace
-
-
-def adds_up(network: Classifier) -> bool:
-    """Whether the shares of the steps add up to the logits."""
-    return network.config.pooling == "states"
-
-
-def state_weights(network: Classifier) -> tuple[Tensor, Tensor]:
-    """What the mean and the maximum of each state give to the logits, (state, class) each.
-
-    10 (W - m W): against a typical step; and 3 V.
-    """
-    if not adds_up(network):
-        raise ReadingError(
-            "only networks with pooling='states' have weights of states; train one, "
-            "or use the method evidence"
-        )
-    mean, largest = network.head.weight.detach().T.chunk(2)
-    return MEAN_SCALE * (mean - network.typical[0] @ mean), MAX_SCALE * largest
-
-
-def full_weights(network: Classifier) -> Tensor:
-    """What a word gains by being in a state throughout, (state, class).
-
-    10 (W - m W) + 3 (1 - M) V
-    """
-    on_mean, on_max = state_weights(network)
-    return on_mean + (1 - network.typical[1])[:, None] * on_max
 
 
 def contributions(network: Classifier, trace: Trace) -> Tensor:

@@ -26,11 +26,12 @@ from kleene.explain.markup import (
     legend_html,
 )
 from kleene.explain.methods import METHODS, choose_method, predicting_states
-from kleene.explain.scoring import lead, state_scores
+from kleene.explain.scoring import state_scores
 from kleene.explain.state_labels import state_labels
 from kleene.explain.terminal import LEGEND, deciding_step, marked_path, marked_text
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
+from kleene.nn.state_weights import lead
 
 TOP = 8  # symbols that `top` gives
 NEGLIGIBLE = 0.005  # a weight that is written as 0.00

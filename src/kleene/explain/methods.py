@@ -13,15 +13,11 @@ import torch
 from kleene.arrays import Floats, Ints
 from kleene.errors import SettingError
 from kleene.explain.batched_traces import TracedBatch
-from kleene.explain.contributions import (
-    adds_up,
-    contributions,
-    full_weights,
-    state_weights,
-)
-from kleene.explain.scoring import lead, margins, prefix_scores
+from kleene.explain.contributions import contributions
+from kleene.explain.scoring import margins, prefix_scores
 from kleene.nn.classifier import Classifier
 from kleene.nn.inference import inference
+from kleene.nn.state_weights import adds_up, full_weights, lead, state_weights
 
 Method = Callable[[Classifier, TracedBatch, Ints], Floats]
 """From a network, traced words and the state that predicts each, to weights (batch, time)."""

@@ -13,12 +13,12 @@ from kleene.arrays import Ints
 from kleene.data.alphabet import UNKNOWN, Alphabet
 from kleene.errors import SettingError
 from kleene.explain.batched_traces import batched_traces, encode, require_symbols
-from kleene.explain.contributions import adds_up
 from kleene.explain.markup import as_json, as_text, columns, joint, table
 from kleene.explain.methods import METHODS, choose_method, predicting_states
 from kleene.explain.scoring import state_scores
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
+from kleene.nn.state_weights import adds_up
 
 
 @dataclass(frozen=True, kw_only=True)

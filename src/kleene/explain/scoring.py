@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-from kleene.explain.contributions import adds_up, full_weights
 from kleene.nn.classifier import Classifier
+from kleene.nn.state_weights import adds_up, full_weights
 from kleene.nn.trace import Trace
 
 CHUNK = 2048  # steps classified at a time, so that the gates stay in the processor's cache
@@ -90,20 +90,6 @@ def margins(scores: Tensor, classes: Tensor) -> Tensor:
     if scores.shape[-1] == 1:
         return torch.zeros_like(scores[..., 0])
     return scores.gather(-1, index).squeeze(-1) - others.logsumexp(-1)
-
-
-def lead(scores: Tensor, classes: Tensor) -> Tensor:
-    """The score of one class a word minus the mean of the others, (batch, ..., class) -> (...).
-
-    It is linear, so that shares of the scores become shares of the lead; with two classes it is
-    the log-odds.
-    """
-    count = scores.shape[-1]
-    if count == 1:
-        return torch.zeros_like(scores[..., 0])
-    index = classes.view(-1, *(1,) * (scores.dim() - 1)).expand(*scores.shape[:-1], 1)
-    own = scores.gather(-1, index).squeeze(-1)
-    return own - (scores.sum(-1) - own) / (count - 1)
 
 
 def _features(network: Classifier, trace: Trace) -> list[Tensor]:

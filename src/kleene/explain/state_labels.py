@@ -1,8 +1,9 @@
 """The class that a state stands for, where it stands for one.
 
 Where the last state alone decides, it is the class of its centroid. Where states have weights
-(`pooling="states"`), it is the class its weight speaks for, and none if the weight is small. In any
-other network a memory or a maximum decides beside the state: then a state is named only if the
+(`pooling="states"`), it is the class its weight speaks for, and none if the weight is small or if
+the symbols that lead there do not agree: such a state carries the tone of what was said before. In
+any other network a memory or a maximum decides beside the state: then a state is named only if the
 words that visit it agree with the class of its centroid.
 """
 
@@ -12,14 +13,16 @@ import numpy as np
 import torch
 
 from kleene.arrays import Floats, Ints
-from kleene.explain.contributions import adds_up
 from kleene.explain.markup import as_text
-from kleene.explain.scoring import lead, state_scores
+from kleene.explain.scoring import state_scores
 from kleene.machine import Label
 from kleene.model import Model
+from kleene.nn.state_weights import adds_up, lead
 
 NEUTRAL = 0.25
 """A state is neutral if its lead is smaller than this share of the greatest of all states."""
+AGREEMENT = 0.75
+"""The least share of a state's symbols that are commoner in words of its class."""
 UNNAMED = "-"
 
 
@@ -33,7 +36,8 @@ def state_labels(model: Model, visits: Ints | None = None) -> tuple[Label | None
     classes = scores.argmax(-1)
     if adds_up(network):
         leads = lead(scores, classes)
-        named = (leads >= NEUTRAL * leads.max()).cpu().numpy()
+        agrees = network.typical[2] >= AGREEMENT
+        named = ((leads >= NEUTRAL * leads.max()) & agrees).cpu().numpy()
     elif _state_decides(model):
         named = np.ones(len(scores), bool)
     elif visits is None:

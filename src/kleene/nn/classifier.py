@@ -31,8 +31,9 @@ class Classifier(nn.Module):
     """The network of `SequenceClassifier`; results have the row order of the batch."""
 
     typical: Tensor
-    """With `pooling="states"`: mean and maximum of the state probabilities in a training word, for
-    those who read weights of states; scores do not depend on it. (2, state)"""
+    """With `pooling="states"`, (3, state), for those who read weights of states: mean and maximum
+    of the state probabilities in a training word, and the share of each state's symbols that agree
+    with its weight. Scores do not depend on it."""
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
@@ -58,7 +59,8 @@ class Classifier(nn.Module):
         size = config.hidden_size * (1 + cell.has_memory)
         if config.pooling == "states":
             size = 2 * config.num_states
-            self.register_buffer("typical", torch.zeros(2, config.num_states))
+            typical = torch.tensor([0.0, 0.0, 1.0])[:, None].repeat(1, config.num_states)
+            self.register_buffer("typical", typical)
         self.head = nn.Linear(size, config.num_classes)
 
     @property

@@ -13,13 +13,13 @@ from typing import Any
 
 from kleene.automata import DFA
 from kleene.errors import KleeneError
-from kleene.explain.contributions import adds_up
 from kleene.explain.markup import as_json, as_text
 from kleene.explain.state_labels import label_text, state_labels
 from kleene.explain.summary import Summary, summarize
 from kleene.extraction.result import Extraction
 from kleene.machine import Label, Word
 from kleene.model import Model
+from kleene.nn.state_weights import adds_up
 from kleene.report.drawing import Node, draw_dfa, draw_summary, lay_out
 
 CROWD = 40  # arrows beyond which an automaton is drawn as a map of its commonest moves

@@ -1,32 +1,74 @@
-"""The mean and maximum of the state probabilities in a typical training word.
+"""What states do in typical training words, so that their weights can be read.
 
-A state that every word visits tells nothing of its class, whatever its weight. So weights of states
-are read against what is typical; the scores of the network do not depend on it.
+A state that every word visits tells nothing of the class, whatever its weight: so the mean and the
+maximum of its probability are recorded. And a state may carry the tone of what was said before, at
+symbols that say nothing themselves: so it is recorded how many of its symbols agree with its
+weight. The scores of the network depend on none of this.
 """
 
 from __future__ import annotations
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
+from kleene.data.alphabet import FIRST_SYMBOL
 from kleene.data.streaming import TrainingData
 from kleene.nn.classifier import Classifier
 from kleene.nn.inference import inference
+from kleene.nn.pooling import pool
+from kleene.nn.state_weights import full_weights
 
-WORDS = 2_000
+WORDS = 4_000
 """Training words that are looked at, at most."""
+SYMBOLS, MIN_COUNT = 20, 10
+"""Symbols that lead to a state most surely, of those that occur so often."""
 
 
 def record_typical_states(network: Classifier, examples: TrainingData, seed: int) -> None:
-    """Set `network.typical` to the means of both statistics over some training words."""
-    total, words = torch.zeros_like(network.typical), 0
+    """Set `network.typical` from some training words."""
+    config = network.config
+    sums = torch.zeros(2, config.num_states)
+    probs = np.zeros((max(config.num_symbols, 1), config.num_states))
+    counts = np.zeros((len(probs), config.num_classes))
+    words = 0
     with inference(network):
         for batch in examples.batches(64, seed=seed):
-            weights = network.trace(batch).weights
-            assert weights is not None
-            lengths = torch.from_numpy(batch.lengths + 1).to(weights)  # with the start token
-            total[0] += (weights.sum(1) / lengths[:, None]).sum(0)
-            total[1] += weights.amax(1).sum(0)
+            alpha = network.observe(batch)[1][-1].weights  # steps state
+            assert alpha is not None
+            assert batch.labels is not None
+            sizes = [len(batch), *batch.batch_sizes.tolist()]  # the start token's step first
+            sums[0] += pool(alpha, sizes, mean=True).sum(0).cpu()
+            sums[1] += pool(alpha, sizes, mean=False).sum(0).cpu()
             words += len(batch)
+            if config.num_symbols:
+                tokens = batch.tokens.astype(np.int64)
+                rows = np.concatenate([np.arange(n) for n in sizes[1:]] or [tokens])
+                np.add.at(probs, tokens, alpha[len(batch) :].cpu().numpy())
+                np.add.at(counts, (tokens, batch.labels[rows]), 1)
             if words >= WORDS:
                 break
-    network.typical.copy_(total / max(words, 1))
+    network.typical[:2] = sums / max(words, 1)
+    if config.num_symbols and config.num_classes > 1:
+        network.typical[2] = torch.from_numpy(agreement(network, probs, counts))
+
+
+def agreement(
+    network: Classifier, probs: NDArray[np.float64], counts: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The share of each state's symbols that are commoner in the class its weight speaks for.
+
+    `probs` are sums of the states' probabilities by symbol, (symbol, state), `counts` occurrences
+    by class, (symbol, class). A state without frequent symbols has 0.
+    """
+    often = counts.sum(1)
+    often[:FIRST_SYMBOL] = 0
+    frequent = np.flatnonzero(often >= MIN_COUNT)
+    rates = counts[frequent] / np.maximum(counts.sum(0), 1)
+    means = probs[frequent] / often[frequent, None]
+    shares = np.zeros(probs.shape[1])
+    for state, label in enumerate(full_weights(network).argmax(-1).tolist()):
+        best = np.argsort(-means[:, state], kind="stable")[:SYMBOLS]
+        others = np.delete(rates[best], label, 1).mean(1)
+        shares[state] = np.mean(rates[best, label] > others) if len(best) else 0
+    return shares
