@@ -52,7 +52,7 @@ def prototypes(corpus: str) -> str:
     for state in sorted(result["prototypes"]["states"], key=lambda one: -one["visits"]):
         label, weights = state["label"], state["weights"]
         strongest = max(weights.values())
-        words = ", ".join(f"{_text(p['symbol'])} ({p['mean']:.2f})" for p in state["symbols"])
+        words = ", ".join(f"{_text(p['symbol'])} ({p['mean']:.2f})" for p in state["symbols"][:8])
         if state["visits"] >= 0.0005:
             name = "neutral" if label is None else str(label)
             lines.append([name, f"{strongest:+.1f}", f"{state['visits']:.1%}", words])
@@ -79,7 +79,11 @@ def phrases() -> str:
     if result is None:
         return MISSING
     lines = [
-        [label, n, ", ".join(f"{_text(' '.join(p['symbols']))} ({p['weight']:.1f})" for p in found)]
+        [
+            label,
+            n,
+            ", ".join(f"{_text(' '.join(p['symbols']))} ({p['weight']:.1f})" for p in found[:8]),
+        ]
         for n, listed in result["phrases"].items()
         for label, found in listed["classes"].items()
     ]

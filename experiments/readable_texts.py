@@ -31,8 +31,8 @@ from kleene.datasets.corpora import Splits, imdb, newsgroups
 from kleene.explain.attribution import Attribution, ByStates, IntegratedGradients
 from kleene.explain.explain import explain_many
 from kleene.explain.faithfulness import faithfulness
-from kleene.explain.phrases import phrases
-from kleene.explain.prototypes import prototypes
+from kleene.explain.phrases import Phrases, phrases
+from kleene.explain.prototypes import Prototypes, prototypes
 from kleene.files import write_atomically
 from kleene.machine import Label, Symbol
 from kleene.model import Model
@@ -107,6 +107,16 @@ class Study:
         rows = rows - rows.mean(0)
         return dict(zip(self.model.alphabet.symbols, rows.T, strict=True))
 
+    @cached_property
+    def prototypes(self) -> Prototypes:
+        """The words of every state."""
+        return prototypes(self.model, self.test, top=TOP, min_count=OFTEN[self.corpus])
+
+    @cached_property
+    def phrases(self) -> dict[int, Phrases]:
+        """The strongest phrases of every class, by their length, in a fifth of the texts."""
+        return {n: phrases(self.model, self.test[::5], n=n, top=TOP, min_count=5) for n in (2, 3)}
+
     def speaks_for(self, label: Label, *words: Symbol) -> bool:
         """Whether the words' weights add up to something for the class."""
         return bool(sum(self.weights[word][self.model.class_ids[label]] for word in words) > 0)
@@ -114,8 +124,7 @@ class Study:
 
 def purity(study: Study) -> dict[str, Any]:
     """Agreement of the states' words with a bag of words, by state and over all."""
-    found = prototypes(study.model, study.test, top=TOP, min_count=OFTEN[study.corpus])
-    states = {}
+    found, states = study.prototypes, {}
     for i, (label, words) in enumerate(zip(found.state_labels, found.states, strict=True)):
         if label is not None:
             agree = [study.speaks_for(label, word.symbol) for word in words]
@@ -131,8 +140,7 @@ def purity(study: Study) -> dict[str, Any]:
 def phrase_agreement(study: Study) -> dict[str, Any]:
     """Agreement of the strongest phrases of every class."""
     result = {}
-    for n in (2, 3):
-        found = phrases(study.model, study.test, n=n, top=TOP, min_count=5)
+    for n, found in study.phrases.items():
         agree = [
             study.speaks_for(label, *phrase.symbols)
             for label, listed in found.classes.items()
@@ -163,11 +171,9 @@ def _measured(study: Study, texts: int, others: dict[str, Attribution]) -> dict[
 
 def tables(study: Study) -> dict[str, Any]:
     """What docs/results/states.md shows."""
-    found = prototypes(study.model, study.test, top=8, min_count=OFTEN[study.corpus])
-    listed = {n: phrases(study.model, study.test, n=n, top=8, min_count=5) for n in (2, 3)}
     return {
-        "prototypes": found.to_dict(),
-        "phrases": {str(n): one.to_dict() for n, one in listed.items()},
+        "prototypes": study.prototypes.to_dict(),
+        "phrases": {str(n): one.to_dict() for n, one in study.phrases.items()},
     }
 
 

@@ -89,7 +89,7 @@ def text(config: TrainConfig) -> list[Stage]:
         batch_size=config.batch_size,
         class_weight=config.weights_by_class,
         ema=config.ema or 0.998,
-        patience=config.patience or 2,
+        patience=config.patience or 4,
         prepare=init_ppmi_embeddings,
     )
     rate, epochs = config.learning_rate / 4, config.epochs or 4
