@@ -5,8 +5,9 @@ training reviews cut to 400 tokens (the first and the last 200) and test reviews
 time of hidden vector and memory, dropout 0.5, vectors of words that come from their company in
 the training reviews, Adam with a falling learning rate, averaged weights, the epoch chosen by a
 tenth of the training reviews.
-The row "SR-LSTM-P states" classifies mean and maximum of the state probabilities, so that its
-states have weights; it trains on whole reviews, since a maximum grows with the length.
+The rows "... states" classify mean and maximum of the state probabilities, so that states have
+weights; they train on whole reviews, since a maximum grows with the length. The GRU has no memory
+beside its states: with hard states it is a finite automaton over words, and counts of its visits.
 The paper classifies the last step and trains longer, on a GPU; so does its scale.
 """
 
@@ -32,6 +33,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
     "SR-LSTM-P gumbel": {"cell": "lstm-p", "num_states": 10, "transition": "gumbel"},
     "SR-LSTM-P k=50": {"cell": "lstm-p", "num_states": 50},
     "SR-LSTM-P states": {"cell": "lstm-p", "num_states": 10, "pooling": "states"},
+    "SR-GRU states": {"cell": "gru", "num_states": 10, "pooling": "states"},
 }
 PAPER = {
     "LSTM": 10.1,
@@ -42,6 +44,7 @@ PAPER = {
     "SR-LSTM-P": 9.2,
     "SR-LSTM-P k=50": 9.8,
     "SR-LSTM-P states": None,
+    "SR-GRU states": None,
 }
 SCALES: dict[str, dict[str, Any]] = {
     "small": {
