@@ -62,25 +62,13 @@ SCALES: dict[str, dict[str, Any]] = {
         "stages": [Stage(epochs=50, optimizer="rmsprop", learning_rate=1e-3, patience=5)],
     },
 }
-READABLE = falling_rate(
-    (5, 2e-3), (3, 5e-4), batch_size=64, ema=0.998, patience=1, prepare=init_ppmi_embeddings
-)
-"""The stages of networks that classify statistics of their states, which learn more slowly."""
 VOCABULARY = 20_000
-
-
-def _is_readable(row: str) -> bool:
-    return NETWORKS[row].get("pooling") == "states"
-
-
-def _recipe(row: str, scale: str) -> dict[str, Any]:
-    recipe = {**SCALES[scale], "row": NETWORKS[row], "vocabulary": VOCABULARY}
-    return {**recipe, "stages": READABLE} if _is_readable(row) else recipe
 
 
 def _work(row: str, seed: int, request: Request) -> dict[str, Any]:
     scale = SCALES[request.scale]
-    network, whole = {**scale["network"], **NETWORKS[row]}, _is_readable(row)
+    network = {**scale["network"], **NETWORKS[row]}
+    whole = network.get("pooling") == "states"
     task = text_task(
         imdb(request.data),
         vocabulary=VOCABULARY,
@@ -90,7 +78,7 @@ def _work(row: str, seed: int, request: Request) -> dict[str, Any]:
     return train_and_test(
         task,
         network={"num_symbols": len(task.alphabet), **network},
-        stages=READABLE if whole else scale["stages"],
+        stages=scale["stages"],
         seed=seed,
         folder=request.folder("imdb", row, seed),
         checkpoint=request.checkpoint,
@@ -103,7 +91,7 @@ IMDB = Experiment(
     rows=tuple(NETWORKS),
     seeds=lambda row, scale: 3 if row in ("LSTM", "SR-LSTM-P") else 1,
     key=lambda row, seed, scale: {"row": row, "seed": seed, "scale": scale},
-    recipe=_recipe,
+    recipe=lambda row, scale: {**SCALES[scale], "row": NETWORKS[row], "vocabulary": VOCABULARY},
     work=_work,
     headline=lambda result: f"test error {result['test_error']:.2f} %",
     table=partial(error_table, paper=PAPER),
