@@ -83,7 +83,7 @@ def text(config: TrainConfig) -> list[Stage]:
     """Texts: PPMI embeddings, averaged weights (EMA), and a learning rate that falls once."""
     first = Stage(
         name="text",
-        epochs=config.epochs or 16,
+        epochs=config.epochs or 8,
         optimizer=config.optimizer,
         learning_rate=config.learning_rate,
         batch_size=config.batch_size,
