@@ -39,14 +39,16 @@ Blocks: TypeAlias = Sequence[tuple[int, int]]
 
 def addresses(tensors: Mapping[str, Tensor | None], names: Sequence[str]) -> dict[str, int]:
     """Addresses of the named tensors, 0 for absent ones."""
-    found = {name: tensors.get(name) for name in names}
-    return {name: 0 if tensor is None else tensor.data_ptr() for name, tensor in found.items()}
+    find = tensors.get
+    return {name: 0 if (t := find(name)) is None else t.data_ptr() for name in names}
 
 
 def make_job(plan: Plan, tensors: Tensors) -> Job:
     """The arguments of a pass over the results of `fold`, which must outlive it."""
     x, H0 = tensors["x"], tensors["H0"]
     assert H0 is not None
+    sizes, starts = plan.layout.addresses
+    width, gates = plan.width, plan.gates
     return Job(
         sgemm=sgemm_address(),
         cell=plan.cell,
@@ -56,14 +58,14 @@ def make_job(plan: Plan, tensors: Tensors) -> Job:
         batch=plan.batch,
         hidden=plan.hidden,
         states=plan.states,
-        gates=plan.gates,
-        width=plan.width,
-        columns=plan.width if plan.states else plan.gates,
+        gates=gates,
+        width=width,
+        columns=width if plan.states else gates,
         size=1 if x is None else x.shape[1],
         shared_start=int(H0.shape[0] == 1),
         two_steps=int(not plan.all_steps),
-        sizes=plan.layout.sizes.ctypes.data,
-        starts=plan.layout.starts.ctypes.data,
+        sizes=sizes,
+        starts=starts,
         **addresses(tensors, TENSORS),
     )
 

@@ -141,8 +141,8 @@ def _run(plan: Plan, tensors: Tensors) -> Scan:
         last = found["last_weights"]
         assert last is not None
         last = last if S is None else last @ S
-    if len(last) < len(hidden):
-        last = torch.cat([last, hidden[len(last) :]])
+    if plan.layout.widest < plan.batch:
+        last = torch.cat([last, hidden[plan.layout.widest :]])
     return Scan(
         carried=carried,
         centroids=S,

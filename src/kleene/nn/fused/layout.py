@@ -13,6 +13,7 @@ class Layout(NamedTuple):
 
     sizes: Any  # NumPy, int64; time
     starts: Any  # NumPy, int64; time
+    addresses: tuple[int, int]  # of both arrays
     steps: int  # rows in all
     widest: int  # sequences with at least one step
     valid: bool  # sizes do not increase and are at least 1
@@ -27,9 +28,11 @@ class Layout(NamedTuple):
 def layout(batch_sizes: tuple[int, ...]) -> Layout:
     """The layout of the given numbers of sequences per time step."""
     sizes = np.array(batch_sizes, np.int64)
+    starts = sizes.cumsum() - sizes
     return Layout(
         sizes=sizes,
-        starts=sizes.cumsum() - sizes,
+        starts=starts,
+        addresses=(sizes.ctypes.data, starts.ctypes.data),
         steps=int(sizes.sum()),
         widest=int(sizes[0]) if len(sizes) else 0,
         valid=bool(len(sizes) and sizes[-1] >= 1 and (sizes[1:] <= sizes[:-1]).all()),
