@@ -178,6 +178,13 @@ class _Loop:
     def _seed(self, *where: int) -> int:
         return int(np.random.SeedSequence([self.seed, *where]).generate_state(1)[0])
 
+    def _seed_noise(self, seed: int) -> None:
+        """`torch.manual_seed`; on the CPU without the other devices, a hundred times as fast."""
+        if self.network.device.type == "cpu":
+            torch.default_generator.manual_seed(seed)
+        else:
+            torch.manual_seed(seed)
+
     def _epoch(self, stage: Stage, optimizer: torch.optim.Optimizer, reporter: Reporter) -> None:
         at = self.progress
         self._schedule(stage, optimizer)
@@ -189,7 +196,7 @@ class _Loop:
         while at.step < len(plan):
             words, counts = self.process_group.shard_batch(plan[at.step])
             noise = () if self.process_group.is_main else (self.process_group.rank,)
-            torch.manual_seed(self._seed(at.stage, at.epoch, at.step, *noise))
+            self._seed_noise(self._seed(at.stage, at.epoch, at.step, *noise))
             self._step(stage, optimizer, self.examples.batch(words), weights, counts)
             reporter.step(stage, at.epoch, at.step / len(plan))
         with ema_weights(optimizer):
