@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 BENCHMARKS := recurrent where cores scaling memory end_to_end matcher import_time serving growth workers
 
-.PHONY: demo test test-all lint bench tables faults fuzz format
+.PHONY: demo test test-all lint bench tables faults fuzz format lock
 
 demo: $(READY)
 	$(BIN)/kleene demo
@@ -32,6 +32,10 @@ faults: $(READY)
 
 fuzz: $(READY)
 	$(BIN)/python tests/fuzz/run_all.py
+
+# Exact files with their SHA-256, for a release: requirements.lock.
+lock: $(READY)
+	$(BIN)/python .ci/lock.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

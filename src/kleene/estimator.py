@@ -149,7 +149,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
         everything = (word for part in Streamed(store=store).parts() for word in part.words)
         rows = Rows(
             training=training,
-            held_out=training.held(),
+            held_out=training.held_out(),
             sample=training.sample(),
             everything=everything,
         )

@@ -113,7 +113,7 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
 def test_an_epoch_shows_every_word_once(store: Store, share: float, window: int) -> None:
     streamed = Streamed(store=store, share=share, seed=4, window=window)
     shown = [row for batch in streamed.batches(8, seed=1) for row in rows(batch)]
-    held = streamed.held()
+    held = streamed.held_out()
     away = [] if held is None else [tuple(word.tolist()) for word in held.words]
     assert len(away) == int(share * 233)
     assert len(shown) == len(streamed) == 233 - len(away)

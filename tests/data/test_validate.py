@@ -103,7 +103,7 @@ def test_numbers_that_repeat_are_symbols() -> None:
 
 
 def test_measurements_are_no_labels() -> None:
-    with pytest.raises(DataError, match=r"y must be classes, got 0.5 in row 1; bin"):
+    with pytest.raises(DataError, match=r"must be classes, got the number 0.5 in row 1"):
         as_labels([1.0, 0.5])
     assert as_labels([1.0, 0.0]) == [1.0, 0.0]
 

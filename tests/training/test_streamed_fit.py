@@ -50,7 +50,7 @@ def streamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Streamed:
 def test_it_goes_on_to_the_same_bits(streamed: Streamed, steps: int, tmp_path: Path) -> None:
     def run(**more: object):
         network = make_network(dropout=0.1)
-        settings = {"stages": STAGES, "validation": streamed.held(), "seed": 2}
+        settings = {"stages": STAGES, "validation": streamed.held_out(), "seed": 2}
         return network, fit(network, streamed, **settings, **more)
 
     class Stop:

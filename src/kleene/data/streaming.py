@@ -54,7 +54,7 @@ class Streamed:
         starts: Ints = np.cumsum(self.store.index[:, 1]) - self.store.index[:, 1]
         return starts
 
-    def held(self) -> Examples | None:
+    def held_out(self) -> Examples | None:
         """The words held back, in memory; None where there are none."""
         return self._away() if self.share else None
 

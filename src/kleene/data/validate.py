@@ -134,8 +134,8 @@ def as_labels(y: Sequence[Label]) -> list[Label]:
             ) from None
         if isinstance(label, float) and not label.is_integer():
             raise DataError(
-                f"Unknown label type: continuous; y must be classes, got {label!r} in row {row}; "
-                "bin the numbers into classes, or pass them as strings"
+                f"labels must be classes, got the number {label!r} in row {row} (Unknown label "
+                "type: continuous); bin the numbers into classes"
             )
     return labels
 

@@ -165,8 +165,8 @@ def _describe_outputs(machine: CounterTable, state: int, met: list[Node]) -> tup
     for clipped in counters:
         by_label[machine.outputs[state][clipped + machine.clip]].append(clipped)
     if not all(isinstance(label, bool) for label in by_label):
-        told = (f"{x} when {describe_counters(v, machine.clip)}" for x, v in by_label.items())
-        return ", ".join(told), 1
+        parts = (f"{x} when {describe_counters(v, machine.clip)}" for x, v in by_label.items())
+        return ", ".join(parts), 1
     if True not in by_label:
         return "rejects", 1
     if False not in by_label:

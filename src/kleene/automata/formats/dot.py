@@ -13,7 +13,7 @@ from kleene.machine import Label, Symbol
 _FILLS = ("#cfe3f2", "#fbe3b8", "#c9e8dd", "#f6d3c0", "#ecd6e5", "#fbf7c4", "#d6e0ea", "#e0e0e0")
 _REJECTING, _ACCEPTING = "#ffffff", "#cfe3f2"
 _LINES = 8  # of notes in a state before they go two or more to a line
-_CROWDED = 80  # edges past which only a spanning tree is drawn, the rest told in the states
+_CROWDED = 80  # edges past which only a spanning tree is drawn, the rest written into the states
 
 
 @dataclass(frozen=True, kw_only=True)
