@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from motifs import fixed_motifs
 from toys import make_network, same_bits, words_ending_in_5
 
 from kleene import SequenceClassifier
+from kleene.datasets.motifs import fixed_motifs
 from kleene.evaluation.metrics import evaluate
 from kleene.nn.classifier import Classifier
 from kleene.training.loop import fit
