@@ -9,6 +9,7 @@ from typing import Any
 
 from page import load, markdown
 
+from kleene.explain.state_labels import NEUTRAL
 from kleene.reproduce.experiment import chosen, middle
 
 MISSING = "_No results yet: `python experiments/readable_texts.py`._"
@@ -48,13 +49,14 @@ def prototypes(corpus: str) -> str:
     result = _part("tables", corpus)
     if result is None:
         return MISSING
-    lines = []
-    for state in sorted(result["prototypes"]["states"], key=lambda one: -one["visits"]):
-        label, weights = state["label"], state["weights"]
-        strongest = max(weights.values())
+    states = sorted(result["prototypes"]["states"], key=lambda one: -one["visits"])
+    most, lines = max(max(one["weights"].values()) for one in states), []
+    for state in states:
+        label, strongest = state["label"], max(state["weights"].values())
         words = ", ".join(f"{_text(p['symbol'])} ({p['mean']:.2f})" for p in state["symbols"][:8])
         if state["visits"] >= 0.0005:
-            name = "neutral" if label is None else str(label)
+            other = "neutral" if strongest < NEUTRAL * most else "mixed"
+            name = other if label is None else str(label)
             lines.append([name, f"{strongest:+.1f}", f"{state['visits']:.1%}", words])
     return markdown(["class", "weight", "of all steps", "words that lead there"], lines)
 
