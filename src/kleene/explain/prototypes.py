@@ -128,10 +128,9 @@ class Prototypes:
         label = self.state_labels[state]
         if self.weights is None:
             return label_text(label)
-        strongest = max(self.weights[state])
-        return (
-            f"neutral {strongest:+.1f}" if label is None else f"{as_text(label)} {strongest:+.1f}"
-        )
+        leads = [max(row) for row in self.weights]
+        unnamed = "neutral" if leads[state] < NEUTRAL * max(leads) else "mixed"
+        return f"{unnamed if label is None else as_text(label)} {leads[state]:+.1f}"
 
     def _class_rows(self) -> list[list[str]]:
         return [

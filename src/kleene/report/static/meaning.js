@@ -31,9 +31,7 @@
               "p",
               {},
               one.label === null
-                ? one.weights
-                  ? "neutral"
-                  : "no class of its own"
+                ? "no class of its own"
                 : ["says ", h("strong", {}, String(one.label))],
               one.weights && one.label !== null
                 ? ` with weight ${one.weights[one.label].toFixed(1)}`
