@@ -19,7 +19,7 @@ from ledger import Ledger
 from sklearn.cluster import KMeans
 from sklearn.linear_model import Ridge
 from torch import Tensor, nn
-from torch.nn import functional as F
+from torch.nn.functional import cross_entropy, softmax
 
 from kleene.datasets.motifs import LETTERS, fixed_motifs
 
@@ -55,11 +55,12 @@ class Network(nn.Module):
         return self.head(torch.cat([h, c], 1) if self.memory else h), hidden, distance
 
     def states(self, u: Tensor) -> tuple[Tensor, Tensor]:
+        """The next hidden vector, and the distance of u to its centroid."""
         if self.mode == "off":
             return u, torch.zeros(())
         gaps = torch.cdist(u @ self.metric, self.centroids @ self.metric) ** 2
         if self.mode == "mixture":
-            return F.softmax(-gaps / 0.3, 1) @ self.centroids, torch.zeros(())
+            return softmax(-gaps / 0.3, 1) @ self.centroids, torch.zeros(())
         nearest = self.centroids[gaps.argmin(1)]
         gap = ((u - nearest.detach()) ** 2 + (u.detach() - nearest) ** 2).sum(1).mean()
         return u + (nearest - u).detach(), gap  # straight through: the gradient of u
@@ -71,7 +72,7 @@ def train(network: Network, ids: Tensor, labels: Tensor, *, epochs: int, rate: f
         for batch in torch.randperm(len(ids)).split(32):
             optimizer.zero_grad()
             scores, _, distance = network(ids[batch])
-            (F.cross_entropy(scores, labels[batch]) + 0.25 * distance).backward()
+            (cross_entropy(scores, labels[batch]) + 0.25 * distance).backward()
             nn.utils.clip_grad_norm_(network.parameters(), 1.0)
             optimizer.step()
 
