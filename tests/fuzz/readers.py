@@ -102,7 +102,6 @@ XES = (
     b'<event><string key="concept:name" value="c"/><list key="l"><values/></list></event></trace>'
     b'<trace><string key="label" value="y"/></trace></log>'
 )
-ENTITIES = b'<!DOCTYPE log [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;&a;">]><log>&b;&b;</log>'
 NUMBERS = b"1 2.5 -3e2\t1\n0.5,7;8\t0\n"
 EVENT_LAYOUTS = [
     Layout(case_column="case", event_column="event", order_column="time", delimiter=";"),
@@ -124,7 +123,7 @@ def _of_data(folder: Path) -> list[Reader]:
                     found.append(read_data(path, fit_bins(path, layout)))
                 except KleeneError as error:
                     failed = error
-            if failed is not None:
+            if failed is not None and not found:
                 raise failed
             return found
 
@@ -147,7 +146,7 @@ def _of_data(folder: Path) -> list[Reader]:
             mutate=packing,
         ),
         Reader(name="event table", seeds=[EVENTS, DATES], read=reading(".csv", *EVENT_LAYOUTS)),
-        Reader(name="XES log", seeds=[XES, ENTITIES], read=reading(".xes")),
+        Reader(name="XES log", seeds=[XES], read=reading(".xes")),
         Reader(
             name="sequences of numbers",
             seeds=[NUMBERS],

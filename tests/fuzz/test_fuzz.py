@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib.util
 import io
 import json
 import tarfile
@@ -25,8 +26,20 @@ from kleene.datasets.mnist import read_idx
 from kleene.errors import DataError
 
 NAMES = [
-    *("TSV", "CSV", "JSONL", "data of any kind, gz", "DFA JSON", "PFA JSON"),
-    *("counter machine JSON", "AT&T", "AALpy", "automata-lib", "model folder", "checkpoint"),
+    *("TSV", "CSV", "JSONL", "data of any kind, gz", "event table", "XES log"),
+    *("sequences of numbers", "layout of a model"),
+    *([] if importlib.util.find_spec("pyarrow") is None else ["Parquet"]),
+    *(
+        "DFA JSON",
+        "PFA JSON",
+        "counter machine JSON",
+        "AT&T",
+        "regular expression",
+        "AALpy",
+        "automata-lib",
+        "model folder",
+        "checkpoint",
+    ),
     *(
         "encoded words",
         "alphabet JSON",
