@@ -84,7 +84,7 @@ def _groups(inputs: Interval, transitions: NDArray[np.int32]) -> list[NDArray[np
         widest = int(width.argmax())
         values = inputs[0][group, widest]
         left = values <= (values.min() + values.max()) / 2
-        if width[widest] <= CLOSE or left.all():  # nan stays as it is
+        if not (width[widest] > CLOSE and left.any() and not left.all()):  # nan is not split
             groups.append(group)
         else:
             waiting += [group[left], group[~left]]
