@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -21,16 +22,17 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from serving import cpu_seconds, exchange, load, request, until_ready, untrained
 from timing import write
 
-Client = Callable[[int, dict[str, int]], Awaitable[None]]
+Client = Callable[[int, dict[str, int], float], Awaitable[None]]
 HALF_HEADS = 300  # connections that are held at a time
 
 
-async def half_heads(port: int, counts: dict[str, int]) -> None:
+async def half_heads(port: int, counts: dict[str, int], pause: float) -> None:
     """Open connections and never finish the head of a request."""
     held: list[asyncio.StreamWriter] = []
     while True:
@@ -41,10 +43,10 @@ async def half_heads(port: int, counts: dict[str, int]) -> None:
             counts["half heads"] += 1
         while len(held) > HALF_HEADS:
             held.pop(0).close()
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.01 * pause)
 
 
-async def hang_up(port: int, counts: dict[str, int]) -> None:
+async def hang_up(port: int, counts: dict[str, int], pause: float) -> None:
     """Ask for long work, and go away at once."""
     work = request(port, [" ".join(["word1"] * 200)] * 500)
     while True:
@@ -54,10 +56,10 @@ async def hang_up(port: int, counts: dict[str, int]) -> None:
             await writer.drain()
             writer.close()
             counts["hang-ups"] += 1
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.1 * pause)
 
 
-async def upload(port: int, counts: dict[str, int]) -> None:
+async def upload(port: int, counts: dict[str, int], pause: float) -> None:
     """Upload a file of 10,000 lines, again and again."""
     body = b"the film was slow but the ending is wonderful\n" * 10_000
     head = f"POST /upload HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -67,10 +69,10 @@ async def upload(port: int, counts: dict[str, int]) -> None:
             status = await exchange(reader, writer, head.encode() + body)
             counts[f"uploads, {status}"] = counts.get(f"uploads, {status}", 0) + 1
             writer.close()
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.2 * pause)
 
 
-async def bombs(port: int, counts: dict[str, int]) -> None:
+async def bombs(port: int, counts: dict[str, int], pause: float) -> None:
     """Send bodies that are refused after they were read."""
     body = b'{"words": [[' + b"{}," * 300_000 + b"{}]]}"
     head = f"POST /predict HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
@@ -81,7 +83,7 @@ async def bombs(port: int, counts: dict[str, int]) -> None:
             await exchange(reader, writer, content)
             counts["bombs"] += 1
             writer.close()
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(0.5 * pause)
 
 
 FAULTS: tuple[Client, ...] = (half_heads, hang_up, upload, bombs)
@@ -92,6 +94,7 @@ async def main() -> None:
     parser.add_argument("model", type=Path, nargs="?")
     parser.add_argument("--rate", type=float, default=200.0)
     parser.add_argument("--seconds", type=float, default=120.0)
+    parser.add_argument("--pause", type=float, default=1.0, help="above 1, rarer faults")
     parser.add_argument("--port", type=int, default=8775)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -113,15 +116,16 @@ async def measure(options: argparse.Namespace, server: int) -> dict[str, object]
     await until_ready(port)
     await load(port, rate, 3.0)  # warm
     quiet = await measured(options, server)
-    counts = {"half heads": 0, "hang-ups": 0, "bombs": 0}
-    tasks = [asyncio.create_task(client(port, counts)) for client in FAULTS]
+    here, there = multiprocessing.Pipe()
+    others = multiprocessing.Process(target=misbehave, args=(port, options.pause, there))
+    others.start()  # in a process of its own, so that the honest client is not held up by them
     await load(port, rate, 3.0)  # until all kinds of requests were seen
     memory = [resident(server)]
     faulty = await measured(options, server)
     memory.append(resident(server))
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    here.send("stop")
+    counts = here.recv()
+    others.join()
     return {
         "quiet": quiet,
         "faulty": faulty,
@@ -130,6 +134,22 @@ async def measure(options: argparse.Namespace, server: int) -> dict[str, object]
         "ratio p99": round(faulty["p99"] / quiet["p99"], 2),
         "memory at the start and at the end, MB": memory,
     }
+
+
+def misbehave(port: int, pause: float, pipe: Connection) -> None:
+    """Run the faulty clients until a message comes; answer with their counts."""
+    counts = {"half heads": 0, "hang-ups": 0, "bombs": 0}
+
+    async def run() -> None:
+        tasks = [asyncio.create_task(client(port, counts, pause)) for client in FAULTS]
+        while not pipe.poll():
+            await asyncio.sleep(0.1)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    asyncio.run(run())
+    pipe.send(counts)
 
 
 async def measured(options: argparse.Namespace, server: int) -> dict[str, float]:

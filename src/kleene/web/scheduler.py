@@ -4,11 +4,15 @@ Short requests that wait are answered together, in one pass. Long ones are cut i
 part is read between two passes of short requests: in turn of the request with the least left to
 read and of the oldest, so that a request waits neither for all longer ones nor without end. A
 request whose client is gone is dropped before its next part.
+
+Parts are so small that they are read in the event loop itself. A thread beside it would compete
+with it for Python's lock, and every answer would wait for that several times.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -21,10 +25,10 @@ from kleene.web.http.metrics import Metrics
 
 Result = TypeVar("Result")
 
-WORDS = 256  # in one pass
-SYMBOLS = 4_000  # in one pass, but for a single word that is longer
-SHORT = 1_500  # symbols, which a pass reads sooner than a thread is woken on a busy machine
-SHORT_WORDS = 64
+PASS_SECONDS, INLINE_SECONDS = 0.01, 0.05  # of a pass, and of the longest in the event loop
+WORDS, SYMBOLS = 256, (500, 8_000)  # in one pass, at most; the symbols by the speed of the model
+PACE = 5e-6  # seconds a symbol, until they are measured
+SHORT, SHORT_WORDS = 1_500, 64  # symbols and words of a short request
 
 
 @dataclass(eq=False)
@@ -43,9 +47,9 @@ class _Request:
         """Symbols that are not read yet."""
         self.short = self.symbols <= SHORT and len(self.words) <= SHORT_WORDS
 
-    def next_part(self) -> list[Word]:
+    def next_part(self, symbols: int) -> list[Word]:
         """The words of the next pass."""
-        return next(parts(self.words[len(self.answers) :]), [])
+        return next(parts(self.words[len(self.answers) :], symbols), [])
 
     def give(self, answers: Sequence[Answer]) -> None:
         """Note the answers to the next words."""
@@ -56,16 +60,16 @@ class _Request:
             self.future.set_result(self.answers)
 
 
-def parts(words: Sequence[Word]) -> Iterator[list[Word]]:
-    """Words in their order, so many at a time as one pass takes."""
+def parts(words: Sequence[Word], symbols: int = SYMBOLS[1]) -> Iterator[list[Word]]:
+    """Words in their order, so many at a time as one pass takes; a longer word comes alone."""
     part: list[Word] = []
-    symbols = 0
+    total = 0
     for word in words:
-        if part and (len(part) >= WORDS or symbols + len(word) > SYMBOLS):
+        if part and (len(part) >= WORDS or total + len(word) > symbols):
             yield part
-            part, symbols = [], 0
+            part, total = [], 0
         part.append(word)
-        symbols += len(word)
+        total += len(word)
     if part:
         yield part
 
@@ -80,6 +84,7 @@ class Scheduler:
         self._thread = ThreadPoolExecutor(1, "inference")
         self._task: asyncio.Task[None] | None = None
         self._turn = 0
+        self._pace: dict[str, float] = {}  # seconds a symbol, by model
 
     @property
     def waiting(self) -> int:
@@ -139,7 +144,7 @@ class Scheduler:
         taken, words, symbols = [first], len(first.words), first.symbols
         for request in self._short[1:]:
             words, symbols = words + len(request.words), symbols + request.symbols
-            if request.entry is not first.entry or words > WORDS or symbols > SYMBOLS:
+            if request.entry is not first.entry or words > WORDS or symbols > SYMBOLS[0]:
                 break
             taken.append(request)
         return taken if first.job is None else [first]
@@ -149,9 +154,11 @@ class Scheduler:
         if requests[0].job is not None:
             await self._run_job(requests[0])
             return
-        some = [request.next_part() for request in requests]
+        entry = requests[0].entry
+        assert entry is not None
+        some = [request.next_part(self._size(entry)) for request in requests]
         try:
-            answers = await self._predict(requests[0].entry, [w for part in some for w in part])
+            answers = await self._predict(entry, [word for part in some for word in part])
         except Exception as error:
             if len(requests) == 1:
                 _fail(requests[0], error)
@@ -164,32 +171,45 @@ class Scheduler:
             request.give(answers[start : start + len(part)])
             start += len(part)
 
-    async def _predict(self, entry: Entry | None, words: list[Word]) -> list[Answer]:
-        assert entry is not None
+    def _size(self, entry: Entry) -> int:
+        """Symbols that a model reads in one pass."""
+        least, most = SYMBOLS
+        return max(least, min(most, int(PASS_SECONDS / self._pace.get(entry.name, PACE))))
+
+    async def _predict(self, entry: Entry, words: list[Word]) -> list[Answer]:
         symbols = sum(map(len, words))
+        pace = self._pace.get(entry.name, PACE)
+
+        def read() -> list[Answer]:
+            started = time.thread_time()
+            answers = entry.predict(words)
+            if symbols >= SYMBOLS[0]:
+                spent = (time.thread_time() - started) / symbols
+                self._pace[entry.name] = 0.8 * pace + 0.2 * spent
+            return answers
+
         self.metrics.add("symbols", amount=symbols)
-        short = symbols <= SHORT and len(words) <= SHORT_WORDS
-        return await self._pass(lambda: entry.predict(words), short=short)
+        return await self._pass(read, inline=symbols * pace <= INLINE_SECONDS)
 
     async def _run_job(self, request: _Request) -> None:
         assert request.job is not None
         self.metrics.add("symbols", amount=request.symbols)
         try:
-            found = await self._pass(request.job, short=request.short)
+            found = await self._pass(request.job, inline=request.short)
         except Exception as error:
             _fail(request, error)
         else:
             if not request.future.done():
                 request.future.set_result(found)
 
-    async def _pass(self, job: Callable[[], Result], *, short: bool) -> Result:
-        """Run a pass: at once where it is short, else in the thread."""
+    async def _pass(self, job: Callable[[], Result], *, inline: bool) -> Result:
+        """Run a pass: in the event loop where it is short, else in the thread."""
         self.metrics.add("passes")
-        if short:
-            result = job()
-            await asyncio.sleep(0)  # requests that arrived meanwhile are read
-            return result
-        return await asyncio.get_running_loop().run_in_executor(self._thread, job)
+        if not inline:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, job)
+        result = job()
+        await asyncio.sleep(0)  # requests that arrived meanwhile are read
+        return result
 
 
 def _future() -> asyncio.Future[Any]:
