@@ -2,8 +2,8 @@
 
     python benchmarks/recurrent.py [--seconds 5] [--rows train,tokens,packed,inference,one,threads]
 
-Process time with one thread, wall time with two. Writes results/recurrent.json, in which rows that
-are not asked for stay, and prints a table. With OMP_WAIT_POLICY=passive in the environment, as
+Process time with one thread, wall time with two. Writes results/recurrent.json, in which each CPU
+model has its own table and rows that are not asked for stay, and prints a table. With OMP_WAIT_POLICY=passive in the environment, as
 `make bench` sets it, torch's idle threads leave the cores to those that work.
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 
 import torch
 from peers import SHAPES, naive, network, peer, products
-from timing import RESULTS, interleave, write
+from timing import RESULTS, interleave, machine, processor, write_results
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_sequence
 
@@ -177,12 +177,14 @@ def main() -> None:
     given = parser.parse_args()
     rows = given.rows.split(",")
     file = RESULTS / f"{given.name}.json"
-    known = json.loads(file.read_text())["results"] if file.exists() else []
+    tables = json.loads(file.read_text()) if file.exists() else {}
+    known = tables.get(processor(), {"results": []})["results"]
     results = [result for result in known if result["row"] not in rows]
     for result in measure(rows, given.seconds):
         results.append(result)
         print(result["row"], result["cell"], result["shape"], f"{result['ratio']:.3f}", flush=True)
-        write(given.name, {"results": results})
+        tables[processor()] = {"machine": machine(), "results": results}
+        write_results(file, tables)
     print(table(results))
 
 

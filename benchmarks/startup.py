@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import median
 
 import torch
-from timing import RESULTS, machine, write_results
+from timing import RESULTS, machine, processor, write_results
 
 from kleene.data.alphabet import Alphabet
 from kleene.model import Model
@@ -51,9 +51,8 @@ def main() -> None:
     del ratios["import torch"]
     path = RESULTS / "startup.json"
     tables = json.loads(path.read_text()) if path.exists() else {}
-    facts = machine()
-    table = tables.setdefault(str(facts["cpu"]), {})
-    table[given.label] = {"machine": facts, "cpu_seconds": seconds, "ratio": ratios, "goal": GOAL}
+    table = tables.setdefault(processor(), {})
+    table[given.label] = {"machine": machine(), "cpu_seconds": seconds, "ratio": ratios, "goal": GOAL}
     write_results(path, tables)
     print(show(table))
 

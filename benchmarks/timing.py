@@ -19,6 +19,7 @@ __all__ = [
     "machine",
     "perf_counter",
     "process_time",
+    "processor",
     "write",
     "write_results",
 ]
@@ -68,6 +69,12 @@ def machine() -> dict[str, object]:
         "python": platform.python_version(),
         "date": time.strftime("%Y-%m-%d"),
     }
+
+
+def processor() -> str:
+    """The CPU's model name and its vector instructions: results of one never replace another's."""
+    facts = machine()
+    return f"{facts['cpu']}, {facts['capability']}"
 
 
 def write(name: str, content: dict[str, object]) -> Path:

@@ -48,22 +48,46 @@ def matcher() -> str:
 
 
 def recurrent() -> str:
-    content = read("recurrent")
-    if content is None:
+    tables = read("recurrent")
+    if tables is None:
         return missing("recurrent")
+    parts = []
+    for content in tables.values():
+        facts = content["machine"]
+        about = f"{facts['cores']} cores of {facts['cpu']} ({facts['capability']})"
+        parts.append(f"{about}, load {facts['load']:.1f}:\n\n{_recurrent_table(content)}")
+    return "\n\n".join(parts)
+
+
+def _recurrent_table(content: dict[str, Any]) -> str:
     found = {(r["row"], r["cell"], r["shape"]): r for r in content["results"]}
     lines = []
     for row, name in ROWS.items():
         for cell in ("LSTM-P", "GRU"):
             results = [found.get((row, cell, shape)) for shape in "ABCD"]
-            cells = [_against_bar(r["ratio"], r["bar"], r["met"]) if r else "" for r in results]
-            lines.append([name, cell, *cells])
+            if any(results):
+                cells = [_against_bar(r["ratio"], r["bar"], r["met"]) if r else "" for r in results]
+                lines.append([name, cell, *cells])
     for cell in ("LSTM-P", "GRU"):
         results = [found.get(("train", cell, shape)) for shape in "ABC"]
         ratios = [r["milliseconds"]["fused"] / r["milliseconds"]["products"] for r in results if r]
         cells = [_against_bar(ratio, 1.3, ratio <= 1.3) for ratio in ratios]
-        lines.append(["train step over its matrix products alone", cell, *cells, ""])
-    return markdown(["ratio to torch.nn", "cell", "A", "B", "C", "D"], lines) + _told(content)
+        if cells:
+            lines.append(["train step over its matrix products alone", cell, *cells, ""])
+    return markdown(["ratio to torch.nn", "cell", "A", "B", "C", "D"], lines)
+
+
+def startup() -> str:
+    tables = read("startup")
+    if tables is None:
+        return missing("startup")
+    lines = []
+    for cpu, table in tables.items():
+        for label, found in table.items():
+            ratios = [f"{found['ratio'][name]:.2f}" for name in ("predict", "explain", "evaluate")]
+            lines.append([cpu, label, f"{found['cpu_seconds']['import torch']:.2f}", *ratios])
+    header = ["CPU", "version", "`import torch`, CPU-s", "predict", "explain", "evaluate"]
+    return markdown(header, lines)
 
 
 def _against_bar(ratio: float, bar: float, met: bool) -> str:
