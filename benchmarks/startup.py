@@ -52,7 +52,12 @@ def main() -> None:
     path = RESULTS / "startup.json"
     tables = json.loads(path.read_text()) if path.exists() else {}
     table = tables.setdefault(processor(), {})
-    table[given.label] = {"machine": machine(), "cpu_seconds": seconds, "ratio": ratios, "goal": GOAL}
+    table[given.label] = {
+        "machine": machine(),
+        "cpu_seconds": seconds,
+        "ratio": ratios,
+        "goal": GOAL,
+    }
     write_results(path, tables)
     print(show(table))
 

@@ -173,4 +173,5 @@ SPEED: dict[str, Callable[[], str]] = {
     "memory": memory,
     "end-to-end": end_to_end,
     "serving": serving,
+    "startup": startup,
 }

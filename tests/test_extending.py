@@ -1,4 +1,4 @@
-"""The examples of docs/extending.md run, one after the other, and print what they say."""
+"""The examples of docs/how-to/extend.md run, one after the other, and print what they say."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import kleene as kl
 from kleene.errors import SettingError
 
-PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
+PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "extend.md"
 
 
 @pytest.fixture(scope="module")
