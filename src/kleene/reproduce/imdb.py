@@ -2,9 +2,8 @@
 
 Every row has the same budget. At the small scale: vocabulary 20,000, embedding and width 128,
 training reviews cut to 400 tokens (the first and the last 200) and test reviews whole, maximum over
-time of hidden vector and memory, dropout 0.5, vectors of words that come from their company in
-the training reviews, Adam with a falling learning rate, averaged weights, the epoch chosen by a
-tenth of the training reviews.
+time of hidden vector and memory, dropout 0.5, PPMI embeddings of the training reviews, Adam with a
+falling learning rate, averaged weights (EMA), the epoch chosen by a tenth of the training reviews.
 The rows "... states" classify mean and maximum of the state probabilities, so that states have
 weights; they train on whole reviews, since a maximum grows with the length. The GRU has no memory
 beside its states: with hard states it is a finite automaton over words, and counts of its visits.
