@@ -11,20 +11,16 @@ Run: KLEENE_DATA=... python experiments/noise.py [--seeds 1] [--methods kleene,r
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import os
-import resource
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from ledger import RESULTS, Ledger
-from merging import merge_states
+from merging import merge_in_time
 from mlregtest import TESTS, Archive
 
 import kleene as kl
@@ -131,35 +127,11 @@ def by_kleene(words: list[str], labels: list[bool], seed: int) -> Learned:
 
 def by_merging(algorithm: str) -> Callable[[list[str], list[bool], int], Learned]:
     def learn(words: list[str], labels: list[bool], seed: int) -> Learned:
-        votes: dict[str, Counter[bool]] = defaultdict(Counter)
-        for word, label in zip(words, labels, strict=True):
-            votes[word][label] += 1
-        kept = {word: count.most_common(1)[0][0] for word, count in votes.items()}
-        receiver, sender = multiprocessing.Pipe(duplex=False)
-        context = multiprocessing.get_context("fork")
-        process = context.Process(target=_merge, args=(sender, kept, algorithm))
-        process.start()
-        sender.close()
-        try:
-            document, seconds = receiver.recv()
-            return DFA.from_json(document), {"merging_seconds": seconds}
-        except EOFError:
-            return None, {"stopped_after_seconds": MERGING_SECONDS}
-        finally:
-            process.join()
+        alphabet = sorted({symbol for word in words for symbol in word})
+        dfa, seconds = merge_in_time(words, labels, algorithm, alphabet, MERGING_SECONDS)
+        return dfa, {"stopped_after_seconds" if dfa is None else "merging_seconds": seconds}
 
     return learn
-
-
-def _merge(sender: Connection, kept: dict[str, bool], algorithm: str) -> None:
-    """Merge states in a process of its own, which the system ends when its time is up."""
-    used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
-    limit = int(used) + MERGING_SECONDS
-    resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
-    alphabet = "".join(sorted({symbol for word in kept for symbol in word}))
-    dfa = merge_states(list(kept), list(kept.values()), algorithm, alphabet)
-    seconds = sum(resource.getrusage(resource.RUSAGE_SELF)[:2]) - used
-    sender.send((dfa.to_json(), round(seconds, 2)))
 
 
 METHODS: dict[str, Callable[[list[str], list[bool], int], Learned]] = {

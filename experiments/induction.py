@@ -1,0 +1,273 @@
+"""Induction alone and inside `fit`: exactness, noise, cost, beside RPNI and EDSM.
+
+    random      random DFAs of 5 to 50 states over 2 and 10 symbols, 2,000 and 10,000 rows; new rows
+    noise       random DFAs of 10 states, 0, 1, 5 and 10 % of the labels flipped
+    logs        12,000 log sessions: induction alone, and a whole fit
+    tomita      Tomita 1-7 through fit: exact and certified
+    mlregtest   languages of MLRegTest; dev10 was looked at while the search was tuned, dev20 not
+    rows        CPU seconds against the number of rows
+
+Every run is a row of results/induction.json with its seed, settings and CPU time; compilation is
+done before. Words of random DFAs are uniform in length up to 2 log2(states) + 6.
+
+Run: KLEENE_DATA=... python experiments/induction.py random [--seeds 2] [--merging-seconds 60]
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import os
+from collections.abc import Callable
+from math import ceil, log2
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ledger import Ledger
+from merging import merge_in_time
+
+import kleene as kl
+from kleene.automata import DFA
+from kleene.induction.learner import compile_kernels
+
+Word = tuple[Any, ...]
+Rows = tuple[list[Word], list[Any]]
+DEVELOPMENT = ("dev10", "dev20")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("part", choices=PARTS)
+    parser.add_argument("--data", default=os.environ.get("KLEENE_DATA", "data"))
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--merging-seconds", type=int, default=60)
+    parser.add_argument("--only", default="", help="only keys that hold this text")
+    options = parser.parse_args()
+    compile_kernels()
+    ledger = Ledger("induction")
+    for key, work in PARTS[options.part](options):
+        if options.only in str(key):
+            row = ledger.run(work, recipe=RECIPE, part=options.part, **key)
+            print(row["key"], row["result"], row["cpu_seconds"], flush=True)
+
+
+RECIPE = {"induce": "defaults"}
+Task = tuple[dict[str, Any], Callable[[], dict[str, Any]]]
+
+
+def random_dfa(states: int, symbols: int, seed: int) -> DFA:
+    """A minimal DFA with uniformly drawn transitions and outputs."""
+    random = np.random.default_rng([states, symbols, seed])
+    while True:
+        table = random.integers(0, states, (states, symbols)).astype(np.int32)
+        outputs = tuple(bool(label) for label in random.integers(0, 2, states))
+        dfa = DFA(alphabet=tuple(range(symbols)), transitions=table, outputs=outputs).minimize()
+        if dfa.num_states == states:
+            return dfa
+
+
+def labelled(dfa: DFA, rows: int, seed: int) -> Rows:
+    """Random words with their labels."""
+    random = np.random.default_rng([rows, seed])
+    longest = 2 * ceil(log2(dfa.num_states)) + 6
+    width = len(dfa.alphabet)
+    words = [
+        tuple(random.integers(0, width, random.integers(0, longest + 1)).tolist())
+        for _ in range(rows)
+    ]
+    return words, dfa.run_many(words).tolist()
+
+
+def flipped(labels: list[bool], share: float, seed: int) -> list[bool]:
+    """The labels, a share of them wrong."""
+    random = np.random.default_rng([seed, 77])
+    wrong = set(random.permutation(len(labels))[: round(share * len(labels))].tolist())
+    return [label != (i in wrong) for i, label in enumerate(labels)]
+
+
+def judged(found: DFA | None, truth: DFA, **more: Any) -> dict[str, Any]:
+    """Whether an automaton is the truth, and its accuracy on 5,000 new words."""
+    if found is None:
+        return {"exact": False, "states": None, "accuracy": None, **more}
+    words, labels = labelled(truth, 5_000, 10_000)
+    accuracy = float((found.run_many(words) == np.array(labels)).mean())
+    return {"exact": bool(found == truth), "states": found.num_states, "accuracy": accuracy, **more}
+
+
+def learn(method: str, rows: Rows, truth: DFA, seconds: int, seed: int) -> dict[str, Any]:
+    """One automaton by one method; state merging has a limit of CPU time."""
+    if method == "kleene":
+        found = kl.induce(*rows, seed=seed)
+        return judged(
+            found.dfa,
+            truth,
+            method=found.method,
+            search_seconds=round(found.seconds, 2),
+            stopped_early=found.stopped_early,
+        )
+    dfa, spent = merge_in_time(*rows, method, truth.alphabet, seconds)
+    dfa = None if dfa is None else dfa.minimize()
+    return judged(dfa, truth, stopped_early=dfa is None, search_seconds=spent)
+
+
+def random_tasks(options: argparse.Namespace) -> list[Task]:
+    """Random DFAs, small ones first."""
+    tasks: list[Task] = []
+    for states in (5, 10, 20, 30, 50):
+        for symbols in (2, 10):
+            for rows in (2_000, 10_000):
+                for seed in range(options.seeds):
+                    for method in ("kleene", "edsm", "rpni"):
+                        truth = random_dfa(states, symbols, seed)
+                        key = {"states": states, "symbols": symbols, "rows": rows}
+                        key |= {"seed": seed, "method": method}
+
+                        def work(
+                            method: str = method,
+                            truth: DFA = truth,
+                            rows: int = rows,
+                            s: int = seed,
+                        ) -> dict[str, Any]:
+                            data = labelled(truth, rows, s)
+                            return learn(method, data, truth, options.merging_seconds, s)
+
+                        tasks.append((key, work))
+    return tasks
+
+
+def noise_tasks(options: argparse.Namespace) -> list[Task]:
+    """Ten states over two symbols, 2,000 rows, some of them with the wrong label."""
+    tasks: list[Task] = []
+    for share in (0.0, 0.01, 0.05, 0.1):
+        for seed in range(options.seeds):
+            for method in ("kleene", "edsm"):
+                key = {"noise": share, "seed": seed, "method": method}
+
+                def work(
+                    method: str = method, share: float = share, s: int = seed
+                ) -> dict[str, Any]:
+                    truth = random_dfa(10, 2, s)
+                    words, labels = labelled(truth, 2_000, s)
+                    data = words, flipped(labels, share, s)
+                    return learn(method, data, truth, options.merging_seconds, s)
+
+                tasks.append((key, work))
+    return tasks
+
+
+def log_tasks(options: argparse.Namespace) -> list[Task]:
+    """Log sessions: induction within five seconds, and a whole fit with defaults."""
+
+    def read(name: str) -> Rows:
+        path = Path(options.data) / "logs" / f"hdfs_sessions_{name}.csv.gz"
+        with gzip.open(path, "rt") as file:
+            pairs = list(csv.reader(file))[1:]
+        return [tuple(text.split()) for text, _ in pairs], [int(label) for _, label in pairs]
+
+    def alone(seed: int) -> dict[str, Any]:
+        test, labels = read("test")
+        found = kl.induce(*read("train"), seconds=5, seed=seed)
+        right = (found.dfa.run_many(test) == np.array(labels)).mean()
+        return {
+            "accuracy": float(right),
+            "states": found.dfa.num_states,
+            "training_errors": found.training_errors,
+            "search_seconds": round(found.seconds, 2),
+        }
+
+    def whole(seed: int) -> dict[str, Any]:
+        import torch
+
+        torch.set_num_threads(1)
+        fitted = kl.SequenceClassifier(random_state=seed).fit(*read("train"))
+        return {
+            "accuracy": fitted.score(*read("test")),
+            "states": fitted.network_.rnn.num_states,
+            "log": list(fitted.fit_log_),
+        }
+
+    return [
+        ({"run": name, "seed": seed}, lambda work=work, seed=seed: work(seed))
+        for name, work in (("induction", alone), ("fit", whole))
+        for seed in range(options.seeds)
+    ]
+
+
+def tomita_tasks(options: argparse.Namespace) -> list[Task]:
+    """Tomita 1-7 through fit, with defaults: is the network the language, and proved to be?"""
+
+    def work(number: int, seed: int) -> dict[str, Any]:
+        import torch
+
+        torch.set_num_threads(1)
+        language = kl.languages.tomita(number)
+        fitted = kl.SequenceClassifier(random_state=seed).fit(*language.sample(2_000, seed=seed))
+        reading = fitted.extract()
+        return {
+            "exact": bool(reading.dfa == language.dfa),
+            "certified": reading.certificate is not None,
+            "log": list(fitted.fit_log_),
+        }
+
+    return [
+        ({"grammar": number, "seed": seed}, lambda n=number, s=seed: work(n, s))
+        for seed in range(options.seeds)
+        for number in range(1, 8)
+    ]
+
+
+def mlregtest_tasks(options: argparse.Namespace) -> list[Task]:
+    """Induction alone on Train and Dev, accuracy on the four tests."""
+    from mlregtest import TESTS, Archive
+
+    def work(archive: Archive, language: str, seed: int) -> dict[str, Any]:
+        train, dev = archive.words(language, "Train"), archive.words(language, "Dev")
+        found = kl.induce(train[0] + dev[0], train[1] + dev[1], seed=seed)
+        result: dict[str, Any] = {"states": found.dfa.num_states, "method": found.method}
+        for test in TESTS:
+            words, labels = archive.words(language, test)
+            result[test] = float((found.dfa.run_many(words) == np.array(labels)).mean())
+        return result
+
+    tasks: list[Task] = []
+    for name in DEVELOPMENT:
+        archive = Archive(Path(options.data) / "mlregtest" / f"mlregtest_{name}.tar.gz")
+        for language in archive.languages:
+            for seed in range(options.seeds):
+                key = {"archive": name, "language": language, "seed": seed}
+                tasks.append(
+                    (key, lambda a=archive, language=language, s=seed: work(a, language, s))
+                )
+    return tasks
+
+
+def row_tasks(options: argparse.Namespace) -> list[Task]:
+    """A random DFA of ten states over four symbols, from 1,000 to 300,000 rows."""
+
+    def work(rows: int, seed: int) -> dict[str, Any]:
+        truth = random_dfa(10, 4, seed)
+        found = kl.induce(*labelled(truth, rows, seed), seed=seed)
+        return judged(
+            found.dfa, truth, distinct=found.distinct_rows, search_seconds=round(found.seconds, 2)
+        )
+
+    return [
+        ({"rows": rows, "seed": seed}, lambda rows=rows, seed=seed: work(rows, seed))
+        for rows in (1_000, 3_000, 10_000, 30_000, 100_000, 300_000)
+        for seed in range(options.seeds)
+    ]
+
+
+PARTS: dict[str, Callable[[argparse.Namespace], list[Task]]] = {
+    "random": random_tasks,
+    "noise": noise_tasks,
+    "logs": log_tasks,
+    "tomita": tomita_tasks,
+    "mlregtest": mlregtest_tasks,
+    "rows": row_tasks,
+}
+
+if __name__ == "__main__":
+    main()

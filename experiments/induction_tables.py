@@ -1,0 +1,120 @@
+"""Tables of induction, from results/induction.json."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import mean
+from typing import Any
+
+from page import load, markdown
+
+Run = dict[str, Any]
+
+
+def runs(part: str, **key: Any) -> list[Run]:
+    """Finished runs of a part whose key has these entries."""
+    wanted = {"part": part, **key}
+    return [row for row in load("induction") if wanted.items() <= row["key"].items()]
+
+
+def missing(part: str) -> str:
+    """What stands in the place of a table that has no results yet."""
+    return f"_No results yet: `python experiments/induction.py {part}`._"
+
+
+def random_automata() -> str:
+    """Random automata: exact, accuracy and CPU seconds, a column for each method."""
+    found = runs("random")
+    if not found:
+        return missing("random")
+    names = ("states", "symbols", "rows")
+    sizes = sorted({tuple(row["key"][name] for name in names) for row in found})
+    lines = []
+    for size in sizes:
+        key = dict(zip(names, size, strict=True))
+        methods = [_outcome(runs("random", method=m, **key)) for m in ("kleene", "edsm", "rpni")]
+        lines.append([*(f"{number:,}" for number in size), *methods])
+    return markdown([*names, "Kleene", "EDSM", "RPNI"], lines)
+
+
+def noise() -> str:
+    """Ten states, flipped labels: exact, states and accuracy."""
+    found = runs("noise")
+    if not found:
+        return missing("noise")
+    lines = []
+    for share in sorted({row["key"]["noise"] for row in found}):
+        methods = [_outcome(runs("noise", noise=share, method=m)) for m in ("kleene", "edsm")]
+        lines.append([f"{share:.0%}", *methods])
+    return markdown(["flipped labels", "Kleene", "EDSM"], lines)
+
+
+def logs() -> str:
+    """Log sessions: induction alone and a whole fit, a line for each seed."""
+    found = runs("logs")
+    if not found:
+        return missing("logs")
+    lines = [
+        [
+            row["key"]["run"],
+            str(row["key"]["seed"]),
+            str(row["result"]["states"]),
+            f"{row['result']['accuracy']:.2%}",
+            f"{row['cpu_seconds']:.1f} s",
+        ]
+        for row in sorted(found, key=lambda row: (row["key"]["run"], row["key"]["seed"]))
+    ]
+    return markdown(["run", "seed", "states", "accuracy on new sessions", "CPU time"], lines)
+
+
+def languages() -> str:
+    """MLRegTest by induction alone; languages that were looked at stand apart."""
+    found = runs("mlregtest")
+    if not found:
+        return missing("mlregtest")
+    lines = []
+    for row in sorted(found, key=lambda row: (row["key"]["archive"], row["key"]["language"])):
+        result = row["result"]
+        tests = [f"{result[test]:.3f}" for test in ("TestSR", "TestSA", "TestLR", "TestLA")]
+        seen = "yes" if row["key"]["archive"] == "dev10" else "no"
+        cpu = f"{row['cpu_seconds']:.1f} s"
+        lines.append([row["key"]["language"], seen, str(result["states"]), *tests, cpu])
+    header = ["language", "looked at", "states", "SR", "SA", "LR", "LA", "CPU time"]
+    return markdown(header, lines)
+
+
+def cost() -> str:
+    """CPU seconds against the number of rows."""
+    found = runs("rows")
+    if not found:
+        return missing("rows")
+    lines = [
+        [
+            f"{row['key']['rows']:,}",
+            f"{row['result']['search_seconds']:.1f} s",
+            f"{row['cpu_seconds']:.1f} s",
+            "yes" if row["result"]["exact"] else "no",
+        ]
+        for row in sorted(found, key=lambda row: row["key"]["rows"])
+    ]
+    return markdown(["rows", "search", "with reading the rows", "exact"], lines)
+
+
+def _outcome(found: list[Run]) -> str:
+    """How many runs are exact, their mean accuracy and CPU seconds."""
+    if not found:
+        return "-"
+    results = [row["result"] for row in found]
+    exact = f"{sum(result['exact'] for result in results)} of {len(results)}"
+    shares = [result["accuracy"] for result in results if result["accuracy"] is not None]
+    accuracy = f", {mean(shares):.1%}" if shares else ", no result in time"
+    return f"{exact}{accuracy}, {mean(result['search_seconds'] for result in results):.1f} s"
+
+
+INDUCTION: dict[str, Callable[[], str]] = {
+    "induction-random": random_automata,
+    "induction-noise": noise,
+    "induction-logs": logs,
+    "induction-mlregtest": languages,
+    "induction-rows": cost,
+}
