@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterable
 from statistics import mean
 
+from induction_tables import INDUCTION
 from meaning_tables import MEANING
 from page import ROOT, load, markdown
 from readable_tables import READABLE
@@ -23,7 +24,7 @@ from kleene.files import write_atomically
 DOCS = ROOT / "docs"
 PAGES = (
     ROOT / "README.md",
-    *(DOCS / "results" / f"{name}.md" for name in ("reproduction", "speed", "states")),
+    *(DOCS / "results" / f"{name}.md" for name in ("induction", "reproduction", "speed", "states")),
     DOCS / "explanation" / "uncertainty.md",
 )
 MARKER = re.compile(r"(<!-- table: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -211,6 +212,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "peers": peers,
     "scratch": scratch,
     "parentheses": parentheses,
+    **INDUCTION,
     **MEANING,
     **READABLE,
     **SPEED,
