@@ -18,7 +18,6 @@ from kleene.data.batch import Batch
 from kleene.explain.scoring import margins
 from kleene.nn.classifier import Classifier
 from kleene.nn.inference import inference
-from kleene.nn.inference import inference
 
 
 @dataclass(frozen=True)
