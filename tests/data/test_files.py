@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from kleene.data.files import read_data, read_examples
 from kleene.data.layout import Layout
-from kleene.data.lines import Lines
+from kleene.data.readers.lines import Lines
 from kleene.errors import DataError, SettingError
 
 line_text = st.text(st.characters(codec="utf-8", exclude_characters="\t\n\r\0\ufeff"), max_size=8)
@@ -249,7 +249,7 @@ def test_forbidden_files_are_named(tmp_path, monkeypatch) -> None:
     def forbidden(*_: object) -> None:
         raise PermissionError(13, "Permission denied")  # as root, no file is forbidden
 
-    monkeypatch.setattr("kleene.data.lines.open_regular", forbidden)
+    monkeypatch.setattr("kleene.data.readers.lines.open_regular", forbidden)
     with pytest.raises(DataError, match=r"cannot read .*secret.tsv: Permission denied; check"):
         read_data(tmp_path / "secret.tsv")
 

@@ -19,8 +19,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from readers import Reader, make_tar, readers
 
-from kleene.data import gzip_guard as packed
 from kleene.data.files import read_data, read_examples
+from kleene.data.readers import gzip_guard as packed
 from kleene.datasets.archives import members
 from kleene.datasets.mnist import read_idx
 from kleene.errors import DataError

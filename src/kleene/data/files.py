@@ -11,12 +11,12 @@ from itertools import chain
 from pathlib import Path
 
 from kleene.data.bins import Bins, as_numbers
-from kleene.data.events import event_examples
 from kleene.data.example import Example
-from kleene.data.jsonl import jsonl_examples
 from kleene.data.layout import NO_LAYOUT, Layout
-from kleene.data.lines import Lines
-from kleene.data.tables import (
+from kleene.data.readers.events import event_examples
+from kleene.data.readers.jsonl import jsonl_examples
+from kleene.data.readers.lines import Lines
+from kleene.data.readers.tables import (
     LABEL_NAMES,
     TEXT_NAMES,
     Table,
@@ -24,8 +24,8 @@ from kleene.data.tables import (
     parquet_table,
     table_examples,
 )
+from kleene.data.readers.xes import xes_examples
 from kleene.data.tokenize import guess_tokens, split
-from kleene.data.xes import xes_examples
 from kleene.errors import DataError, SettingError
 from kleene.machine import Label, Word
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from kleene.data.files import read_examples
 from kleene.data.layout import Layout
-from kleene.data.lines import GZIP_MAGIC
+from kleene.data.readers.lines import GZIP_MAGIC
 from kleene.errors import DataError
 from kleene.machine import Word
 from kleene.web.entries import Answer, Entry

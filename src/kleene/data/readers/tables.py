@@ -11,8 +11,8 @@ from typing import Any
 
 from kleene.data.example import Example
 from kleene.data.layout import Layout
-from kleene.data.lines import MAX_LINE, Lines
 from kleene.data.missing import is_missing
+from kleene.data.readers.lines import MAX_LINE, Lines
 from kleene.errors import DataError
 from kleene.files import open_regular
 

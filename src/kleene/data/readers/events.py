@@ -20,7 +20,7 @@ from typing import Any
 from kleene.data.example import Example
 from kleene.data.layout import Layout
 from kleene.data.missing import is_missing
-from kleene.data.tables import LABEL_NAMES, Table, table_label
+from kleene.data.readers.tables import LABEL_NAMES, Table, table_label
 from kleene.errors import DataError
 
 CASE_NAMES = ("case", "case_id", "case:concept:name", "session", "session_id", "trace", "trace_id")

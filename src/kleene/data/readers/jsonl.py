@@ -11,9 +11,9 @@ from typing import Any
 from kleene.data.alphabet import from_json_symbol
 from kleene.data.example import Example
 from kleene.data.layout import Layout
-from kleene.data.lines import Lines
 from kleene.data.missing import is_missing
-from kleene.data.tables import LABEL_NAMES, TEXT_NAMES, Table, missing_text
+from kleene.data.readers.lines import Lines
+from kleene.data.readers.tables import LABEL_NAMES, TEXT_NAMES, Table, missing_text
 from kleene.errors import AlphabetError
 from kleene.machine import Word
 

@@ -12,8 +12,8 @@ from xml.parsers import expat
 
 from kleene.data.example import Example
 from kleene.data.layout import Layout
-from kleene.data.lines import Lines, open_bytes, reading_errors
-from kleene.data.tables import LABEL_NAMES
+from kleene.data.readers.lines import Lines, open_bytes, reading_errors
+from kleene.data.readers.tables import LABEL_NAMES
 from kleene.errors import DataError
 
 NAME = "concept:name"

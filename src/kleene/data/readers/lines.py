@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from kleene.data.gzip_guard import unpacked
+from kleene.data.readers.gzip_guard import unpacked
 from kleene.errors import DataError
 from kleene.files import open_regular
 
