@@ -269,7 +269,7 @@ def test_a_tie_that_rounding_decides_has_no_proof(transition, bias, proved):
     [
         ({"cell": "lstm"}, "memory"),
         ({"transition": "sample"}, "random"),
-        ({"pooling": "mean"}, "pools"),
+        ({"pooling": "mean", "end_token": False}, "pools"),
         ({"num_states": 0}, "no centroids"),
     ],
 )
