@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kleene.cli.console import label_text, say
+from kleene.data.alphabet import from_json_symbol
 from kleene.data.bins import as_numbers
 from kleene.data.example import Example
 from kleene.data.files import Data, fit_bins, open_examples, read_data, read_examples
@@ -224,5 +225,5 @@ def typed_word(text: str, model: Model) -> Word:
             symbols = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise DataError(f"{text!r:.40} is not a JSON list of symbols ({error})") from None
-        return tuple(tuple(s) if isinstance(s, list) else s for s in symbols)
+        return tuple(map(from_json_symbol, symbols))
     return split(text, "words" if model.tokens == "symbols" else model.tokens)
