@@ -22,11 +22,12 @@ from kleene.machine import Label, Word
 from kleene.web.app import create_app
 from kleene.web.entries import Automaton, Network
 from kleene.web.forms import PredictForm, read_form
-from kleene.web.handler import RequestHandler
+from kleene.web.handler import RequestHandler, in_slices
 from kleene.web.http.limits import Limits, RefusedError
 from kleene.web.http.metrics import Metrics
 from kleene.web.registry import ModelRegistry
 from kleene.web.scheduler import SHORT, WORDS, Scheduler, parts
+from kleene.web.uploads import as_csv, read_upload
 
 EVEN = DFA.from_table(
     {"even": {"0": "even", "1": "odd"}, "odd": {"0": "odd", "1": "even"}},
@@ -80,7 +81,7 @@ def test_a_bomb_is_refused(name: str) -> None:
 
     def read() -> None:
         form = read_form(PredictForm, BOMBS[name].encode())
-        handler.words(handler.entry(None), form.words)
+        asyncio.run(in_slices(handler.read_words(handler.entry(None), form.words)))
 
     with pytest.raises((RefusedError, DataError)) as found:
         read()
@@ -95,24 +96,25 @@ def test_a_bomb_takes_little_memory() -> None:
     assert int(done.stdout) * 1024 < 200 * len(body)  # kilobytes; a union took 3,000 times as much
 
 
-class Watched(Automaton):
-    """An automaton that notes in which thread its words are read."""
+def test_large_requests_leave_turns_to_others() -> None:
+    entry, limits = Automaton("even", EVEN), Limits()
+    handler = RequestHandler(registry_of(entry), limits, Metrics())
+    words, answers = ["01" * 500] * 100, entry.predict(["01"] * 9_000)
+    work = (
+        lambda: handler.read_words(entry, words),
+        lambda: read_upload(b"0101\n" * 9_000, entry, None, limits),
+        lambda: as_csv(["01"] * 9_000, answers),
+    )
 
-    threads: set[str]
+    async def turns(steps: Any) -> int:
+        done = asyncio.create_task(in_slices(steps))
+        count = 0
+        while not done.done():
+            count += 1
+            await asyncio.sleep(0)
+        return count
 
-    @property
-    def tokens(self) -> str:
-        self.__dict__.setdefault("threads", set()).add(threading.current_thread().name)
-        return "chars"
-
-
-def test_large_bodies_are_read_beside_the_event_loop() -> None:
-    entry = Watched("even", EVEN)
-    with running(create_app(registry_of(entry))) as client:
-        entry.threads = set()
-        assert client.post("/predict", {"words": ["01" * 9_000] * 2}).status == 200
-        assert client.ask("POST", "/upload", b"0101\n" * 9_000).status == 200
-    assert {name.partition("_")[0] for name in entry.threads} == {"parsing"}
+    assert [asyncio.run(turns(make())) >= 9 for make in work] == [True] * 3
 
 
 def test_large_bodies_have_a_bound_together() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
 import json
@@ -22,6 +23,7 @@ from kleene.data.layout import Layout
 from kleene.explain.summary import summarize
 from kleene.web.app import create_app
 from kleene.web.entries import Answer, Automaton, Network
+from kleene.web.handler import in_slices
 from kleene.web.http.access import Access
 from kleene.web.http.limits import Limits
 from kleene.web.registry import ModelRegistry
@@ -376,10 +378,11 @@ def test_lines_with_commas_are_no_table(client: Client) -> None:
 def test_no_cell_of_an_answer_is_a_formula() -> None:
     texts = ["=1+1", "+1", "-1", "@x", "\t=1", "plain", "1=2"]
     answers = [Answer(label="=cmd")] * len(texts)
-    rows = list(csv.reader(io.StringIO(as_csv(texts, answers))))[1:]
+    rows = list(csv.reader(io.StringIO(asyncio.run(in_slices(as_csv(texts, answers))))))[1:]
     assert [row[0] for row in rows] == [*("'" + text for text in texts[:5]), "plain", "1=2"]
     assert {row[1] for row in rows} == {"'=cmd"}
-    kept = list(csv.reader(io.StringIO(as_csv(texts, answers, escape=False))))[1:]
+    plain = asyncio.run(in_slices(as_csv(texts, answers, escape=False)))
+    kept = list(csv.reader(io.StringIO(plain)))[1:]
     assert [row[0] for row in kept] == texts
 
 

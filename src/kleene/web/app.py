@@ -29,7 +29,7 @@ from kleene.web.forms import (
     body_schema,
     read_form,
 )
-from kleene.web.handler import RequestHandler
+from kleene.web.handler import RequestHandler, in_slices
 from kleene.web.http.access import LOCAL, Access
 from kleene.web.http.guard import Guard
 from kleene.web.http.limits import Limits, RefusedError
@@ -128,8 +128,8 @@ def _add_words(app: FastAPI, handler: RequestHandler) -> None:
     async def predict(request: Request) -> Response:
         """The label of every word."""
         form = await _form(handler, request, PredictForm)
-        entry, size = handler.entry(form.model), len(await request.body())
-        words = await handler.parse(size, lambda: handler.words(entry, form.words))
+        entry = handler.entry(form.model)
+        words = await in_slices(handler.read_words(entry, form.words))
         found = await handler.predict(entry, words)
         predictions = [answer.to_dict() for answer in found]
         return JSONResponse({"model": entry.name, "predictions": predictions})
@@ -139,7 +139,7 @@ def _add_words(app: FastAPI, handler: RequestHandler) -> None:
         """Why a word gets its label: its path through the states, and the weight of its symbols."""
         form = await _form(handler, request, ExplainForm)
         entry = handler.entry(form.model)
-        word = handler.words(entry, [form.word])[0]
+        (word,) = await in_slices(handler.read_words(entry, [form.word]))
         found = await handler.run(lambda: entry.explain(word), symbols=2 * len(word))
         return Explained(**found)
 
@@ -148,7 +148,7 @@ def _add_words(app: FastAPI, handler: RequestHandler) -> None:
         """What two models say along a word, and where they first differ."""
         form = await _form(handler, request, CompareForm)
         one, two = handler.entry(form.one), handler.entry(form.two)
-        word = handler.words(one, [form.word])[0]
+        (word,) = await in_slices(handler.read_words(one, [form.word]))
         found = await handler.run(lambda: first_difference(one, two, word), symbols=2 * len(word))
         return Comparison(**found)
 
@@ -178,13 +178,9 @@ def _add_words(app: FastAPI, handler: RequestHandler) -> None:
         Cells that a spreadsheet would run as a formula get an apostrophe in front.
         """
         entry, body = handler.entry(model), await request.body()
-        texts, words = await handler.parse(
-            len(body), lambda: read_upload(body, entry, text_column, handler.limits)
-        )
+        texts, words = await in_slices(read_upload(body, entry, text_column, handler.limits))
         answers = await handler.predict_file(entry, words)
-        content = await handler.parse(
-            len(body), lambda: as_csv(texts, answers, escape=formulas != "keep")
-        )
+        content = await in_slices(as_csv(texts, answers, escape=formulas != "keep"))
         name = 'attachment; filename="predictions.csv"'
         return Response(content, media_type="text/csv", headers={"content-disposition": name})
 

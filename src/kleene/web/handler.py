@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import Any, TypeVar
@@ -18,9 +18,21 @@ from kleene.web.scheduler import Scheduler
 
 Result = TypeVar("Result")
 
+SLICE = 10_000  # symbols of a request that are read before others have their turn
 SMALL = 16 * 2**10  # bytes, which are read sooner than a thread is woken
 SEARCHES = 2  # at a time
 WAITING_SEARCHES = 8
+
+
+async def in_slices(steps: Generator[None, None, Result]) -> Result:
+    """The result of work that yields now and then, so that others have their turn between."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+        await asyncio.sleep(0)
 
 
 class RequestHandler:
@@ -46,19 +58,20 @@ class RequestHandler:
             raise RefusedError(404, str(error.args[0])) from None
 
     async def parse(self, size: int, read: Callable[[], Result]) -> Result:
-        """What a body says; a large one is read beside the event loop."""
+        """What a JSON body says; a large one is read beside the event loop."""
         if size <= SMALL:
             return read()
         return await asyncio.get_running_loop().run_in_executor(self._parser, read)
 
-    def words(self, entry: Entry, values: Sequence[Any]) -> list[Word]:
-        """Words as the model reads them, if they are not too many or too long."""
+    def read_words(self, entry: Entry, values: Sequence[Any]) -> Generator[None, None, list[Word]]:
+        """Words as the model reads them, if they are not too many or too long; yields between."""
         limits = self.limits
         if len(values) > limits.words:
             raise RefusedError(
                 413, f"a request must have at most {limits.words:,} words, got {len(values):,}"
             )
-        words, total = [], 0
+        words: list[Word] = []
+        total = rest = 0
         for value in values:
             if isinstance(value, list) and len(value) > limits.length:
                 raise self._too_long(len(value))
@@ -69,6 +82,9 @@ class RequestHandler:
             if total > limits.symbols:
                 most = f"{limits.symbols:,} symbols in all"
                 raise RefusedError(413, f"a request must have at most {most}; send fewer at a time")
+            if total // SLICE > rest:
+                rest = total // SLICE
+                yield
         return words
 
     def _too_long(self, length: int) -> RefusedError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from kleene.web.entries import Answer, Entry
 from kleene.web.http.limits import Limits, RefusedError
 from kleene.web.parse import parse_word
 
+SLICE = 200  # lines that are read or written before others have their turn
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # how a cell begins that a spreadsheet may run
 UPLOAD = {
     "requestBody": {
@@ -30,8 +31,8 @@ UPLOAD = {
 
 def read_upload(
     content: bytes, entry: Entry, text_column: str | None, limits: Limits
-) -> tuple[list[str], list[Word]]:
-    """The texts of a file and their words, or an error that names the line."""
+) -> Generator[None, None, tuple[list[str], list[Word]]]:
+    """The texts of a file and their words, or an error that names the line; yields in between."""
     if content[:2] == GZIP_MAGIC:
         raise DataError("the file is packed with gzip; send it unpacked")
     texts: list[str] = []
@@ -49,6 +50,8 @@ def read_upload(
                     most = f"a word must have at most {limits.length:,} symbols"
                     raise RefusedError(413, f"line {example.line}: {most}, got {len(word):,}")
                 words.append(word)
+                if len(words) % SLICE == 0:
+                    yield
                 texts.append(example.word if isinstance(example.word, str) else repr(example.word))
                 if len(words) > limits.lines:
                     most = f"a file must have at most {limits.lines:,} words"
@@ -59,15 +62,19 @@ def read_upload(
     return texts, words
 
 
-def as_csv(texts: Sequence[str], answers: Sequence[Answer], *, escape: bool = True) -> str:
-    """The words and their predictions; with `escape`, no cell is a formula."""
-    rows = [["word", "prediction", "probability"]]
-    for text, answer in zip(texts, answers, strict=True):
+def as_csv(
+    texts: Sequence[str], answers: Sequence[Answer], *, escape: bool = True
+) -> Generator[None, None, str]:
+    """The words and their predictions; with `escape`, no cell is a formula. Yields in between."""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(["word", "prediction", "probability"])
+    for i, (text, answer) in enumerate(zip(texts, answers, strict=True), 1):
         sure = max(answer.probabilities.values()) if answer.probabilities else ""
         cells = [text, str(answer.label)]
-        rows.append([*(map(_inert, cells) if escape else cells), str(sure)])
-    out = io.StringIO()
-    csv.writer(out).writerows(rows)
+        writer.writerow([*(map(_inert, cells) if escape else cells), str(sure)])
+        if i % SLICE == 0:
+            yield
     return out.getvalue()
 
 
