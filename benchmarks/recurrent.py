@@ -3,8 +3,9 @@
     python benchmarks/recurrent.py [--seconds 5] [--rows train,tokens,packed,inference,one,threads]
 
 Process time with one thread, wall time with two. Writes results/recurrent.json, in which each CPU
-model has its own table and rows that are not asked for stay, and prints a table. With OMP_WAIT_POLICY=passive in the environment, as
-`make bench` sets it, torch's idle threads leave the cores to those that work.
+model has its own table and rows that are not asked for stay, and prints a table. With
+OMP_WAIT_POLICY=passive in the environment, as `make bench` sets it, torch's idle threads leave the
+cores to those that work.
 """
 
 from __future__ import annotations
