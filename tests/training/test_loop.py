@@ -17,7 +17,7 @@ from kleene.errors import DataError, TrainingError
 from kleene.evaluation.metrics import evaluate
 from kleene.nn import Gumbel, gumbel_hard, mixture
 from kleene.nn.classifier import Classifier
-from kleene.training import loop as fit_module
+from kleene.training import loss as loss_module
 from kleene.training.loop import MOST_FAILURES, fit
 from kleene.training.progress import Bar
 from kleene.training.stages import Curriculum, Stage
@@ -224,7 +224,7 @@ def fail_at(calls: set[int], network: Classifier, monkeypatch) -> list[dict[str,
         value = cross_entropy(scores, labels, weights)
         return value * float("nan") if len(seen) - 1 in calls else value
 
-    monkeypatch.setattr(fit_module, "cross_entropy", loss)
+    monkeypatch.setattr(loss_module, "cross_entropy", loss)
     return seen
 
 

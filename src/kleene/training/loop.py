@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 from kleene.data.batch import Batch
 from kleene.data.examples import Examples
@@ -36,6 +35,7 @@ from kleene.training.checkpoint import restore_optimizer
 from kleene.training.checkpointer import Checkpointer
 from kleene.training.ema import ema_weights, load_ema
 from kleene.training.history import Epoch, History
+from kleene.training.loss import weighted_loss
 from kleene.training.progress import Quiet, Reporter
 from kleene.training.snapshot import Progress, copy_tensors
 from kleene.training.stages import Stage, make_optimizer
@@ -84,19 +84,6 @@ def fit(
     if cell_weights is not None:
         cell_weights.update(loop.cell)
     return loop.history
-
-
-def weighted_loss(
-    scores: Tensor, labels: Tensor, class_weights: Tensor | None, batch: Batch
-) -> tuple[Tensor, float | Tensor]:
-    """Mean cross-entropy, by the weights of classes and rows, and the sum of these weights."""
-    if batch.weights is None:
-        count = len(batch) if class_weights is None else class_weights[labels].sum()
-        return cross_entropy(scores, labels, class_weights), count
-    rows = torch.from_numpy(batch.weights).to(scores)
-    total = (rows if class_weights is None else rows * class_weights[labels]).sum()
-    losses = cross_entropy(scores, labels, class_weights, reduction="none")
-    return (losses * rows).sum() / total.clamp_min(torch.finfo(rows.dtype).tiny), total
 
 
 class _Loop:
