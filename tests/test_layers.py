@@ -6,6 +6,7 @@ Nor do modules of one folder import one another in a circle.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -161,3 +162,9 @@ def test_a_right_import_is_not(tmp_path: Path, path: str, text: str) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text if name == path else "")
     assert wrong_imports(tmp_path) == []
+
+
+def test_test_files_have_names_of_their_own() -> None:
+    """Pytest imports them by their bare names, so that two of one name cannot be collected."""
+    names = Counter(path.name for path in Path(__file__).parent.rglob("test_*.py"))
+    assert [name for name, count in names.items() if count > 1] == []
