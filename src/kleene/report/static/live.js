@@ -45,8 +45,11 @@ Kleene.live = function (place) {
     return soon;
   }
 
+  /** A label as the page names classes: booleans as Python spells them. */
+  const named = (label) =>
+    label === true ? "True" : label === false ? "False" : Kleene.show(label);
   const trouble = (error) => h("p", { class: "note trouble", role: "alert" }, error.message);
-  const named = (models, id, act) =>
+  const choices = (models, id, act) =>
     h(
       "select",
       { id, onchange: act },
@@ -60,7 +63,7 @@ Kleene.live = function (place) {
   /** Type, and see answer, path and reasons. */
   function reading(models, views) {
     const stage = h("div", {});
-    const choice = named(models, "model", () => fill());
+    const choice = choices(models, "model", () => fill());
     function fill() {
       const model = models.find((one) => one.name === choice.value);
       const view = views[model.name];
@@ -95,10 +98,10 @@ Kleene.live = function (place) {
             states,
             answer: states.length
               ? [
-                  ...Kleene.answer(view, states, String(one.label), why?.probability ?? undefined),
+                  ...Kleene.answer(view, states, named(one.label), why?.probability ?? undefined),
                   unknown,
                 ]
-              : [`The answer is ${one.label}.${unknown}`],
+              : [`The answer is ${named(one.label)}.${unknown}`],
           });
           bars.replaceChildren(
             ...Object.entries(one.probabilities || {}).map(([name, share], i) => {
@@ -168,8 +171,8 @@ Kleene.live = function (place) {
   /** Two models on one word. */
   function comparing(models) {
     if (models.length < 2) return null;
-    const one = named(models, "one", () => again()),
-      two = named(models, "two", () => again());
+    const one = choices(models, "one", () => again()),
+      two = choices(models, "two", () => again());
     two.value = models[1].name;
     const box = h("textarea", { id: "both", rows: 2, spellcheck: "false", autocapitalize: "off" });
     const result = h("div", { class: "result", "aria-live": "polite" });
@@ -186,8 +189,8 @@ Kleene.live = function (place) {
             answers.map((label, i) =>
               h(
                 "td",
-                { class: String(found.after[0][i]) === String(found.after[1][i]) ? "" : "apart" },
-                String(label),
+                { class: named(found.after[0][i]) === named(found.after[1][i]) ? "" : "apart" },
+                named(label),
               ),
             ),
           );
@@ -207,7 +210,7 @@ Kleene.live = function (place) {
               : [
                   "They first differ after ",
                   h("code", {}, spoken(found.word.slice(0, found.differ_at), tokens())),
-                  `: ${one.value} says ${found.after[0][found.differ_at]}, ${two.value} says ${found.after[1][found.differ_at]}.`,
+                  `: ${one.value} says ${named(found.after[0][found.differ_at])}, ${two.value} says ${named(found.after[1][found.differ_at])}.`,
                 ],
           ),
           h(
@@ -281,7 +284,7 @@ Kleene.live = function (place) {
 
   /** A whole file. */
   function file(models) {
-    const choice = named(models, "reader");
+    const choice = choices(models, "reader");
     const column = h("input", { id: "column", autocomplete: "off", placeholder: "text" });
     const result = h("div", { class: "result", "aria-live": "polite" });
     const input = h("input", {
