@@ -122,6 +122,26 @@ def quality(part: str) -> str:
     return markdown(header, lines)
 
 
+def defaults() -> str:
+    """Texts with nothing but defaults, beside n-grams."""
+    rows = load("text_defaults")
+    if not rows:
+        return "_No results yet: `python experiments/text_defaults.py`._"
+    lines = []
+    for corpus in dict.fromkeys(row["key"]["corpus"] for row in rows):
+        found = [row["result"] for row in chosen(rows, corpus=corpus)]
+        cells = [
+            middle([100 * result[name][score] for result in found], 1)
+            for name in ("ours", "n-grams")
+            for score in ("accuracy", "f1")
+        ]
+        seconds = middle([result["train_seconds"] for result in found], 0)
+        lines.append([corpus, *cells, seconds, str(len(found))])
+    names = ["accuracy, %", "F1 of the rarer class, %"]
+    beside = [f"n-grams: {name}" for name in names]
+    return markdown(["test texts", *names, *beside, "CPU s to train", "seeds"], lines)
+
+
 def _part(part: str, corpus: str) -> dict[str, Any] | None:
     rows = chosen(load("readable_texts"), part=part, corpus=corpus)
     return rows[-1]["result"] if rows else None
@@ -133,6 +153,7 @@ def _text(text: Any) -> str:
 
 READABLE: dict[str, Callable[[], str]] = {
     "readable-errors": errors,
+    "text-defaults": defaults,
     "readable-paper": beside_the_paper,
     "readable-prototypes-imdb": partial(prototypes, "imdb"),
     "readable-prototypes-newsgroups": partial(prototypes, "newsgroups cleaned"),

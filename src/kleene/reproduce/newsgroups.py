@@ -35,7 +35,7 @@ PAPER = {
     "SR-LSTM-P states cleaned": None,
 }
 READABLE = falling_rate(
-    (6, 3e-3), (3, 7e-4), batch_size=32, ema=0.998, patience=2, prepare=init_ppmi_embeddings
+    (4, 3e-3), (1, 7e-4), batch_size=32, ema=0.998, patience=2, prepare=init_ppmi_embeddings
 )
 """The stages of networks that classify statistics of their states, at either scale."""
 SCALES: dict[str, dict[str, Any]] = {
