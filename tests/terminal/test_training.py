@@ -44,6 +44,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(tmp_path: Path) -> None:
     assert "no interrupted run" not in resumed.text
 
 
+@pytest.mark.slow
 def test_a_run_can_be_watched(tmp_path: Path) -> None:
     write_data(tmp_path)
     options = (*TRAIN, *PLAIN, "--epochs", 30, "--watch")
