@@ -53,7 +53,7 @@ def main() -> None:
             print(row["key"], row["result"], row["cpu_seconds"], flush=True)
 
 
-RECIPE = {"induce": "defaults"}
+RECIPE = {"induce": "defaults", "restarts": "kicks, columns, splits, random, grown"}
 Task = tuple[dict[str, Any], Callable[[], dict[str, Any]]]
 
 

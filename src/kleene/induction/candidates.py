@@ -169,6 +169,11 @@ class CandidateSearch:
         if kind == 1:
             for larger in search.splits(table, random=1):
                 return larger
+        if kind == 2:  # a few symbols lead to one state from everywhere, or change nothing
+            for symbol in self.random.permutation(width)[: int(self.random.integers(1, 4))]:
+                target = int(self.random.integers(len(table) + 1))
+                table[:, symbol] = target if target < len(table) else np.arange(len(table))
+            return table
         used = np.flatnonzero(np.diff(search.trace(table).use_starts))
         chosen = self.random.permutation(used)[: int(self.random.integers(2, 4 + len(used) // 4))]
         table.flat[chosen] = self.random.integers(0, len(table), len(chosen))
