@@ -38,7 +38,7 @@ def work(n: int, out: Path) -> None:
     from kleene.data.alphabet import Alphabet
     from kleene.data.examples import Examples
     from kleene.distributed import init_process_group
-    from kleene.extraction.corpus import count_corpus
+    from kleene.extraction.transitions.corpus import count_corpus
     from kleene.model import Model
     from kleene.nn.classifier import Classifier
     from kleene.nn.config import NetworkConfig

@@ -19,7 +19,7 @@ from kleene.errors import DataError, KleeneError, SettingError, WorkerError
 from kleene.evaluation.metrics import evaluate
 from kleene.explain.prototypes import read_prototypes
 from kleene.extraction import corpus
-from kleene.extraction.corpus import count_corpus
+from kleene.extraction.transitions.corpus import count_corpus
 from kleene.nn.classifier import Classifier
 from kleene.reading import extract
 from kleene.training.loop import fit

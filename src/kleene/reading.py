@@ -10,12 +10,12 @@ from typing import Any
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError, ReadingError, SettingError
 from kleene.extraction.auto import read_auto
-from kleene.extraction.check import check
+from kleene.extraction.checks.check import check
 from kleene.extraction.context import STEPS, make_context, open_context
-from kleene.extraction.corpus import count_corpus
 from kleene.extraction.counter.read import read_counter
 from kleene.extraction.methods import METHODS, reading_from_counts, require_centroids
 from kleene.extraction.result import Extraction
+from kleene.extraction.transitions.corpus import count_corpus
 from kleene.machine import Label
 from kleene.model import Model
 from kleene.proof.certificate import Refusal

@@ -14,8 +14,8 @@ from kleene.data.alphabet import Alphabet
 from kleene.data.batch import make_batch
 from kleene.data.examples import Examples
 from kleene.errors import AlphabetError
-from kleene.extraction.disagreement import find_disagreement
-from kleene.extraction.fidelity import fidelity
+from kleene.extraction.checks.disagreement import find_disagreement
+from kleene.extraction.checks.fidelity import fidelity
 from kleene.extraction.sharpen import sharpen
 from kleene.languages import tomita
 from kleene.machine import Word

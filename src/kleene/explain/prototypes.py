@@ -30,7 +30,7 @@ from kleene.explain.markup import as_json, as_text, columns, table
 from kleene.explain.methods import predicting_states
 from kleene.explain.scoring import state_scores
 from kleene.explain.state_labels import NEUTRAL, label_text, state_labels, state_leads
-from kleene.extraction.corpus import blocks
+from kleene.extraction.transitions.corpus import blocks
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
 

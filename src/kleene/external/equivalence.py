@@ -13,7 +13,7 @@ import numpy as np
 from kleene.automata import DFA
 from kleene.data.alphabet import Alphabet, Ids
 from kleene.external.network import ExternalNetwork
-from kleene.extraction.fidelity import run_ids
+from kleene.extraction.checks.fidelity import run_ids
 from kleene.extraction.lstar import Budget, FindDifference
 from kleene.extraction.words import draw_from, random_words
 from kleene.machine import Word

@@ -18,8 +18,8 @@ from kleene.external.clusters import cluster_automata
 from kleene.external.equivalence import by_samples, random_like, sampled_words
 from kleene.external.front import Front, FrontPoint
 from kleene.external.network import ExternalNetwork
-from kleene.extraction.disagreement import search
-from kleene.extraction.fidelity import run_ids
+from kleene.extraction.checks.disagreement import search
+from kleene.extraction.checks.fidelity import run_ids
 from kleene.extraction.lstar import Budget, learn
 from kleene.extraction.oracle import Oracle
 from kleene.extraction.target import MOST_SYMBOLS

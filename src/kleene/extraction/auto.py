@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from kleene.extraction.check import check
+from kleene.extraction.checks.check import check
+from kleene.extraction.checks.fidelity import draw_checks, run_ids
 from kleene.extraction.context import ExtractionContext, Reading
-from kleene.extraction.counts import count_transitions
-from kleene.extraction.fidelity import draw_checks, run_ids
 from kleene.extraction.methods import METHODS, default_method, has_states, reading_from_counts
 from kleene.extraction.oracle import Oracle
 from kleene.extraction.result import Extraction
 from kleene.extraction.sharpen import sharpen
 from kleene.extraction.split import split_states
 from kleene.extraction.target import MOST_SYMBOLS
+from kleene.extraction.transitions.counts import count_transitions
 from kleene.machine import Label
 
 _WRONG = 20  # words that a reading got wrong, to look at when splitting its states

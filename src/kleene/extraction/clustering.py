@@ -6,11 +6,11 @@ import numpy as np
 
 from kleene.arrays import Floats
 from kleene.errors import SettingError
+from kleene.extraction.checks.fidelity import prefix_agreement
 from kleene.extraction.context import ExtractionContext, Reading
-from kleene.extraction.counts import count_transitions, to_dfa, to_pfa
-from kleene.extraction.fidelity import prefix_agreement
-from kleene.extraction.partition import Nearest, follow
-from kleene.extraction.prefixes import Prefixes, read_prefixes
+from kleene.extraction.transitions.counts import count_transitions, to_dfa, to_pfa
+from kleene.extraction.transitions.partition import Nearest, follow
+from kleene.extraction.transitions.prefixes import Prefixes, read_prefixes
 
 _VECTORS = 6_000
 _MOST = 64

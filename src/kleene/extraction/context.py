@@ -12,8 +12,8 @@ import numpy as np
 from kleene.automata import DFA, PFA
 from kleene.data.alphabet import Ids
 from kleene.extraction.oracle import Oracle
-from kleene.extraction.partition import Argmax, StatePaths, follow
-from kleene.extraction.prefixes import Prefixes, read_prefixes
+from kleene.extraction.transitions.partition import Argmax, StatePaths, follow
+from kleene.extraction.transitions.prefixes import Prefixes, read_prefixes
 from kleene.extraction.words import all_words, encode_words, random_words, usual_length
 from kleene.machine import Symbol
 from kleene.model import Model

@@ -21,11 +21,11 @@ from aalpy.learning_algs import run_KV
 from kleene.automata import DFA
 from kleene.data.alphabet import Ids
 from kleene.errors import ReadingError
-from kleene.extraction.disagreement import search
-from kleene.extraction.fidelity import draw_checks
+from kleene.extraction.checks.disagreement import search
+from kleene.extraction.checks.fidelity import draw_checks
 from kleene.extraction.oracle import Oracle
-from kleene.extraction.prefixes import Prefixes
 from kleene.extraction.target import MOST_SYMBOLS, Target
+from kleene.extraction.transitions.prefixes import Prefixes
 from kleene.extraction.words import all_words, encode_words
 from kleene.machine import Label, Symbol, Word
 

@@ -10,15 +10,15 @@ from kleene.automata import PFA
 from kleene.errors import ReadingError
 from kleene.extraction.clustering import read_kmeans, read_lstar
 from kleene.extraction.context import ExtractionContext, Reading
-from kleene.extraction.counts import (
+from kleene.extraction.table import LARGEST, Table, read_table
+from kleene.extraction.transitions.counts import (
     TransitionCounts,
     count_transitions,
     mean_transitions,
     to_dfa,
     to_pfa,
 )
-from kleene.extraction.partition import StatePaths
-from kleene.extraction.table import LARGEST, Table, read_table
+from kleene.extraction.transitions.partition import StatePaths
 from kleene.model import Model
 
 

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 from kleene.automata import DFA, PFA
 from kleene.automata.symbols import show_word
-from kleene.extraction.ambiguity import Ambiguity
+from kleene.extraction.checks.ambiguity import Ambiguity
+from kleene.extraction.checks.fidelity import Fidelity
 from kleene.extraction.counter.read import CounterReading
-from kleene.extraction.fidelity import Fidelity
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
 

@@ -14,7 +14,7 @@ from kleene.data.alphabet import Ids
 from kleene.data.examples import Examples
 from kleene.errors import DataError
 from kleene.evaluation.metrics import evaluate
-from kleene.extraction.fidelity import run_ids
+from kleene.extraction.checks.fidelity import run_ids
 from kleene.extraction.table import read_table
 from kleene.extraction.words import encode_words
 from kleene.machine import Label

@@ -13,10 +13,10 @@ import numpy as np
 
 from kleene.arrays import Floats, Ints
 from kleene.data.alphabet import Alphabet, Ids
-from kleene.extraction.counts import count_transitions, step_pairs, to_dfa
-from kleene.extraction.fidelity import prefix_agreement
-from kleene.extraction.partition import Nearest, Partition, Split, StatePaths, follow
-from kleene.extraction.prefixes import UNLABELLED, read_prefixes
+from kleene.extraction.checks.fidelity import prefix_agreement
+from kleene.extraction.transitions.counts import count_transitions, step_pairs, to_dfa
+from kleene.extraction.transitions.partition import Nearest, Partition, Split, StatePaths, follow
+from kleene.extraction.transitions.prefixes import UNLABELLED, read_prefixes
 from kleene.model import Model
 
 _ROUNDS, _STATES, _SHOWN = 20, 40, 8

@@ -6,7 +6,7 @@ from typing import Any
 
 from kleene.errors import KleeneError
 from kleene.explain.markup import as_json, as_text, joint
-from kleene.extraction.ambiguity import Ambiguity
+from kleene.extraction.checks.ambiguity import Ambiguity
 from kleene.extraction.result import Extraction
 from kleene.machine import Word
 from kleene.model import Model

@@ -17,11 +17,11 @@ import numpy as np
 from kleene.arrays import Ints
 from kleene.automata import DFA
 from kleene.data.alphabet import Alphabet, Ids
-from kleene.extraction.ambiguity import Ambiguity
-from kleene.extraction.fidelity import draw_checks, prefix_labels, run_ids
+from kleene.extraction.checks.ambiguity import Ambiguity
+from kleene.extraction.checks.fidelity import draw_checks, prefix_labels, run_ids
 from kleene.extraction.oracle import Oracle
-from kleene.extraction.prefixes import UNLABELLED, Prefixes
 from kleene.extraction.target import Target
+from kleene.extraction.transitions.prefixes import UNLABELLED, Prefixes
 from kleene.extraction.words import (
     all_words,
     encode_words,

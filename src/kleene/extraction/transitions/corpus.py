@@ -19,10 +19,10 @@ from kleene.arrays import Ints
 from kleene.data.alphabet import Ids
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import ReadingError
-from kleene.extraction.counts import TransitionCounts, normalised
-from kleene.extraction.partition import Argmax, StatePaths
-from kleene.extraction.prefixes import UNLABELLED, Prefixes, read_prefixes
 from kleene.extraction.table import LARGEST
+from kleene.extraction.transitions.counts import TransitionCounts, normalised
+from kleene.extraction.transitions.partition import Argmax, StatePaths
+from kleene.extraction.transitions.prefixes import UNLABELLED, Prefixes, read_prefixes
 from kleene.extraction.words import encode_words
 from kleene.model import Model
 

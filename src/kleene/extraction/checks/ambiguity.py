@@ -14,9 +14,9 @@ import numpy as np
 from kleene.arrays import Ints
 from kleene.automata import DFA
 from kleene.automata.symbols import show_word
-from kleene.extraction.counts import count_transitions, mean_transitions, step_pairs
-from kleene.extraction.partition import StatePaths
-from kleene.extraction.prefixes import UNLABELLED
+from kleene.extraction.transitions.counts import count_transitions, mean_transitions, step_pairs
+from kleene.extraction.transitions.partition import StatePaths
+from kleene.extraction.transitions.prefixes import UNLABELLED
 from kleene.extraction.words import spell_ids
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from kleene.arrays import Floats, Ints
-from kleene.extraction.prefixes import Prefixes
+from kleene.extraction.transitions.prefixes import Prefixes
 
 
 class Partition(Protocol):

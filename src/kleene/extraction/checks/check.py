@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kleene.extraction.ambiguity import find_ambiguities
+from kleene.extraction.checks.ambiguity import find_ambiguities
+from kleene.extraction.checks.disagreement import search
+from kleene.extraction.checks.fidelity import compare, draw_checks, run_ids
 from kleene.extraction.context import ExtractionContext, Reading
-from kleene.extraction.disagreement import search
-from kleene.extraction.fidelity import compare, draw_checks, run_ids
 from kleene.extraction.result import Extraction
 from kleene.extraction.words import encode_words
 

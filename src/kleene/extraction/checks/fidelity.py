@@ -12,8 +12,8 @@ from kleene.arrays import Ints
 from kleene.automata import DFA
 from kleene.data.alphabet import Ids
 from kleene.extraction.oracle import Oracle
-from kleene.extraction.prefixes import UNLABELLED, Prefixes
 from kleene.extraction.target import Target
+from kleene.extraction.transitions.prefixes import UNLABELLED, Prefixes
 from kleene.extraction.words import (
     draw_from,
     encode_words,

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from kleene.arrays import Ints
 from kleene.automata import DFA, PFA
-from kleene.extraction.partition import Argmax, StatePaths
-from kleene.extraction.prefixes import UNLABELLED
 from kleene.extraction.table import LARGEST
+from kleene.extraction.transitions.partition import Argmax, StatePaths
+from kleene.extraction.transitions.prefixes import UNLABELLED
 from kleene.machine import Label, Symbol
 from kleene.model import Model
 

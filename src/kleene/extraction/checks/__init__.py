@@ -1,0 +1,1 @@
+"""How far an automaton agrees with the network it was read from."""
