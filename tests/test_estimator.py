@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import pickle
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -237,3 +239,19 @@ def test_moves_between_states_are_kept_where_no_table_has_them(tmp_path: Path) -
     assert {move.source for move in moves} <= set(range(4))
     assert sum(move.count for move in moves) > 0
     assert "moves" not in small(epochs=1, cell="gru", states=4).fit(WORDS, LABELS).model.settings
+
+
+TWICE = """
+from kleene import SequenceClassifier
+words = ["", "a", "b", "ab", "ba", "aab", "bba", "abab", "aa", "bb"] * 20
+labels = [int(word.endswith("a")) for word in words]
+fits = [SequenceClassifier(hidden_size=16, embedding_size=8, random_state=0) for _ in range(2)]
+one, two = (fit.fit(words, labels).model.network.state_dict() for fit in fits)
+print(all(tensor.equal(two[name]) for name, tensor in one.items()))
+"""
+
+
+@pytest.mark.slow
+def test_the_first_fit_of_a_process_is_that_of_the_second() -> None:
+    done = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"

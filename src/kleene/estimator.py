@@ -35,6 +35,7 @@ from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.nn.cells import Cell
 from kleene.nn.classifier import Classifier
+from kleene.nn.fused import load_kernels
 from kleene.pipeline import Rows, fit_model
 from kleene.training.loop import Hook
 from kleene.training.progress import Reporter
@@ -168,6 +169,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
     def _fit(
         self, model: Model, rows: Rows, *, seed: int, reporter: Reporter | None, **options: Any
     ) -> None:
+        load_kernels()  # now, so that the same seed gives the same weights whatever ran before
         if reporter is None and self.verbose:
             reporter = TextBar()
         parameters = with_class_weights(self._plain, model.classes)
