@@ -58,11 +58,15 @@ Task = tuple[dict[str, Any], Callable[[], dict[str, Any]]]
 
 
 def random_dfa(states: int, symbols: int, seed: int) -> DFA:
-    """A minimal DFA with uniformly drawn transitions and outputs."""
+    """The minimal DFA of uniformly drawn transitions and outputs, if it has so many states.
+
+    More states are drawn than are wanted, since over two symbols a fifth of them is unreachable.
+    """
     random = np.random.default_rng([states, symbols, seed])
     while True:
-        table = random.integers(0, states, (states, symbols)).astype(np.int32)
-        outputs = tuple(bool(label) for label in random.integers(0, 2, states))
+        size = states + int(random.integers(0, states // 2 + 1))
+        table = random.integers(0, size, (size, symbols)).astype(np.int32)
+        outputs = tuple(bool(label) for label in random.integers(0, 2, size))
         dfa = DFA(alphabet=tuple(range(symbols)), transitions=table, outputs=outputs).minimize()
         if dfa.num_states == states:
             return dfa
