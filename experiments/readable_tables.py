@@ -44,9 +44,9 @@ def errors() -> str:
     return markdown(header, lines)
 
 
-def prototypes(corpus: str) -> str:
+def prototypes() -> str:
     """States by their use, with their weights, and the words that lead to each."""
-    result = _part("tables", corpus)
+    result = _part("tables", "imdb")
     if result is None:
         return MISSING
     states = sorted(result["prototypes"]["states"], key=lambda one: -one["visits"])
@@ -155,8 +155,7 @@ READABLE: dict[str, Callable[[], str]] = {
     "readable-errors": errors,
     "text-defaults": defaults,
     "readable-paper": beside_the_paper,
-    "readable-prototypes-imdb": partial(prototypes, "imdb"),
-    "readable-prototypes-newsgroups": partial(prototypes, "newsgroups cleaned"),
+    "readable-prototypes-imdb": prototypes,
     "readable-phrases": phrases,
     "readable-agreement": agreement,
     "readable-quality": partial(quality, "quality"),
