@@ -227,7 +227,7 @@ def shared(found: dict[str, Any]) -> str:
         f"on {machine['cores']} cores, and count {speed['counts']:g} times as fast."
     )
     if load > IDLE:
-        sooner = f"How much sooner is not told: the machine was busy (load {load:.1f})."
+        sooner = f"Speed-ups are left out: the machine was busy (load {load:.1f})."
     return (
         f"After {found['words']:,} words, {found['workers']} workers and one differ in no weight "
         f"by more than {found['largest_gap_of_a_weight']:.1e}, and "

@@ -74,7 +74,7 @@ def explanation_quality() -> str:
                 f"{found['milliseconds']:.1f}",
             ]
         )
-    header = ["way", "deletion (low is good)", "insertion (high)", "better than chance", "ms"]
+    header = ["method", "deletion (low is good)", "insertion (high)", "better than chance", "ms"]
     return markdown(header, lines)
 
 

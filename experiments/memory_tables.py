@@ -69,8 +69,8 @@ paper are as printed there; what has no row of ours has not been run yet.
 
 With one careful recipe for all models the gap that the paper reports between plain and
 state-regularised networks does not appear: a plain LSTM learns the language as well, on the small
-set too. What the states add here is that a machine can be read from the network and proved
-right."""
+set too. What the states add here is a counter machine read from the network, which can be proved
+equal to the language."""
 
 DRIFT = """\
 After training all training words are right, the loss is 0, and the counter still leaks on words of
@@ -83,7 +83,7 @@ Error in the last column (depth 20, length up to 1,000) after each round, SR-LST
 COUNTER = """\
 `kleene.extraction.counter.read` finds the unit of the memory that counts and, where there is one,
 the unit that remembers an error, and lets every step of the training words vote for a machine over
-(state, view of the counter, symbol). It starts from up to five samples of the words and keeps the
+(state, clipped counter, symbol). It starts from up to five samples of the words and keeps the
 machine that agrees best with the network; the language plays no part in that.
 `CounterMachine.difference` then proves it equal to the language for all words, or gives a shortest
 word. That the network follows the machine is tested on words, not proved. Words of depth 0 are
@@ -183,21 +183,21 @@ def table_of_languages(rows: list[Row]) -> str:
         result = row["result"]
         errors = " / ".join(three(x) for x in result["errors"]["soft"].values())
         peers = result.get("peers", {})
-        told = [
+        others = [
             " / ".join(three(x) for x in peer["test_errors"].values())
             if (peer := peers.get(name)) and peer["test_errors"]
             else ""
             for name in ("KV", "PAPNI")
         ]
         name = f"{row['key']['language']}, seed {row['key']['seed']}"
-        lines.append([name, errors, *proof_cells(row)[:2], *told])
+        lines.append([name, errors, *proof_cells(row)[:2], *others])
     head = [
         "language",
         "network, l <= 40 / 100 / 400",
         "machine = language, proved (soft / hard)",
         "or a word",
     ]
-    return markdown([*head, "KV, told push and pop", "PAPNI, told push and pop"], lines)
+    return markdown([*head, "KV, given push and pop", "PAPNI, given push and pop"], lines)
 
 
 def table_of_palindromes(rows: list[Row]) -> str:

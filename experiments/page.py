@@ -16,6 +16,11 @@ def load(name: str) -> list[dict[str, Any]]:
     return list(json.loads(file.read_text())["rows"]) if file.exists() else []
 
 
+def measured(rows: Iterable[dict[str, Any]]) -> str:
+    """The day on which the last of these runs finished."""
+    return max(str(row["finished"]) for row in rows)[:10]
+
+
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table."""
     lines = [header, ["---"] * len(header), *rows]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from statistics import median
 from typing import Any
 
-from page import load, markdown
+from page import load, markdown, measured
 
-HEADER = ("task", "Kleene", "beside it", "run")
+HEADER = ("task", "Kleene", "beside it", "run", "measured")
 
 
 def summary() -> str:
@@ -17,7 +17,8 @@ def summary() -> str:
 
 
 def _tomita() -> list[str] | None:
-    results = [row["result"] for row in load("tomita")]
+    rows = load("tomita")
+    results = [row["result"] for row in rows]
     if not results:
         return None
     exact = sum(r["exact"] for r in results)
@@ -31,6 +32,7 @@ def _tomita() -> list[str] | None:
         ours,
         beside,
         "`kleene reproduce tomita`",
+        measured(rows),
     ]
 
 
@@ -43,7 +45,8 @@ def _networks() -> list[str] | None:
     ours = f"{sum(r['exact'] for r in has)} of {len(has)} read as exactly the language"
     seconds = max(r["read_cpu_seconds"] for r in has)
     script = "`experiments/read_networks.py`"
-    return ["stock `nn.GRU`, `nn.LSTM` on Tomita", ours, f"at most {seconds:.1f} CPU-s", script]
+    beside = f"at most {seconds:.1f} CPU-s"
+    return ["stock `nn.GRU`, `nn.LSTM` on Tomita", ours, beside, script, measured(rows)]
 
 
 def _errors(name: str, row: str, title: str, plain: str, paper: float) -> list[str] | None:
@@ -57,7 +60,8 @@ def _errors(name: str, row: str, title: str, plain: str, paper: float) -> list[s
         return None
     beside = f"plain LSTM {median(of(plain)):.1f} %, " if of(plain) else ""
     ours = f"{median(of(row)):.1f} % error (median of {len(of(row))})"
-    return [title, ours, f"{beside}the paper {paper:.1f} %", f"`kleene reproduce {name}`"]
+    day = measured(r for r in rows if r["key"]["row"] == row and r["key"]["scale"] == "small")
+    return [title, ours, f"{beside}the paper {paper:.1f} %", f"`kleene reproduce {name}`", day]
 
 
 LINES = (

@@ -13,7 +13,7 @@ from statistics import mean
 
 from induction_tables import INDUCTION
 from meaning_tables import MEANING
-from page import ROOT, load, markdown
+from page import ROOT, load, markdown, measured
 from readable_tables import READABLE
 from speed_tables import SPEED
 from summary_table import summary
@@ -69,7 +69,7 @@ def tomita() -> str:
         )
     header = ["language", "100 % on fresh words", "exact automaton", "proved for all words"]
     more = ["control: GRU + k-means", "CPU time of a fit", "at most"]
-    return markdown([*header, *more], lines)
+    return f"{markdown([*header, *more], lines)}\n\nMeasured on {measured(rows)}."
 
 
 def read_networks() -> str:
@@ -133,7 +133,8 @@ def mlregtest() -> str:
                 f"{mean(seconds):.0f} s",
             ]
         )
-    return markdown(["method", "languages", *tests, "exact language", "CPU time"], lines)
+    table = markdown(["method", "languages", *tests, "exact language", "CPU time"], lines)
+    return f"{table}\n\nMeasured on {measured(rows)}."
 
 
 def scratch() -> str:
@@ -188,7 +189,7 @@ def peers() -> str:
                 f"{mean(result['cpu_seconds'] for result in results):.1f} s",
             ]
         )
-    header = ["way", "exact language", "fidelity", "states before minimising", "words run"]
+    header = ["method", "exact language", "fidelity", "states before minimising", "words run"]
     return markdown([*header, "CPU time"], lines)
 
 

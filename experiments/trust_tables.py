@@ -6,7 +6,7 @@ from collections.abc import Callable
 from statistics import mean
 from typing import Any
 
-from page import load, markdown
+from page import load, markdown, measured
 
 GROUPS = {"Tomita 1-7": "Tomita", "MLRegTest": "0"}
 METHODS = {"kleene": "Kleene's automaton", "rpni": "RPNI", "edsm": "EDSM"}
@@ -35,7 +35,8 @@ def noise() -> str:
             ]
             if any(cells):
                 lines.append([group, name, *cells])
-    return markdown(["languages", "method", *(f"{100 * x:g} % flipped" for x in levels)], lines)
+    header = ["languages", "method", *(f"{100 * x:g} % flipped" for x in levels)]
+    return f"{markdown(header, lines)}\n\nMeasured on {measured(rows)}."
 
 
 def _recovered(results: list[dict[str, Any]]) -> str:
