@@ -11,8 +11,8 @@ NOTEBOOKS = sorted((Path(__file__).parents[1] / "docs" / "tutorials" / "notebook
 NEEDED = "notebooks need `pip install nbclient ipykernel`"
 
 
-def test_there_are_five() -> None:
-    assert len(NOTEBOOKS) == 5
+def test_there_are_six() -> None:
+    assert len(NOTEBOOKS) == 6
 
 
 @pytest.mark.slow

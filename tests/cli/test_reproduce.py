@@ -12,6 +12,8 @@ import kleene.reproduce
 from kleene.reproduce import Experiment, Request, Table
 from kleene.reproduce import ledger as kleene_ledger
 
+RECIPE = {"epochs": 3}
+
 
 @pytest.fixture
 def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -27,6 +29,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         rows=("a", "bb"),
         seeds=lambda row, scale: 2 if row == "a" else 1,
         key=lambda row, seed, scale: {"row": row, "seed": seed, "scale": scale},
+        recipe=lambda row, scale: RECIPE,
         work=work,
         headline=lambda result: f"error {result['error']}",
         table=lambda rows: Table(
@@ -58,6 +61,16 @@ def test_a_finished_row_is_not_run_again(kleene: Kleene, done: list[str], tmp_pa
     assert done == ["bb0", "a0"]
     rows = json.loads((tmp_path / "two.json").read_text())["rows"]
     assert [row["key"]["row"] for row in rows] == ["bb", "a"]
+
+
+def test_a_row_of_other_settings_is_said_and_run_again(
+    kleene: Kleene, done: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kleene("reproduce", "two", "--results", tmp_path, "--rows", "bb")
+    monkeypatch.setitem(RECIPE, "epochs", 4)
+    outcome = kleene("reproduce", "two", "--results", tmp_path, "--rows", "bb")
+    assert "other settings" in outcome.err
+    assert done == ["bb0", "bb0"]
 
 
 def test_interrupted_it_says_how_to_go_on(
