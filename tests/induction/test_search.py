@@ -11,8 +11,18 @@ from numpy.typing import NDArray
 from kleene.automata import DFA
 from kleene.induction.budget import Budget
 from kleene.induction.evidence import Evidence
+from kleene.induction.learner import search_automaton
+from kleene.induction.patterns import rank_features, run_features
 from kleene.induction.search import Search, merge, split
-from kleene.induction.search_kernels import best_merge, rank_splits, redirect_gain
+from kleene.induction.search_kernels import (
+    best_merge,
+    class_code,
+    count_ends,
+    rank_splits,
+    redirect_gain,
+    sweep,
+    trace_words,
+)
 
 Rows = tuple[list[tuple[int, ...]], list[int]]
 
@@ -141,3 +151,16 @@ def test_equal_rows_count_once_with_their_number() -> None:
     assert joined.num_words == once.num_words
     assert joined.without(once).rows == once.rows
     assert once.without(once).rows == 0
+
+
+def test_kernels_are_compiled_once_whatever_the_arrays_come_from():
+    """A second signature would be compiled within the budget of a search."""
+    words, labels = random_rows(5, symbols=2, classes=2)
+    whole = Evidence.from_rows(words, labels, alphabet=(0, 1), classes=(0, 1))
+    some = whole.subset(np.arange(50))
+    automaton = DFA(alphabet=(0, 1), transitions=[[1, 0], [0, 1]], outputs=(0, 1))
+    for evidence in (whole, some, whole.without(some), some.joined(whole)):
+        search_automaton(evidence, some, suggested=[lambda: automaton], seconds=0.2)
+    kernels = (class_code, count_ends, trace_words, sweep, rank_splits, best_merge)
+    features = (run_features, rank_features)
+    assert [len(kernel.signatures) for kernel in (*kernels, *features)] == [1] * 8

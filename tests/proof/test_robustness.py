@@ -132,7 +132,7 @@ def test_a_model_is_proved_first_or_its_certificate_verified():
 
 def test_wrong_arguments():
     dfa = random_dfa(0)
-    with pytest.raises(SettingError, match="edits must be at least 0, got -1"):
+    with pytest.raises(SettingError, match="edits must be 0 to 1,000,000, got -1"):
         EditSearch(dfa, edits=-1)
     with pytest.raises(SettingError, match="got 'swap'"):
         EditSearch(dfa, kinds=("swap",))
@@ -140,6 +140,19 @@ def test_wrong_arguments():
         EditSearch(dfa)("axa")
     with pytest.raises(AlphabetError, match="'x' is not in the alphabet"):
         EditSearch(dfa, substitutes={"a": ["x"]})
+
+
+def test_a_large_budget_finds_the_same_shortest_change():
+    for seed in range(20):
+        dfa = random_dfa(seed)
+        few, many = EditSearch(dfa, edits=8)("abcab"), EditSearch(dfa, edits=1_000_000)("abcab")
+        assert few.edits == many.edits
+
+
+def test_one_edit_is_singular():
+    dfa = DFA(alphabet="ab", transitions=[[1, 0], [1, 1]], outputs=(False, True))
+    found = EditSearch(dfa, kinds=["insert"])("b")
+    assert str(found) == "1 edit changes False to True: insert 'a' before 0"
 
 
 @pytest.fixture(scope="module")

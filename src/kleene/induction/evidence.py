@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -67,7 +67,7 @@ class Evidence:
         return cls(
             alphabet=tuple(alphabet),
             classes=tuple(classes),
-            symbols=np.frombuffer(b"".join(seen), dtype=np.int32),
+            symbols=_symbols(seen),
             starts=np.concatenate([[0], np.cumsum(lengths)]),
             counts=counts,
         )
@@ -120,7 +120,7 @@ class Evidence:
         every = Evidence(
             alphabet=self.alphabet,
             classes=self.classes,
-            symbols=np.frombuffer(b"".join(numbers), dtype=np.int32),
+            symbols=_symbols(numbers),
             starts=np.concatenate([[0], np.cumsum(lengths)]),
             counts=np.maximum(counts, 0),
         )
@@ -130,3 +130,8 @@ class Evidence:
         """Each word as bytes."""
         for start, end in pairwise(self.starts.tolist()):
             yield self.symbols[start:end].tobytes()
+
+
+def _symbols(words: Iterable[bytes]) -> NDArray[np.int32]:
+    """The columns of all words; a copy, since kernels are compiled for writable arrays only."""
+    return np.frombuffer(b"".join(words), dtype=np.int32).copy()

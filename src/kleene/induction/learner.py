@@ -69,6 +69,8 @@ def induce(
         raise SettingError(f"max_states must be >= 1, got {max_states!r}")
     if seconds is not None and not seconds > 0:
         raise SettingError(f"seconds must be > 0, got {seconds!r}")
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise SettingError(f"seed must be a whole number >= 0, got {seed!r}")
     plain_labels = as_labels(labels)
     held_out = np.zeros(len(words), dtype=bool)
     if len(words) >= LEAST_ROWS:

@@ -250,8 +250,9 @@ class Comparison:
 
 def _describe(found: Induction) -> str:
     stopped = "; the search stopped when its time was up" if found.stopped_early else ""
+    states = "1 state" if found.dfa.num_states == 1 else f"{found.dfa.num_states} states"
     return (
-        f"found an automaton of {found.dfa.num_states} states, {found.origin}, "
+        f"found an automaton of {states}, {found.origin}, "
         f"wrong on {found.training_errors:,} of {found.rows:,} rows, "
         f"in {found.seconds:.1f} s{stopped}"
     )

@@ -76,7 +76,7 @@ class Search:
 
     def votes(self, table: Table) -> NDArray[np.int64]:
         """Rows of each class that end in each state, (state, class)."""
-        table = np.ascontiguousarray(table, dtype=np.int32)
+        table = writable(table)
         votes: NDArray[np.int64] = count_ends(table, self.words, self.budget.work)[0]
         return votes
 
@@ -87,7 +87,7 @@ class Search:
 
     def judge(self, table: Table) -> Found:
         """The table and its description length."""
-        table = np.ascontiguousarray(table, dtype=np.int32)
+        table = writable(table)
         votes = self.votes(table)
         bits = sum(class_code(row, self.words.log_factorials) for row in votes)
         return Found(table=table, description_length=self.table_bits(table) + float(bits))
@@ -122,7 +122,7 @@ class Search:
 
         Transitions to them go where most words go with the symbol.
         """
-        table = np.ascontiguousarray(table, dtype=np.int32)
+        table = writable(table)
         votes, uses = count_ends(table, self.words, self.budget.work)
         visits = votes.sum(1) + uses.sum(1)
         visits[0] += 1  # the start state stays
@@ -183,6 +183,11 @@ class Search:
             for cell in order
             if np.isfinite(gains[cell])
         ]
+
+
+def writable(table: Table) -> Table:
+    """The table as the kernels are compiled for; one that may not be written to is copied."""
+    return np.require(table, np.int32, ["C", "W"])
 
 
 def split(table: Table, cell: int, symbol: int, target: int) -> Table:

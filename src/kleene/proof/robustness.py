@@ -25,6 +25,7 @@ from kleene.proof.verify import verify
 
 Kind: TypeAlias = Literal["substitute", "insert", "delete"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+MOST_EDITS = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,8 +78,10 @@ class Robustness:
         if self.edits is None:
             many = f"{self.budget} symbol" + ("s" if self.budget != 1 else "")
             return f"certified: no edit of at most {many} changes the label {self.label!r}"
-        steps = "; ".join(map(str, self.edits)) or "no edit"
-        return f"{len(self.edits)} edits change {self.label!r} to {self.edited_label!r}: {steps}"
+        count = len(self.edits)  # never 0: no edit, no other label
+        change = "1 edit changes" if count == 1 else f"{count} edits change"
+        steps = "; ".join(map(str, self.edits))
+        return f"{change} {self.label!r} to {self.edited_label!r}: {steps}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -106,8 +109,8 @@ class EditSearch:
         substitutes: Mapping[Symbol, Collection[Symbol]] | None = None,
     ) -> None:
         """`substitutes` lists what each symbol may be replaced by; without it, by any other."""
-        if edits < 0:
-            raise SettingError(f"edits must be at least 0, got {edits}")
+        if not 0 <= edits <= MOST_EDITS:
+            raise SettingError(f"edits must be 0 to {MOST_EDITS:,}, got {edits}")
         unknown = [kind for kind in kinds if kind not in KINDS]
         if unknown or not kinds:
             shown = ", ".join(map(repr, unknown)) or "none"
@@ -176,9 +179,11 @@ class EditSearch:
     def _insert(self, cost: NDArray[np.int32]) -> None:
         if "insert" not in self.kinds:
             return
-        for edits in range(self.budget):
+        edits = int(cost.min())
+        while edits < self.budget and (cost[cost <= self.budget] >= edits).any():
             reached = self._any[cost == edits].any(0)
             cost[reached & (cost > edits + 1)] = edits + 1
+            edits += 1
 
     def _others(self, column: int) -> NDArray[np.intp]:
         """What a symbol may be replaced by; symbols that move all states alike count once."""
