@@ -22,7 +22,7 @@ INTRO = """# Commands
 
 What `kleene COMMAND --help` says. Status 0 is success, 1 a negative answer (two automata differ, a
 proof does not hold), 2 a mistake, said in one line on standard error. `--debug`, anywhere, shows
-where an error came from.
+the traceback of an error.
 """
 
 

@@ -1,7 +1,7 @@
 """The command line: what `kleene` does when it is called.
 
 Status 0 is success, 1 a negative answer (two automata differ, a proof does not hold), 2 an error,
-described in one line on standard error. `--debug`, anywhere, shows where an error came from.
+described in one line on standard error. `--debug`, anywhere, shows the traceback of an error.
 """
 
 from __future__ import annotations

@@ -20,7 +20,10 @@ def certify(
         typer.Argument(metavar="[DFA.json]", help="The automaton. [default: the network's own]"),
     ] = None,
     temperature: Annotated[
-        float | None, typer.Option(metavar="TAU", help="[default: the network's own]")
+        float | None,
+        typer.Option(
+            metavar="TAU", help="Prove for this temperature. [default: the network's own]"
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the certificate to this file.")

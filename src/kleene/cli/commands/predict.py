@@ -50,7 +50,7 @@ def predict(
     max_length: MaxLength = MAX_LENGTH,
     samples: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Answer N times with noise; see below.", min=1),
+        typer.Option(metavar="N", help="Mean of N passes with noise; see above.", min=1),
     ] = None,
     noise: Annotated[
         str | None,

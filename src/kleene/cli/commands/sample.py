@@ -20,8 +20,10 @@ class Sample(StrEnum):
 
 
 def sample(
-    name: Annotated[Sample, typer.Argument(help="Which.")],
-    number: Annotated[int, typer.Option("-n", metavar="N", help="How many.", min=1)] = 500,
+    name: Annotated[Sample, typer.Argument(metavar="NAME", help="Which data set.")],
+    number: Annotated[
+        int, typer.Option("-n", metavar="N", help="How many rows or cases.", min=1)
+    ] = 500,
     seed: Seed = 0,
     out: Out = None,
 ) -> None:
