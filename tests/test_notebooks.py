@@ -23,7 +23,7 @@ def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     nbclient = pytest.importorskip("nbclient", reason=NEEDED)
     pytest.importorskip("ipykernel", reason=NEEDED)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(path.parents[2] / "src")]))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(path.parents[3] / "src")]))
     notebook = nbformat.read(path, as_version=4)
     resources = {"metadata": {"path": str(tmp_path)}}
     nbclient.NotebookClient(notebook, timeout=600, resources=resources).execute()
