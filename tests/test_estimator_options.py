@@ -165,3 +165,10 @@ def test_texts_are_said_to_be_taken_as_such() -> None:
         "1,000 different symbols, so read as text: cell lstm-p, pooling states, dropout 0.5; "
         "give these to override"
     )
+
+
+@pytest.mark.parametrize("validation", [0.001, 0.999])
+def test_a_share_too_small_or_too_large_to_split_still_trains(validation: float) -> None:
+    words, labels = ["a", "b"] * 30, [0, 1] * 30
+    clf = SequenceClassifier(validation=validation, epochs=1, random_state=0).fit(words, labels)
+    assert clf.score(words, labels) == 1

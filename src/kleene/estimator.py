@@ -112,6 +112,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
         training, held_out = examples, None
         if self.validation and len(examples) >= LEAST_SPLIT:
             training, held_out = examples.split(self.validation, seed)
+            held_out = held_out if len(held_out) else None
         self._fit(
             model,
             Rows(training=training, held_out=held_out, sample=examples, everything=examples.words),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import json
 import random
 import tempfile
 import tracemalloc
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -206,6 +208,25 @@ def test_a_log_is_read(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("first", "second"),
+    [("9", "10"), ("2024-10-27T02:30:00+02:00", "2024-10-27T02:10:00+01:00")],
+)
+def test_events_of_a_log_are_in_the_order_of_numbers_and_times(
+    tmp_path: Path, first: str, second: str
+) -> None:
+    events = "".join(
+        f'<event><string key="concept:name" value="{name}"/><string key="at" value="{at}"/></event>'
+        for name, at in (("b", second), ("a", first))
+    )
+    path = write(tmp_path, "a.xes", log(f"<trace>{events}</trace>"))
+    read = read_examples(path, Layout(order_column="at"), labelled=False)
+    assert next(read).word == ("a", "b")
+    path = write(tmp_path, "b.xes", log(f"<trace>{events}</trace>".replace(first, "soon")))
+    with pytest.raises(DataError, match="'at' must be a number or an ISO date, got 'soon'"):
+        list(read_examples(path, Layout(order_column="at"), labelled=False))
+
+
+@pytest.mark.parametrize(
     ("content", "message"),
     [
         (log(trace("t", "x", "a"))[:-20], "malformed or incomplete XML"),
@@ -262,6 +283,15 @@ def test_parquet_without_its_package_names_the_extra(
         read_data(write(tmp_path, "a.parquet", b"PAR1"))
 
 
+def test_dates_of_a_parquet_file_order_events(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    days = [date(2024, 1, 2), date(2024, 1, 1)]
+    columns = {"case": ["1", "1"], "event": ["b", "a"], "time": days, "label": ["x", "x"]}
+    parquet.write_table(pyarrow.table(columns), tmp_path / "a.parquet")
+    assert next(read_examples(tmp_path / "a.parquet", EVENTS)).word == ("a", "b")
+
+
 # -- numbers ---------------------------------------------------------------------------------------
 
 
@@ -276,6 +306,21 @@ def test_quantile_bins_hold_equally_many_numbers(tmp_path: Path) -> None:
     assert abs(counts / 250 - 1).max() < 0.05
     again = Layout.from_dict(layout.to_dict())
     assert [example.word for example in read_examples(path, again)] == words
+
+
+@pytest.mark.parametrize("count", [2, 4, 50])
+def test_bins_of_large_close_numbers_hold_equally_many(count: int) -> None:
+    numbers = [1_600_000_000.0 + i for i in range(1000)]
+    bins = Bins(count=count).fit([numbers])
+    found = np.unique(bins.symbols(numbers), return_counts=True)[1]
+    assert len(found) == count
+    assert abs(found * count / 1000 - 1).max() < 0.06
+
+
+def test_a_number_beyond_all_floats_is_refused(tmp_path: Path) -> None:
+    content = json.dumps({"sequence": [1, 10**400], "label": 0})
+    with pytest.raises(DataError, match="line 1: a sequence must hold finite numbers"):
+        list(read_examples(write(tmp_path, "a.jsonl", content), Layout(bins=Bins.parse("sax:3"))))
 
 
 def test_sax_does_not_depend_on_scale_and_offset() -> None:

@@ -166,3 +166,26 @@ def test_the_knee_is_the_smallest_within_one_standard_error() -> None:
     assert [point.states for point in front] == [1, 3, 9, 40]
     assert front.knee().states == 3
     assert front.knee(max_states=2).states == 1
+
+
+def test_a_network_over_many_symbols_has_a_front() -> None:
+    found = kl.read(lambda words: [len(word) > 100 for word in words], range(300), seconds=1)
+    assert found.dfa.num_states == 1
+    assert found.dfa.run(()) is False
+
+
+@pytest.mark.parametrize("kind", ["GRU", "LSTM"])
+def test_a_network_of_two_directions_labels_the_empty_sequence(kind: str) -> None:
+    torch.manual_seed(0)
+    rnn = getattr(torch.nn, kind)(3, 5, num_layers=2, bidirectional=True, batch_first=True)
+    head = torch.nn.Linear(10, 2)
+    classify = kl.adapt.torch(rnn, head, embed=3)
+    assert classify([(), (1,)])[0] == int(head.bias.argmax())
+
+
+def test_a_module_without_weights() -> None:
+    class Parity(torch.nn.Module):
+        def forward(self, ids: torch.Tensor) -> torch.Tensor:
+            return ids.sum(1) % 2
+
+    assert kl.adapt.module(Parity())([(1, 1), (1,)]) == [0, 1]

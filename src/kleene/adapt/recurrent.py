@@ -27,6 +27,8 @@ class Recurrent:
     ) -> None:
         self.rnn, self.head, self.embed, self.tokens = rnn, head, embed, tokens
         self.memory = rnn.mode == "LSTM"
+        self.directions = 2 if rnn.bidirectional else 1
+        self.size = rnn.num_layers * self.directions * rnn.hidden_size
         if getattr(rnn, "proj_size", 0):
             raise SettingError("an LSTM with proj_size cannot be read; use adapt.module instead")
 
@@ -46,8 +48,7 @@ class Recurrent:
 
     def hidden(self, words: Sequence[Sequence[Symbol]]) -> Floats:
         """The vectors after the start token and each word, (word, size)."""
-        sizes = self.rnn.num_layers * self.rnn.hidden_size * (1 + self.memory)
-        vectors = np.zeros((len(words), sizes), dtype=np.float32)
+        vectors = np.zeros((len(words), self.size * (1 + self.memory)), dtype=np.float32)
         with self._inference():
             for part, rows in self.tokens.by_length(words, end=False):
                 vectors[part] = self._flat(self._run(rows, None))
@@ -77,8 +78,7 @@ class Recurrent:
         import torch
 
         if not rows.shape[1]:  # torch's networks refuse to run over no steps
-            size = self.rnn.num_layers * self.rnn.hidden_size
-            zeros = np.zeros((len(rows), size * (1 + self.memory)), dtype=np.float32)
+            zeros = np.zeros((len(rows), self.size * (1 + self.memory)), dtype=np.float32)
             return self._state(zeros if vectors is None else vectors)
         x = torch.from_numpy(rows).to(device(self.rnn))
         if isinstance(self.embed, int):
@@ -92,8 +92,7 @@ class Recurrent:
         import torch
 
         h = state[0] if self.memory else state
-        directions = 1 + self.rnn.bidirectional
-        return decide(self.head(torch.cat([*h[-directions:]], -1)))
+        return decide(self.head(torch.cat([*h[-self.directions :]], -1)))
 
     def _flat(self, state: Any) -> Floats:
         import torch
@@ -107,11 +106,7 @@ class Recurrent:
         import torch
 
         weight = self.rnn.all_weights[0][0]
-        whole, size = (
-            torch.from_numpy(vectors).to(weight),
-            self.rnn.num_layers * self.rnn.hidden_size,
-        )
-        parts = torch.split(whole, size, -1)
-        shape = (len(vectors), self.rnn.num_layers, self.rnn.hidden_size)
+        parts = torch.split(torch.from_numpy(vectors).to(weight), self.size, -1)
+        shape = (len(vectors), -1, self.rnn.hidden_size)
         states = [part.reshape(shape).transpose(0, 1).contiguous() for part in parts]
         return tuple(states) if self.memory else states[0]

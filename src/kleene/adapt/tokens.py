@@ -74,8 +74,9 @@ def decide(scores: Any) -> list[Label]:
 
 
 def device(module: Any) -> Any:
-    """Where a module's weights are."""
-    return next(iter(module.parameters())).device
+    """Where a module's weights are; the CPU for a module that has none."""
+    first = next(iter(module.parameters()), None)
+    return "cpu" if first is None else first.device
 
 
 @contextmanager

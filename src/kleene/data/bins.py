@@ -23,6 +23,7 @@ from kleene.errors import DataError, ModelError, SettingError
 KINDS = ("quantiles", "sax")
 MOST_BINS = 1000
 MOST_NUMBERS = 1_000_000  # sampled to find quantiles
+LEAST_DIGITS, MOST_DIGITS = 3, 12  # of the edges of bins
 _SPLIT = re.compile(r"[\s,;]+")
 
 
@@ -76,8 +77,7 @@ class Bins:
         if not sample:
             raise DataError("there are no numbers to find the bins from; check the text column")
         cuts = np.quantile(sample, np.arange(1, self.count) / self.count)
-        edges = tuple(dict.fromkeys(float(f"{cut:.3g}") for cut in cuts))
-        return replace(self, edges=edges)
+        return replace(self, edges=_rounded([min(sample), *cuts.tolist(), max(sample)]))
 
     def symbols(self, numbers: Sequence[float]) -> tuple[str, ...]:
         """The symbol of each number."""
@@ -114,7 +114,7 @@ def as_numbers(sequence: object) -> list[float]:
     for part in parts:
         try:
             number = math.nan if isinstance(part, bool) else float(part)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = math.nan
         if not math.isfinite(number):
             raise DataError(f"a sequence must hold finite numbers, got {part!r:.40}")
@@ -132,9 +132,25 @@ def _sax(numbers: Sequence[float], count: int) -> tuple[str, ...]:
     return tuple(chr(ord("a") + i) for i in np.searchsorted(cuts, scaled, side="right").tolist())
 
 
+def _rounded(points: Sequence[float]) -> tuple[float, ...]:
+    """All points but the first and the last, to as few digits as move no edge by 1 % of a bin."""
+    exact = [float(f"{point:.{MOST_DIGITS}g}") for point in points]
+    gap = min((high - low for low, high in pairwise(exact) if high > low), default=math.inf)
+    for digits in range(LEAST_DIGITS, MOST_DIGITS):
+        edges = [float(f"{cut:.{digits}g}") for cut in exact[1:-1]]
+        if all(abs(a - b) <= gap / 100 for a, b in zip(edges, exact[1:-1], strict=True)):
+            return tuple(dict.fromkeys(edges))
+    return tuple(dict.fromkeys(exact[1:-1]))
+
+
+def _name(edge: float) -> str:
+    text = f"{edge:g}"
+    return text if float(text) == edge else f"{edge:.{MOST_DIGITS}g}"
+
+
 def _names(edges: Sequence[float]) -> list[str]:
     if not edges:
         return ["any"]
-    texts = [f"{edge:g}" for edge in edges]
+    texts = [_name(edge) for edge in edges]
     between = [f"{low}..{high}" for low, high in pairwise(texts)]
     return [f"<{texts[0]}", *between, f">={texts[-1]}"]

@@ -95,10 +95,13 @@ class Examples:
         return Examples(words=words, labels=self.labels[indices], keys=keys, weights=weights)
 
     def split(self, share: float, seed: int) -> tuple[Examples, Examples]:
-        """Two parts, the second with about `share` of each class, drawn at random."""
+        """Two parts, the second with about `share` of each class, drawn at random.
+
+        The first has at least one row of each class.
+        """
         random = np.random.default_rng(seed)
         held = np.zeros(len(self), dtype=bool)
         for label in np.unique(self.labels):
             members = random.permutation(np.flatnonzero(self.labels == label))
-            held[members[: round(share * len(members))]] = True
+            held[members[: min(round(share * len(members)), len(members) - 1)]] = True
         return self.select(np.flatnonzero(~held)), self.select(np.flatnonzero(held))

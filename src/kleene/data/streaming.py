@@ -56,7 +56,8 @@ class Streamed:
 
     def held_out(self) -> Examples | None:
         """The words held back, in memory; None where there are none."""
-        return self._away() if self.share else None
+        away = self._away() if self.share else None
+        return away if away else None
 
     def _away(self) -> Examples:
         words, labels = [], []

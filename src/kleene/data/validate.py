@@ -85,12 +85,12 @@ def warn_of_numbers(words: Sequence[Word]) -> None:
 def warn_of_contradictions(words: Sequence[Word], labels: NDArray[np.int64]) -> None:
     """Warn where equal sequences have different labels."""
     first: dict[Any, int] = {}
-    contradicting: set[Any] = set()
+    contradicting: dict[Any, None] = {}  # in the order of the rows
     for word, label in zip(words, labels.tolist(), strict=True):
         key = word if isinstance(word, str | tuple) else tuple(as_sequence(word))
         try:
             if first.setdefault(key, label) != label:
-                contradicting.add(key)
+                contradicting[key] = None
         except TypeError:  # the alphabet will name the symbol that cannot be hashed
             return
     if contradicting:

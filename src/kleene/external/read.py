@@ -187,6 +187,7 @@ class _Reader:
         symbols = len(self.network.alphabet.symbols)
         if symbols > MOST_SYMBOLS:
             self.steps.append(f"L* was not tried: {symbols:,} symbols are too many for it")
+            self.propose(self._constant(), "the most common label")
             return
         budget = Budget(oracle=self.oracle, seconds=seconds, max_queries=10_000_000)
         find = by_samples(self.network, budget, self.samples, seed=self.seed)
@@ -195,6 +196,16 @@ class _Reader:
         )
         self.propose(last, "active learning")
         self.steps.append(message)
+
+    def _constant(self) -> DFA:
+        """The automaton of one state, which always gives the network's most common label."""
+        common = int(np.bincount(self.oracle([*self.given, *self.random])).argmax())
+        symbols = self.network.alphabet.symbols
+        return DFA(
+            alphabet=symbols,
+            transitions=np.zeros((1, len(symbols)), dtype=np.int32),
+            outputs=(self.network.classes[common],),
+        )
 
     def cluster(self, box: WhiteBox, seconds: float) -> None:
         """Automata from clusters of the hidden vectors."""

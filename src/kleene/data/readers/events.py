@@ -12,7 +12,7 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -63,10 +63,12 @@ def event_examples(
                     raise table.error(f"no value in {name!r}; fill it in or remove the row", line)
             position: float | str | None = None
             if order is not None:
-                position = _position(table, row[order], table.header[order], line)
+                position = position_of(row[order])
+                name = table.header[order]
+                if position is None:
+                    raise table.error(not_ordered(name, row[order]), line)
                 kind = kind or type(position)
                 if type(position) is not kind:
-                    name = table.header[order]
                     raise table.error(f"numbers and dates are mixed in {name!r}", line)
             of_row = None if label is None else table_label(table, row, label, line, labelled)
             text = None if of_row is None else str(of_row)
@@ -114,21 +116,27 @@ def _example(table: Table, name: str, rows: list[tuple[str, str | None, int, str
     return Example(tuple(events), labels[0], first, name)
 
 
-def _position(table: Table, value: Any, column: str, line: int) -> float | str:
+def position_of(value: Any) -> float | str | None:
     """Something that sorts as the value does: a number, or a date in UTC as ISO text."""
-    if isinstance(value, datetime):
-        return _utc(value)
     try:
+        if isinstance(value, date):
+            return _utc(value)
         number = float(value)
-        if number == number:
-            return number
-    except (TypeError, ValueError):
-        with contextlib.suppress(TypeError, ValueError):
-            return _utc(datetime.fromisoformat(value.strip()))
-    raise table.error(f"{column!r} must be a number or an ISO date, got {value!r:.40}", line)
+        return None if number != number else number
+    except (TypeError, ValueError, OverflowError):
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            return _utc(datetime.fromisoformat(str(value).strip()))
+    return None
 
 
-def _utc(moment: datetime) -> str:
-    """A date as text; one without a time zone counts as UTC."""
+def not_ordered(name: str, value: Any) -> str:
+    """What to say of a value that has no place in an order."""
+    return f"{name!r} must be a number or an ISO date, got {value!r:.40}"
+
+
+def _utc(moment: date) -> str:
+    """A date as text; one without a time zone counts as UTC, one without a time as midnight."""
+    if not isinstance(moment, datetime):
+        moment = datetime(moment.year, moment.month, moment.day)
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return aware.astimezone(UTC).isoformat(timespec="microseconds")

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
+from typing import Any
 from xml.parsers import expat
 
 from kleene.data.example import Example
 from kleene.data.layout import Layout
+from kleene.data.readers.events import not_ordered, position_of
 from kleene.data.readers.lines import Lines, open_bytes, reading_errors
 from kleene.data.readers.tables import LABEL_NAMES
 from kleene.errors import DataError
@@ -58,9 +60,20 @@ def _word(lines: Lines, events: list[Attributes], layout: Layout, line: int) -> 
     for key in (layout.event_column, layout.order_column):
         if key is not None and any(key not in event for event in events):
             raise lines.error(f"an event of the trace has no attribute {key!r}; add it", line)
-    if layout.order_column is not None:  # dates in one time zone sort as text
-        events = sorted(events, key=lambda event: event[str(layout.order_column)])
+    if layout.order_column is not None:
+        events = _ordered(lines, events, layout.order_column, line)
     return tuple(event[str(layout.event_column)] for event in events)
+
+
+def _ordered(lines: Lines, events: list[Attributes], order: str, line: int) -> list[Attributes]:
+    positions: list[Any] = []
+    for event in events:
+        positions.append(position_of(event[order]))
+        if positions[-1] is None:
+            raise lines.error(not_ordered(order, event[order]), line)
+    if len(set(map(type, positions))) > 1:
+        raise lines.error(f"numbers and dates are mixed in {order!r}", line)
+    return [events[i] for i in sorted(range(len(events)), key=positions.__getitem__)]
 
 
 def _traces(lines: Lines) -> Iterator[tuple[Attributes, list[Attributes], int]]:
