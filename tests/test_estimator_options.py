@@ -172,3 +172,14 @@ def test_a_share_too_small_or_too_large_to_split_still_trains(validation: float)
     words, labels = ["a", "b"] * 30, [0, 1] * 30
     clf = SequenceClassifier(validation=validation, epochs=1, random_state=0).fit(words, labels)
     assert clf.score(words, labels) == 1
+
+
+@pytest.mark.parametrize("weighted", ["rows", "classes"])
+def test_weights_keep_an_automaton_that_ignores_them_from_the_networks_place(weighted: str) -> None:
+    draw = np.random.default_rng(0)
+    labels = (draw.random(200) < 0.1).astype(int)  # noise: the majority has fewest errors
+    words = ["".join(draw.choice(["a", "b"], 4)) for _ in labels]
+    given = {"class_weight": {0: 1.0, 1: 1000.0}} if weighted == "classes" else {}
+    clf = small(consolidate=True, states=None, epochs=3, **given)
+    clf.fit(words, labels, sample_weight=None if given else 1.0 + 999 * labels)
+    assert "kept the network" in clf.fit_log_

@@ -87,7 +87,7 @@ class Parameters(TrainConfig):
         "prefer-small",
         "When a small automaton may take the network's place: if it is right on all rows (exact), "
         "if it is small and within one standard error on the held-out rows (prefer-small), or if "
-        "it is at least as accurate (accuracy).",
+        "it is at least as accurate (accuracy). With weights of rows or classes it is exact.",
         "exact|prefer-small|accuracy",
         option="--prefer",
     )

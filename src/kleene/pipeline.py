@@ -79,7 +79,7 @@ def fit_model(
             model,
             rows.sample,
             held_out=rows.held_out,
-            readability=parameters.readability,
+            readability=_readability(rows, parameters),
             seconds=parameters.induction_seconds,
             seed=seed,
             reporter=reporter,
@@ -117,7 +117,7 @@ def fit_model(
             first=None if first is None else first.induction,
             clusters=None if parameters.states is None else (parameters.states,),
             config=parameters,
-            readability=parameters.readability,
+            readability=_readability(rows, parameters),
             seconds=parameters.induction_seconds,
             seed=seed,
             reporter=reporter,
@@ -138,6 +138,16 @@ def _searches_first(model: Model, rows: Rows, parameters: Parameters) -> bool:
     asked = parameters.states is not None or parameters.recipe is not None or parameters.warm_start
     weighted = rows.sample.weights is not None
     return bool(parameters.consolidate) and readable(model.network) and not (asked or weighted)
+
+
+def _readability(rows: Rows, parameters: Parameters) -> str:
+    """When an automaton may take the network's place.
+
+    The search and its comparison count rows alike; where rows or classes have weights, only an
+    automaton that is right on all rows may.
+    """
+    weighted = rows.sample.weights is not None or parameters.class_weight is not None
+    return "exact" if weighted else parameters.readability
 
 
 def _measured(

@@ -8,7 +8,6 @@ import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-LEVELS = ("debug", "info", "warning", "error", "critical")
 LOGGER = logging.getLogger("kleene.access")
 
 
