@@ -30,6 +30,9 @@ from merging import merge_in_time
 
 import kleene as kl
 from kleene.automata import DFA
+from kleene.data.alphabet import Alphabet
+from kleene.data.examples import Examples
+from kleene.evaluation.baseline import ngram_accuracy
 from kleene.induction.learner import compile_kernels
 
 Word = tuple[Any, ...]
@@ -162,7 +165,7 @@ def noise_tasks(options: argparse.Namespace) -> list[Task]:
 
 
 def log_tasks(options: argparse.Namespace) -> list[Task]:
-    """Log sessions: induction within five seconds, and a whole fit with defaults."""
+    """Log sessions: induction within five seconds, a whole fit with defaults, and n-grams."""
 
     def read(name: str) -> Rows:
         path = Path(options.data) / "logs" / f"hdfs_sessions_{name}.csv.gz"
@@ -192,9 +195,18 @@ def log_tasks(options: argparse.Namespace) -> list[Task]:
             "log": list(fitted.fit_log_),
         }
 
+    def beside(seed: int) -> dict[str, Any]:
+        parts = [read(name) for name in ("train", "test")]
+        alphabet = Alphabet.from_words([word for words, _ in parts for word in words])
+        train, test = (
+            Examples(words=alphabet.encode_many(words), labels=np.array(labels))
+            for words, labels in parts
+        )
+        return {"accuracy": ngram_accuracy(train, test, seed=seed)}
+
     return [
         ({"run": name, "seed": seed}, lambda work=work, seed=seed: work(seed))
-        for name, work in (("induction", alone), ("fit", whole))
+        for name, work in (("induction", alone), ("fit", whole), ("n-grams", beside))
         for seed in range(options.seeds)
     ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statistics import median
+from statistics import mean, median
 from typing import Any
 
 from page import load, markdown, measured
@@ -49,6 +49,41 @@ def _networks() -> list[str] | None:
     return ["stock `nn.GRU`, `nn.LSTM` on Tomita", ours, "", script, measured(rows)]
 
 
+def _mlregtest() -> list[str] | None:
+    tests = ("TestSR", "TestSA", "TestLR", "TestLA")
+    by_method = {}
+    for method in ("kleene", "gru"):
+        results = [
+            row["result"]
+            for row in load("mlregtest")
+            if row["key"]["method"] == method and row["result"].get("archive") == "dev20"
+        ]
+        if not results:
+            return None
+        means = " / ".join(f"{mean(r[test] for r in results):.3f}"[1:] for test in tests)
+        perfect = sum(all(r[test] == 1 for test in tests) for r in results)
+        by_method[method] = f"{means}, {perfect} of {len(results)} perfect"
+    task = "MLRegTest, 20 languages nobody tuned on: short, adversarial, long, both"
+    script = "`experiments/mlregtest.py --archive dev20`"
+    day = measured(row for row in load("mlregtest") if row["result"].get("archive") == "dev20")
+    return [task, by_method["kleene"], f"plain GRU {by_method['gru']}", script, day]
+
+
+def _logs() -> list[str] | None:
+    logs = [row for row in load("induction") if row["key"]["part"] == "logs"]
+    rows = [row for row in logs if row["key"]["run"] == "fit"]
+    ngrams = [row["result"]["accuracy"] for row in logs if row["key"]["run"] == "n-grams"]
+    if not rows:
+        return None
+    accuracy = median(row["result"]["accuracy"] for row in rows)
+    states = max(row["result"]["states"] for row in rows)
+    seconds = max(row["cpu_seconds"] for row in rows)
+    ours = f"{accuracy:.2%}, {states} states, at most {seconds:.0f} CPU-s"
+    task = "12,000 log sessions *(tuned on)*, accuracy on 2,000 others"
+    beside = f"n-grams {median(ngrams):.2%}" if ngrams else ""
+    return [task, ours, beside, "`experiments/induction.py logs`", measured(rows)]
+
+
 def _errors(name: str, row: str, title: str, plain: str, paper: float) -> list[str] | None:
     rows = load(name)
 
@@ -67,6 +102,8 @@ def _errors(name: str, row: str, title: str, plain: str, paper: float) -> list[s
 
 LINES = (
     _tomita,
+    _mlregtest,
+    _logs,
     _networks,
     lambda: _errors(
         "imdb", "SR-LSTM-P states", "IMDB reviews, states that have meaning", "LSTM", 9.2
