@@ -164,8 +164,8 @@ def sentence(name: str, axis: str, found: dict[str, Any]) -> str:
     what = {"length": "the length of the words", "alphabet": "the size of the alphabet"}
     along = what.get(axis, f"the number of {axis}")
     ends = f"{_time(times[0])} at {sizes[0]:,} and {_time(times[-1])} at {sizes[-1]:,}"
-    told = f"{JOBS[name][1]} {kind} with {along}: {ends}"
-    return f"{told}, where it takes {max(memory, 0):,.0f} MB."
+    written = f"{JOBS[name][1]} {kind} with {along}: {ends}"
+    return f"{written}, where it takes {max(memory, 0):,.0f} MB."
 
 
 def _time(seconds: float) -> str:
@@ -177,12 +177,12 @@ def _time(seconds: float) -> str:
 
 def sentences(results: dict[str, Any]) -> str:
     """One for every operation and axis, as a list."""
-    told = [
+    written = [
         f"- {sentence(name, axis, results[name][axis])}"
         for name, (_, _, axes) in JOBS.items()
         for axis in axes
     ]
-    return "\n".join(told)
+    return "\n".join(written)
 
 
 def draw(results: dict[str, Any]) -> None:
@@ -238,14 +238,14 @@ def shared(found: dict[str, Any]) -> str:
 
 def blocks() -> dict[str, str]:
     """What the page says between its marks, from the results on disk."""
-    told: dict[str, Callable[[dict[str, Any]], str]] = {
+    written: dict[str, Callable[[dict[str, Any]], str]] = {
         "growth": lambda found: sentences(found["results"]),
         "streaming": lambda found: streamed(found["results"]),
         "workers": shared,
     }
-    paths = {name: RESULTS / f"{name}.json" for name in told}
+    paths = {name: RESULTS / f"{name}.json" for name in written}
     return {
-        name: told[name](json.loads(path.read_text()))
+        name: written[name](json.loads(path.read_text()))
         for name, path in paths.items()
         if path.exists()
     }

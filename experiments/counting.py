@@ -2,7 +2,7 @@
 
 a^n b^n (one counter), a^n b^n c^n (two), Dyck-1 with noise letters, and depth-bounded Dyck-2, which
 is regular. For those with one counter the machine is read off the memory and proved; the black-box
-peers (KV asking the network, PAPNI from the training words) are told which symbols push and pop.
+peers (KV asking the network, PAPNI from the training words) are given which symbols push and pop.
 
 Run: python experiments/counting.py [--seeds 3]
 """
@@ -130,7 +130,7 @@ def nothing(language: Language) -> CounterMachine:
 
 
 def peers(model: Model, language: Language, data: PaperSet, push: str, pop: str) -> dict[str, Any]:
-    """AALpy's learners on the same footing, but told which symbols push and pop."""
+    """AALpy's learners on the same footing, but given which symbols push and pop."""
     from aalpy.automata import SevpaAlphabet, VpaAlphabet
     from aalpy.learning_algs import run_KV, run_PAPNI
 

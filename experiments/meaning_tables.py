@@ -51,11 +51,11 @@ def mnist_curve() -> str:
     epochs = ["epoch", *(str(i + 1) for i in range(len(result["curve"])))]
     errors = ["error on held-out digits, %", *(f"{error:.1f}" for error in result["curve"])]
     hours = 100 * result["epoch_seconds"] / 3600
-    told = (
+    written = (
         f"An epoch takes {result['epoch_seconds']:.0f} CPU seconds; a hundred of them, as at the "
         f"paper's scale, would take {hours:.0f} hours of one core even at this width."
     )
-    return f"{markdown(epochs, [errors])}\n\n{told}"
+    return f"{markdown(epochs, [errors])}\n\n{written}"
 
 
 def explanation_quality() -> str:

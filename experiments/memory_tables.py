@@ -106,8 +106,8 @@ def table_of_models(rows: list[Row], size: str) -> str:
             lines.append([f"*{model}, the paper*", "", *map(three, theirs)])
     head = [f"{size} set", "seeds", *COLUMNS]
     seconds = [row["cpu_seconds"] for row in rows if row["key"]["size"] == size]
-    told = f"\n\nCPU time of a run, all steps: median {median(seconds):.0f} s." if seconds else ""
-    return markdown(head, lines) + told
+    written = f"\n\nCPU time of a run, all steps: median {median(seconds):.0f} s." if seconds else ""
+    return markdown(head, lines) + written
 
 
 def table_of_states(rows: list[Row]) -> str:
@@ -141,8 +141,8 @@ def table_of_cures(rows: list[Row]) -> str:
         for name in names
     ]
     seeds = "one seed" if len(rows) == 1 else f"{len(rows)} seeds"
-    told = f"What was tried, each on a copy of the same trained network ({seeds}):\n\n"
-    return told + markdown(["cure", "soft", "hard"], lines)
+    written = f"What was tried, each on a copy of the same trained network ({seeds}):\n\n"
+    return written + markdown(["cure", "soft", "hard"], lines)
 
 
 def table_of_proofs(rows: list[Row]) -> str:

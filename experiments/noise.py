@@ -121,7 +121,7 @@ Learned = tuple[DFA | None, dict[str, Any]]
 def by_kleene(words: list[str], labels: list[bool], seed: int) -> Learned:
     classifier = kl.SequenceClassifier(random_state=seed).fit(words, labels)
     reading = classifier.extract(words)
-    notes = {"settled": list(classifier.fit_log_), "fidelity": reading.fidelity.overall}
+    notes = {"fit_log": list(classifier.fit_log_), "fidelity": reading.fidelity.overall}
     return reading.dfa, {**notes, "certified": reading.certificate is not None}
 
 

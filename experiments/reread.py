@@ -1,4 +1,4 @@
-"""Read the counter machines anew off the models of `kleene reproduce bp`, and keep the readings.
+"""Read the counter machines again off the models of `kleene reproduce bp`, and keep the readings.
 
 For when the reading has changed and the networks have not: rows of results/parentheses.json keep
 their training, errors and times.

@@ -107,8 +107,8 @@ def where() -> str:
     for result in content["results"]:
         ms = result["milliseconds"]
         names = ("torch.nn", "fused", "products", "loops", "around")
-        told = [f"{ms[name]:.2f}" for name in names]
-        lines.append([ROWS[result["row"]], result["cell"], result["shape"], *told])
+        written = [f"{ms[name]:.2f}" for name in names]
+        lines.append([ROWS[result["row"]], result["cell"], result["shape"], *written])
     header = ["milliseconds", "cell", "shape", "torch.nn", "Kleene", "its products alone"]
     return markdown([*header, "its compiled loops", "around them"], lines) + _told(content)
 

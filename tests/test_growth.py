@@ -21,11 +21,11 @@ def growth(monkeypatch: pytest.MonkeyPatch):
     return module
 
 
-def test_the_page_tells_what_was_measured(growth) -> None:
+def test_the_page_says_what_was_measured(growth) -> None:
     page = (growth.DOCS / "results" / "growth.md").read_text()
-    told = growth.blocks()
-    assert told
-    for name, block in told.items():
+    blocks = growth.blocks()
+    assert blocks
+    for name, block in blocks.items():
         begin, end = (mark.format(name) for mark in growth.MARKS)
         assert page.split(begin)[1].split(end)[0].strip() == block
 

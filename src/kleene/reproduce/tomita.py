@@ -69,7 +69,7 @@ def learn(grammar: int, seed: int, reporter: Reporter) -> dict[str, Any]:
         "certified": certified,
         "temperature": classifier.network_.rnn.temperature,
         "certify_seconds": round(proved - read, 3),
-        "settled": list(classifier.fit_log_),
+        "fit_log": list(classifier.fit_log_),
         "control_exact": control(classifier, words, labels, seed, language.dfa),
     }
 
