@@ -106,8 +106,8 @@ def table_of_models(rows: list[Row], size: str) -> str:
             lines.append([f"*{model}, the paper*", "", *map(three, theirs)])
     head = [f"{size} set", "seeds", *COLUMNS]
     seconds = [row["cpu_seconds"] for row in rows if row["key"]["size"] == size]
-    written = f"\n\nCPU time of a run, all steps: median {median(seconds):.0f} s." if seconds else ""
-    return markdown(head, lines) + written
+    time = f"\n\nCPU time of a run, all steps: median {median(seconds):.0f} s." if seconds else ""
+    return markdown(head, lines) + time
 
 
 def table_of_states(rows: list[Row]) -> str:
