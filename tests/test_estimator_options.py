@@ -183,3 +183,18 @@ def test_weights_keep_an_automaton_that_ignores_them_from_the_networks_place(wei
     clf = small(consolidate=True, states=None, epochs=3, **given)
     clf.fit(words, labels, sample_weight=None if given else 1.0 + 999 * labels)
     assert "kept the network" in clf.fit_log_
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("learning_rate", None, "learning_rate must be a number, got None"),
+        ("temperature", "hot", "temperature must be a number, got 'hot'"),
+        ("validation", "0.1", "validation must be a number, got '0.1'"),
+        ("random_state", -1, "random_state must be None, a whole number >= 0"),
+        ("random_state", 0.5, "random_state must be None, a whole number >= 0"),
+    ],
+)
+def test_values_of_the_wrong_kind_are_named(name: str, value: Any, message: str) -> None:
+    with pytest.raises(SettingError, match=message):
+        small(**{name: value}).fit(WORDS, LABELS)

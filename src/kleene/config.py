@@ -107,7 +107,11 @@ class Parameters(TrainConfig):
         """Raise an error that names the parameter whose value makes no sense."""
         for one in fields(Parameters):
             value, least = getattr(self, one.name), one.metadata["least"]
-            if least is None or (value is None and one.default is None):
+            if value is None and one.default is None:
+                continue
+            if str(one.type).startswith("float") and not isinstance(value, int | float):
+                raise SettingError(f"{one.name} must be a number, got {value!r}")
+            if least is None:
                 continue
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise SettingError(f"{one.name} must be a whole number >= {least}, got {value!r}")

@@ -251,6 +251,11 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
             return int(np.random.SeedSequence().generate_state(1)[0])
         if hasattr(self.random_state, "randint"):  # a numpy RandomState, as scikit-learn allows
             return int(self.random_state.randint(2**31))
+        if not isinstance(self.random_state, int | np.integer) or self.random_state < 0:
+            raise SettingError(
+                "random_state must be None, a whole number >= 0 or a RandomState, "
+                f"got {self.random_state!r}"
+            )
         return int(self.random_state)
 
     @property

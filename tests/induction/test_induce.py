@@ -174,3 +174,9 @@ def test_a_product_of_two_patterns_is_found() -> None:
     best = patterns(evidence, Budget())[0].dfa
     assert best.num_states == 6
     assert best.run_many(words).tolist() == labels
+
+
+@pytest.mark.parametrize("seed", [-1, None, 0.5])
+def test_a_seed_is_a_whole_number(seed: object) -> None:
+    with pytest.raises(SettingError, match="seed must be a whole number >= 0"):
+        kl.induce(["a", "b"], [0, 1], seed=seed)

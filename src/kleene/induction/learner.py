@@ -90,7 +90,7 @@ def induce(
         )
     compile_kernels()
     return search_automaton(
-        *parts, max_states=max_states, seconds=seconds, seed=seed, progress=progress
+        *parts, max_states=max_states, seconds=seconds, seed=int(seed), progress=progress
     )
 
 
