@@ -2,7 +2,7 @@
 
 The centroids are put at the mean hidden vectors of the machine's states, with the words run through
 network and machine side by side; then the network is taught the machine's states, on the words and
-on words that visit every transition. The result is kept only if it is at least as accurate.
+on words that visit every transition. It has learned it if its own table is the machine.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def consolidate(
     dfa = dfa.minimize()
     means = state_means(model.network, examples, dfa, seed)
     taught = replace(model, network=with_centroids(model.network, means))
-    lessons = teaching_words(dfa, examples, model.classes, seed)
+    shown = teaching_words(dfa, examples, model.classes, seed)
 
     def same(network: Classifier, epoch: Epoch) -> dict[str, float]:
         notes = {} if hook is None else dict(hook(network, epoch) or {})
@@ -61,13 +61,13 @@ def consolidate(
 
     stage = Stage(
         name="machine",
-        epochs=epochs or max(LEAST_EPOCHS, LEAST_WORDS // len(lessons)),
+        epochs=epochs or max(LEAST_EPOCHS, LEAST_WORDS // len(shown)),
         learning_rate=learning_rate,
         batch_size=64,
         teacher=Teacher(dfa),
         until=learned,
     )
-    history = fit(taught.network, lessons, stages=[stage], seed=seed, hook=same, reporter=reporter)
+    history = fit(taught.network, shown, stages=[stage], seed=seed, hook=same, reporter=reporter)
     taught = replace(taught, history=History([*model.history.epochs, *history.epochs]))
     return taught, bool(read_table(taught).dfa == dfa)
 

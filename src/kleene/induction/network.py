@@ -111,8 +111,8 @@ def induce_into(
 ) -> Induced:
     """Teach a trained network the best automaton found, or give it states of its own.
 
-    `examples` are all rows, of which `training` taught the cell and `held_out` told it when to
-    stop; `first` is what a search found before the training. The search takes at most `seconds` of
+    `examples` are all rows, of which the cell was trained on `training` and stopped by `held_out`;
+    `first` is what a search found before the training. The search takes at most `seconds` of
     CPU time, and no more than the training of the cell took, by the number of symbols it saw.
     """
     symbols = float(examples.lengths.mean()) * sum(epoch.words for epoch in model.history.epochs)
@@ -199,7 +199,7 @@ class _Rows:
 
     @staticmethod
     def baseline_errors(rows: Examples) -> int:
-        """Errors of whoever always says the most common class."""
+        """Errors of always predicting the most common class."""
         return len(rows) - int(np.bincount(rows.labels).max())
 
 
@@ -218,7 +218,7 @@ class Comparison:
     automaton: int
     network: int
     baseline: int
-    """Errors of whoever always says the most common class."""
+    """Errors of always predicting the most common class."""
     rows: int
     held_out: bool
 
