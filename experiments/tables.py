@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 from statistics import mean, median
+from typing import Any
 
 from induction_tables import INDUCTION
 from meaning_tables import MEANING
@@ -91,6 +92,7 @@ def read_networks() -> str:
                     f"{min(p['held_out_error'] for p in small):.2%}",
                     "",
                     f"{result['read_cpu_seconds']:.1f} s",
+                    _aalpy([result["aalpy"]]),
                 ]
             )
     for cell, title in {"gru": "Tomita 1-7, nn.GRU", "lstm": "Tomita 1-7, nn.LSTM"}.items():
@@ -106,10 +108,24 @@ def read_networks() -> str:
                     "",
                     f"{_share(r['exact'] for r in has)} that have the language",
                     f"{max(r['read_cpu_seconds'] for r in found):.1f} s at most",
+                    _aalpy([r["aalpy"] for r in found]),
                 ]
             )
     header = ["network", "states", "held-out error", "random error", "held-out, at most 15 states"]
-    return markdown([*header, "exact language", "CPU time"], lines)
+    return markdown([*header, "exact language", "CPU time", "AALpy's own KV"], lines)
+
+
+def _aalpy(runs: list[dict[str, Any]]) -> str:
+    """AALpy's learner on the same networks: states, error and time, or that it was stopped."""
+    done = [run for run in runs if not run["stopped"]]
+    stopped = f"{len(runs) - len(done)} of {len(runs)} stopped; " if len(done) < len(runs) else ""
+    if not done:
+        return f"stopped after {max(run['cpu_seconds'] for run in runs):.0f} s"
+    if len(runs) == 1:
+        return f"{done[0]['states']} states, {done[0]['error']:.2%}, {done[0]['cpu_seconds']:.1f} s"
+    right = sum(run["error"] == 0 for run in done)
+    most = max(run["cpu_seconds"] for run in done)
+    return f"{stopped}{right} of {len(done)} without error, {most:.1f} s at most"
 
 
 def mlregtest() -> str:

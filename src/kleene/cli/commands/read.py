@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kleene.cli.automaton_files import NAMED, check_ending, write_dfa
+from kleene.cli.automaton_files import DRAWINGS, NAMED, check_ending, write_dfa
 from kleene.cli.console import answer, answer_json, say
 from kleene.cli.options import NO_LAYOUT, Json, Seed, reads_data
 from kleene.errors import SettingError
@@ -79,12 +79,16 @@ def read(
     """
     for path in out or []:
         check_ending(path)
+    if front is not None:
+        check_ending(front, DRAWINGS)
     from kleene.data.alphabet import Alphabet
     from kleene.data.files import read_data
     from kleene.external.read import read as read_network
 
     if (network is None) == (onnx is None):
         raise SettingError("name one network: MODULE:NAME, or an ONNX file with --onnx")
+    if onnx is None and (start is not None or end is not None):
+        raise SettingError("--start and --end are for --onnx; a Python object adds its own tokens")
     words: list[Word] = []
     if data is not None:
         words = read_data(data, layout, labelled=False).words
@@ -122,7 +126,7 @@ def _imported(name: str) -> Classify:
     module, _, attribute = name.partition(":")
     if not attribute:
         raise SettingError(f"a network is named MODULE:NAME, got {name!r}")
-    sys.path.insert(0, "")
+    sys.path.insert(0, "")  # as `python -m` looks in the working folder
     try:
         found: Any = import_module(module)
         for part in attribute.split("."):
