@@ -92,7 +92,7 @@ def read_networks() -> str:
                     f"{min(p['held_out_error'] for p in small):.2%}",
                     "",
                     f"{result['read_cpu_seconds']:.1f} s",
-                    _aalpy([result["aalpy"]]),
+                    _aalpy([result]),
                 ]
             )
     for cell, title in {"gru": "Tomita 1-7, nn.GRU", "lstm": "Tomita 1-7, nn.LSTM"}.items():
@@ -108,15 +108,18 @@ def read_networks() -> str:
                     "",
                     f"{_share(r['exact'] for r in has)} that have the language",
                     f"{max(r['read_cpu_seconds'] for r in found):.1f} s at most",
-                    _aalpy([r["aalpy"] for r in found]),
+                    _aalpy(found),
                 ]
             )
     header = ["network", "states", "held-out error", "random error", "held-out, at most 15 states"]
     return markdown([*header, "exact language", "CPU time", "AALpy's own KV"], lines)
 
 
-def _aalpy(runs: list[dict[str, Any]]) -> str:
+def _aalpy(results: list[dict[str, Any]]) -> str:
     """AALpy's learner on the same networks: states, error and time, or that it was stopped."""
+    runs = [result["aalpy"] for result in results if "aalpy" in result]
+    if not runs:
+        return "not run"
     done = [run for run in runs if not run["stopped"]]
     stopped = f"{len(runs) - len(done)} of {len(runs)} stopped; " if len(done) < len(runs) else ""
     if not done:
