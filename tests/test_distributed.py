@@ -18,7 +18,7 @@ from kleene.distributed import SINGLE_PROCESS, ProcessGroup, rank_and_world_size
 from kleene.errors import DataError, KleeneError, SettingError, WorkerError
 from kleene.evaluation.metrics import evaluate
 from kleene.explain.prototypes import read_prototypes
-from kleene.extraction import corpus
+from kleene.extraction.transitions import corpus
 from kleene.extraction.transitions.corpus import count_corpus
 from kleene.nn.classifier import Classifier
 from kleene.reading import extract
