@@ -50,7 +50,7 @@ def noise() -> str:
 
 
 def logs() -> str:
-    """Log sessions: induction alone and a whole fit, a line for each seed."""
+    """Log sessions: induction alone, a whole fit and n-grams, a line for each seed."""
     found = runs("logs")
     if not found:
         return missing("logs")
@@ -58,7 +58,7 @@ def logs() -> str:
         [
             row["key"]["run"],
             str(row["key"]["seed"]),
-            str(row["result"]["states"]),
+            str(row["result"].get("states", "")),
             f"{row['result']['accuracy']:.2%}",
             f"{row['cpu_seconds']:.1f} s",
         ]
