@@ -13,7 +13,7 @@ from built_models import random_dfa
 
 import kleene as kl
 from kleene.errors import ReadingError, SettingError
-from kleene.external.front import Front, FrontPoint
+from kleene.external.front import Front, ReadingPoint
 from kleene.proof.certificate import Certificate
 
 
@@ -154,7 +154,7 @@ def test_the_knee_is_the_smallest_within_one_standard_error() -> None:
     front = Front()
     for states, errors in ((1, 500), (3, 12), (9, 10), (40, 9), (5, 400)):
         front.add(
-            FrontPoint(
+            ReadingPoint(
                 dfa=random_dfa(states, states=states),
                 origin="test",
                 held_out_errors=errors,

@@ -39,8 +39,8 @@ from kleene.nn.config import NetworkConfig
 from kleene.proof.certificate import Certificate
 from kleene.proof.certify import certify
 from kleene.proof.verify import verify
-from kleene.training.checkpoint import load_checkpoint, save_checkpoint
-from kleene.training.snapshot import load_snapshot
+from kleene.training.checkpoints.checkpoint import load_checkpoint, save_checkpoint
+from kleene.training.checkpoints.snapshot import load_snapshot
 
 Mutate = Callable[[bytes, Sequence[bytes], random.Random], bytes]
 

@@ -14,11 +14,11 @@ from toys import make_network, same_bits, weights_of, without_time, words_ending
 
 from kleene.errors import ModelError, TrainingError
 from kleene.nn.classifier import Classifier
-from kleene.training import checkpointer as checkpointer_module
 from kleene.training import ema as ema_module
 from kleene.training import loop as fit_module
 from kleene.training.centroids import seed_centroids
-from kleene.training.checkpoint import load_checkpoint, save_checkpoint
+from kleene.training.checkpoints import checkpointer as checkpointer_module
+from kleene.training.checkpoints.checkpoint import load_checkpoint, save_checkpoint
 from kleene.training.history import History
 from kleene.training.loop import fit
 from kleene.training.stages import Curriculum, Stage

@@ -11,7 +11,7 @@ from kleene.automata import DFA
 
 
 @dataclass(frozen=True, kw_only=True)
-class FrontPoint:
+class ReadingPoint:
     """An automaton and how often it differs from the network, on words that it was not made from.
 
     The errors are shares: of the held-out part of the given words, and of random words.
@@ -63,30 +63,30 @@ class Front:
     """Points of which none is both larger and worse than another, the smallest first."""
 
     def __init__(self) -> None:
-        self._points: list[FrontPoint] = []
+        self._points: list[ReadingPoint] = []
 
-    def add(self, point: FrontPoint) -> None:
+    def add(self, point: ReadingPoint) -> None:
         """Take a point in unless another is at least as small and as good."""
         if any(p.states <= point.states and p.rank <= point.rank for p in self._points):
             return
         kept = [p for p in self._points if p.states < point.states or p.rank < point.rank]
         self._points = sorted([*kept, point], key=lambda p: p.states)
 
-    def __iter__(self) -> Iterator[FrontPoint]:
+    def __iter__(self) -> Iterator[ReadingPoint]:
         return iter(self._points)
 
     def __len__(self) -> int:
         return len(self._points)
 
-    def __getitem__(self, index: int) -> FrontPoint:
+    def __getitem__(self, index: int) -> ReadingPoint:
         return self._points[index]
 
-    def within(self, max_states: int | None) -> list[FrontPoint]:
+    def within(self, max_states: int | None) -> list[ReadingPoint]:
         """The points of at most so many states; the smallest one where there is none."""
         few = [p for p in self._points if max_states is None or p.states <= max_states]
         return few or self._points[:1]
 
-    def knee(self, max_states: int | None = None) -> FrontPoint:
+    def knee(self, max_states: int | None = None) -> ReadingPoint:
         """The smallest automaton within one standard error of the best."""
         points = self.within(max_states)
         best = min(points, key=lambda p: p.error)

@@ -16,7 +16,7 @@ from kleene.data.alphabet import Ids
 from kleene.errors import SettingError
 from kleene.external.clusters import cluster_automata
 from kleene.external.equivalence import by_samples, random_like, sampled_words
-from kleene.external.front import Front, FrontPoint
+from kleene.external.front import Front, ReadingPoint
 from kleene.external.network import ExternalNetwork
 from kleene.extraction.checks.disagreement import search
 from kleene.extraction.checks.fidelity import run_ids
@@ -40,7 +40,7 @@ class NetworkReading:
 
     front: Front
     """Size against error, the smallest automaton first."""
-    chosen: FrontPoint
+    chosen: ReadingPoint
     """The knee: the smallest automaton within one standard error of the best."""
     disagreement: Word | None
     """A shortest word found on which the network and the chosen automaton differ."""
@@ -172,7 +172,7 @@ class _Reader:
             int((self.oracle(words) != run_ids(self.network, dfa, words)).sum())
             for words in (self.held_out, self.random)
         ]
-        point = FrontPoint(
+        point = ReadingPoint(
             dfa=dfa.minimize(),
             origin=origin,
             held_out_errors=errors[0],

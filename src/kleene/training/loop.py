@@ -31,13 +31,13 @@ from kleene.nn.classifier import Classifier
 from kleene.nn.fused import load_kernels
 from kleene.nn.transition import Gumbel
 from kleene.training.all_reduce import Figures, pool
-from kleene.training.checkpoint import restore_optimizer
-from kleene.training.checkpointer import Checkpointer
+from kleene.training.checkpoints.checkpoint import restore_optimizer
+from kleene.training.checkpoints.checkpointer import Checkpointer
+from kleene.training.checkpoints.snapshot import Progress, copy_tensors
 from kleene.training.ema import ema_weights, load_ema
 from kleene.training.history import Epoch, History
 from kleene.training.loss import weighted_loss
 from kleene.training.progress import Quiet, Reporter
-from kleene.training.snapshot import Progress, copy_tensors
 from kleene.training.stages import Stage, make_optimizer
 from kleene.training.typical_states import record_typical_states
 

@@ -10,7 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from kleene.errors import TrainingError
-from kleene.training.checkpoint import load_checkpoint, save_checkpoint
+from kleene.training.checkpoints.checkpoint import load_checkpoint, save_checkpoint
 from kleene.training.history import History
 
 BEST, CELL = "best.", "cell."

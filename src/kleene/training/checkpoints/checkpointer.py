@@ -12,9 +12,8 @@ import torch
 from torch import Tensor
 
 from kleene.nn.classifier import Classifier
-from kleene.training.checkpoint import optimizer_tensors, restore_optimizer
-from kleene.training.history import History
-from kleene.training.snapshot import (
+from kleene.training.checkpoints.checkpoint import optimizer_tensors, restore_optimizer
+from kleene.training.checkpoints.snapshot import (
     Progress,
     Snapshot,
     another_run,
@@ -22,6 +21,7 @@ from kleene.training.snapshot import (
     load_snapshot,
     save_snapshot,
 )
+from kleene.training.history import History
 
 
 class Checkpointer:
