@@ -51,7 +51,7 @@ def content(
         "confusion": result.confusion.tolist() if labels else None,
         "history": [epoch_figures(epoch) for epoch in model.history.epochs],
         "view": view(model, reading, read).to_dict(),
-        "trust": trust(model, reading),
+        "trust": trust(model, reading, read),
         "meaning": _or_reason(lambda: prototypes(model, read).to_dict()),
         "examples": shown,
         "samples": samples(model, words, result),

@@ -129,7 +129,11 @@ class Network:
         self.view: View = (
             stored_view(model) if self.reading is None else view(model, self.reading, given)
         )
-        self._trust = None if self.reading is None else trust(model, self.reading, own=bool(words))
+        self._trust = (
+            None
+            if self.reading is None
+            else trust(model, self.reading, list(words), own=bool(words))
+        )
 
     def _warm_up(self) -> None:
         """Compile and load the kernels now, so that no request waits for them."""

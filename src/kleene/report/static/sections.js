@@ -223,6 +223,7 @@
           trust.proved,
           trust.proved ? "Proved for all sequences" : "Not proved",
           trust.proof,
+          trust.robust && h("p", {}, trust.robust),
           trust.detail &&
             h("details", {}, h("summary", {}, "Details of the proof"), h("p", {}, trust.detail)),
         ),
