@@ -21,7 +21,7 @@ def test_make_demo(tmp_path: Path) -> None:
     for name in (".venv", "Makefile", "pyproject.toml", "constraints.txt"):
         (tmp_path / name).symlink_to(ROOT / name)
     make = ("make", "--old-file=.venv/.ready", "demo")  # whatever its date, nothing is installed
-    typed = {"MAKELEVEL": "0", "MAKEFLAGS": ""}  # as a person's own make, not one inside `make test`
+    typed = {"MAKELEVEL": "0", "MAKEFLAGS": ""}  # not a make inside `make test`
     check(Terminal(cwd=tmp_path, command=make, environment=typed).finish(), tmp_path)
 
 
