@@ -158,8 +158,16 @@ def serving() -> str:
     if content is None:
         return missing("serving")
     figures = ("a second", "errors", "p50", "p99", "cpu ms a request", "after slow clients")
+    measured = {
+        name: content[name]
+        for name in ("echo", "kleene", "kleene, beside 16 full batches")
+        if name in content
+    }
+    if (faults := read("serving_faults")) is not None:
+        measured["kleene, beside half heads, hang-ups, bombs and uploads"] = faults["faulty"]
     lines = [
-        [name, *(f"{content[name][figure]:g}" for figure in figures)] for name in ("kleene", "echo")
+        [name, *(f"{found[figure]:g}" if figure in found else "" for figure in figures)]
+        for name, found in measured.items()
     ]
     header = ["16 connections, one core", "requests a second", "errors", "p50, ms", "p99, ms"]
     return markdown([*header, "CPU ms a request", "ms after slow clients leave"], lines)
