@@ -5,8 +5,8 @@ part is read between two passes of short requests: in turn of the request with t
 read and of the oldest, so that a request waits neither for all longer ones nor without end. A
 request whose client is gone is dropped before its next part.
 
-Parts are so small that they are read in the event loop itself. A thread beside it would compete
-with it for Python's lock, and every answer would wait for that several times.
+Parts are so small that they are read in the event loop itself: a thread beside it competes with it
+for Python's lock.
 """
 
 from __future__ import annotations
