@@ -65,8 +65,14 @@ def test_two_processes_train_and_read_as_one(
     status, out, err = finished(torchrun(2, *read))
     assert status == 0, err
     alone, together = json.loads(kleene(*read).out), json.loads(out)
-    for told in (alone, together):
-        del told["seconds"]
+    for found in (alone, together):
+        del found["seconds"]
+    masses = [[one.pop("mass") for one in found["ambiguities"]] for found in (alone, together)]
+    rivals = [
+        [one.pop("rival_mass") for one in found["ambiguities"]] for found in (alone, together)
+    ]
+    assert masses[1] == pytest.approx(masses[0], abs=1e-6)  # means of probabilities, in float32
+    assert rivals[1] == pytest.approx(rivals[0], abs=1e-6)
     assert together == alone
 
     read = ("prototypes", one, data, "--json")

@@ -126,3 +126,15 @@ class Terminal:
 def run_in_terminal(*arguments: object, cwd: Path, **options: object) -> TerminalRun:
     """Run `kleene` with a terminal on all three streams and wait for its end."""
     return Terminal(*arguments, cwd=cwd, **options).finish()  # type: ignore[arg-type]
+
+
+TRAIN = ("train", "data.tsv", "--out", "model")
+
+
+def write_data(folder: Path) -> None:
+    """Words of Tomita 1 and their labels, as `data.tsv`."""
+    from kleene.languages import tomita
+
+    words, labels = tomita(1).sample(300, lengths=range(9), seed=0)
+    rows = [f"{word}\t{int(label)}\n" for word, label in zip(words, labels, strict=True)]
+    (folder / "data.tsv").write_text("".join(rows))

@@ -6,17 +6,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from terminal import TerminalRun, run_in_terminal
-
-from kleene.languages import tomita
-
-TRAIN = ("train", "data.tsv", "--out", "model")
-
-
-def write_data(folder: Path) -> None:
-    words, labels = tomita(1).sample(300, lengths=range(9), seed=0)
-    rows = [f"{word}\t{int(label)}\n" for word, label in zip(words, labels, strict=True)]
-    (folder / "data.tsv").write_text("".join(rows))
+from terminal import TRAIN, TerminalRun, run_in_terminal, write_data
 
 
 @pytest.fixture(scope="session")
@@ -31,7 +21,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, TerminalRun
     folder, ready = shared / "terminal", shared / "terminal.txt"
     with FileLock(shared / "terminal.lock"):
         if ready.exists():
-            raw = ready.read_text(newline="")
+            with ready.open(newline="") as file:
+                raw = file.read()
         else:
             folder.mkdir()
             write_data(folder)

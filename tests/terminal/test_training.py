@@ -6,8 +6,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
-from conftest import TRAIN, write_data
-from terminal import SIZES, Terminal, TerminalRun, run_in_terminal
+from terminal import SIZES, TRAIN, Terminal, TerminalRun, run_in_terminal, write_data
 
 PLAIN = ("--hidden-size", 16, "--embedding-size", 8, "--recipe", "direct", "--no-consolidate")
 
