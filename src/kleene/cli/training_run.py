@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,7 +72,7 @@ class TrainingRun:
         if not self.process_group.is_main:
             self._help(estimator)
             return None
-        with _locked(self.folder), _stoppable():
+        with _locked(self.folder), _stoppable(), self._explained_interrupts():
             if self.process_group.broadcast_object(self._begin(resume, overwrite)):
                 reporter = Bar() if sys.stderr.isatty() else Quiet()
                 watch = self._watch(reporter) if watched else None
@@ -83,8 +83,6 @@ class TrainingRun:
                     self.source.fit(estimator, self.folder, self.process_group, **how)
                     estimator.model_ = replace(estimator.model, layout=self.source.layout)
                     estimator.save(self.folder)
-                except KeyboardInterrupt:
-                    raise KeyboardInterrupt(self._how_to_continue()) from None
                 except KleeneError:
                     self._forget()
                     raise
@@ -198,7 +196,18 @@ class TrainingRun:
             (self.folder / RECORD).unlink(missing_ok=True)
             (self.folder / STORE).unlink(missing_ok=True)
 
+    @contextmanager
+    def _explained_interrupts(self) -> Iterator[None]:
+        """Say how to continue, whenever the run is interrupted."""
+        try:
+            yield
+        except KeyboardInterrupt as error:
+            raise KeyboardInterrupt(str(error) or self._how_to_continue()) from None
+
     def _how_to_continue(self) -> str:
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            if json.loads(read_regular(self.folder / RECORD))["finished"]:
+                return "interrupted after the model was saved"
         if not self.checkpoint.exists():
             self._forget()
             return "interrupted before the first step; nothing was saved"
