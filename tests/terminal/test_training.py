@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -75,3 +77,18 @@ def test_the_first_call_of_all_compiles_and_says_so(tmp_path: Path) -> None:
     assert run.status == 0, run.text
     run.assert_clean()
     assert "compiling" in run.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [0.2, 1, 2, 4])
+def test_an_interrupt_while_kernels_compile_leaves_one_line(tmp_path: Path, seconds: float) -> None:
+    write_data(tmp_path)
+    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    terminal = Terminal(*TRAIN, cwd=tmp_path, environment=cache)
+    terminal.wait_for("compiling")
+    time.sleep(seconds)
+    terminal.interrupt()
+    run = terminal.finish()
+    assert run.status == 2, run.text
+    run.assert_clean()
+    assert re.search("interrupted|stopped", run.lines[-1]), run.lines

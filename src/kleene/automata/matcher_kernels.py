@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from kleene.compiling import njit
 
 LANES = 8
 Array = npt.NDArray[Any]
 
 
-@numba.njit(cache=True, nogil=True, boundscheck=False)
+@njit(cache=True, nogil=True, boundscheck=False)
 def run_words(
     table: Array, codes: Array, lengths: Array, initial: int, width: int, final: Array
 ) -> None:

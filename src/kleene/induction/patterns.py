@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from kleene.automata import DFA
+from kleene.compiling import njit
 from kleene.induction.budget import Budget
 from kleene.induction.evidence import Evidence
 from kleene.induction.features import Feature, features, subsequence
@@ -220,7 +220,7 @@ def _product(chosen: Chosen, evidence: Evidence) -> DFA | None:
     return dfa.minimize()
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def run_features(
     tables: Any, offsets: Any, outputs: Any, symbols: Any, starts: Any, values: Any
 ) -> None:
@@ -234,7 +234,7 @@ def run_features(
             values[f, w] = outputs[base + state]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def rank_features(
     cells: Any, num_cells: Any, values: Any, sizes: Any, counts: Any, log_factorials: Any
 ) -> Any:

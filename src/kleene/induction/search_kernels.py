@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
+
+from kleene.compiling import njit
 
 
 class Words(NamedTuple):
@@ -38,7 +39,7 @@ class Trace(NamedTuple):
     last_visit: Any
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def class_code(votes: Any, log_factorials: Any) -> Any:
     """Bits that tell the classes of the words of one state: log2[(N+C-1)! / ((C-1)! prod n_c!)]."""
     total = 0
@@ -49,7 +50,7 @@ def class_code(votes: Any, log_factorials: Any) -> Any:
     return bits + log_factorials[total + len(votes) - 1]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def trace_words(table: Any, words: Any, work: Any) -> Any:
     """Run all words from state 0 and index what they use."""
     states, width = table.shape
@@ -119,7 +120,7 @@ def trace_words(table: Any, words: Any, work: Any) -> Any:
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def count_ends(table: Any, words: Any, work: Any) -> Any:
     """Rows of each class that end in each state, (state, class), and uses of each transition."""
     votes = np.zeros((len(table), words.counts.shape[1]), np.int64)
@@ -135,7 +136,7 @@ def count_ends(table: Any, words: Any, work: Any) -> Any:
     return votes, uses
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _gain(votes: Any, change: Any, touched: Any, log_factorials: Any) -> Any:
     """Bits saved by a change of the votes; clears the change."""
     saved = 0.0
@@ -156,7 +157,7 @@ def _gain(votes: Any, change: Any, touched: Any, log_factorials: Any) -> Any:
     return saved
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _move(words: Any, w: Any, old: Any, new: Any, change: Any, touched: Any) -> None:
     """Let the rows of a word end in another state."""
     if old == new:
@@ -168,7 +169,7 @@ def _move(words: Any, w: Any, old: Any, new: Any, change: Any, touched: Any) -> 
     touched[new] = True
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def redirect_gain(
     table: Any, words: Any, trace: Any, s: Any, a: Any, t: Any, change: Any, touched: Any, work: Any
 ) -> Any:
@@ -197,7 +198,7 @@ def redirect_gain(
     return _gain(trace.votes, change, touched, words.log_factorials)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def sweep(table: Any, words: Any, order: Any, work: Any, limit: Any) -> Any:
     """Give transitions, in the given order, their best targets; return the bits saved."""
     states, width = table.shape
@@ -224,7 +225,7 @@ def sweep(table: Any, words: Any, order: Any, work: Any, limit: Any) -> Any:
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _pairs(words: Any, trace: Any, s: Any, a: Any, cell: Any) -> Any:
     """Words that read some symbol right after a transition: (symbol, word, first, last) sorted."""
     found = 0
@@ -258,7 +259,7 @@ def _pairs(words: Any, trace: Any, s: Any, a: Any, cell: Any) -> Any:
     return next_symbol[order], word[order], first[order], last[order]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def rank_splits(table: Any, words: Any, trace: Any, work: Any, limit: Any) -> Any:
     """For each transition, the best split of its target: (gain, symbol, new target of the copy).
 
@@ -341,7 +342,7 @@ def rank_splits(table: Any, words: Any, trace: Any, work: Any, limit: Any) -> An
     return gains, symbol, target
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def best_merge(table: Any, words: Any, trace: Any, work: Any, limit: Any) -> Any:
     """The pair (kept, gone) whose merge costs the fewest bits of the class codes, and its gain."""
     states = len(table)

@@ -9,9 +9,9 @@ few large products instead of a small one per step and weight.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numba.extending import register_jitable
 
+from kleene.compiling import njit
 from kleene.nn.fused.kernels.blas import gemm
 from kleene.nn.fused.kernels.cells import elman_backward, gru_backward, lstm_backward
 from kleene.nn.fused.kernels.compile import kernel

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from kleene.compiling import njit
 from kleene.nn.fused.kernels.simd import (
     broadcast,
     get,

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numba
+from kleene.compiling import njit
 
 
 @functools.cache
@@ -30,9 +30,9 @@ def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function that releases Python's global lock and is cached on disk."""
     options: Any = {"nogil": True, "error_model": "numpy"}
     try:
-        compiled: Any = numba.njit(function, cache=True, **options)
+        compiled: Any = njit(function, cache=True, **options)
     except RuntimeError:  # no folder can be written
-        compiled = numba.njit(function, **options)
+        compiled = njit(function, **options)
     with suppress(AttributeError):
         # Numba compares the time stamp of one file; the kernels are made of several.
         compiled._cache._cache_file._source_stamp = _digest()

@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numba.extending import register_jitable
 
+from kleene.compiling import njit
 from kleene.nn.fused.kernels.blas import gemm
 from kleene.nn.fused.kernels.cells import elman, gru, lstm
 from kleene.nn.fused.kernels.compile import kernel

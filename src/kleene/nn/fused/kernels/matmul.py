@@ -16,8 +16,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from kleene.compiling import njit
 from kleene.nn.fused.kernels.blas import gemm
 from kleene.nn.fused.kernels.simd import (
     LANES,

@@ -4,9 +4,9 @@
 # Compiled code: Numba infers the types, which mypy cannot see.
 from __future__ import annotations
 
-from numba import njit
 from numba.extending import register_jitable
 
+from kleene.compiling import njit
 from kleene.nn.fused.kernels.simd import LANES, broadcast, get, load, put, store
 
 

@@ -21,10 +21,12 @@ import operator
 from typing import Any
 
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
+
+from kleene.compiling import njit
 
 LANES = 16
 _FLOAT, _INT, _BIT = ir.FloatType(), ir.IntType(32), ir.IntType(1)

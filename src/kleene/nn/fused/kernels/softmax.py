@@ -8,8 +8,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from kleene.compiling import njit
 from kleene.nn.fused.kernels.simd import (
     LANES,
     broadcast,
