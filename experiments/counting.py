@@ -34,7 +34,7 @@ RECIPE = Recipe(
     batch_size=64,
     epochs=60,
     patience=15,
-    settling=25,
+    rmsprop_epochs=25,
     curriculum=Curriculum(start=6, step=2),
     round_epochs=2,
 )

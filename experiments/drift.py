@@ -46,7 +46,7 @@ def run(seed: int) -> dict[str, Any]:
     data = parentheses_set("large", seed=seed)
     task = make_task(data, data.validation)
     column = {COLUMN: task.tests[COLUMN]}
-    recipe = Recipe(rounds=0)
+    recipe = Recipe(rounds=0, attempts=1)
     model, _ = train(task, "SR-LSTM-P", states=5, hidden=50, seed=seed, recipe=recipe)
     result = {"trained": _flat(errors(model.network, column))}
     for name, cure in CURES.items():

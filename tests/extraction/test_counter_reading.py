@@ -16,7 +16,7 @@ from kleene.evaluation.metrics import evaluate
 from kleene.extraction.counter import read as counter
 from kleene.extraction.counter.read import CounterReading, machine_labels, read_counter
 from kleene.extraction.counter.units import CountingUnit, counters, counting_units, record_memory
-from kleene.extraction.counter.votes import Latch, count_votes
+from kleene.extraction.counter.votes import Latch, Work, best_latch, count_votes
 from kleene.languages.context_free import balanced_parentheses
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
@@ -87,7 +87,7 @@ def test_of_several_samples_the_machine_that_agrees_best_is_kept(
     readings = [replace(reading, prefix_fidelity=share, disagreement=w) for share, w in found]
     seeds: list[int] = []
 
-    def read(model: Model, encoded: object, hard: bool, seed: int) -> CounterReading:
+    def read(model: Model, encoded: object, hard: bool, seed: int, work: Work) -> CounterReading:
         seeds.append(seed)
         return readings[len(seeds) - 1]
 
@@ -142,6 +142,39 @@ def test_overridden_votes_are_those_against_the_majority() -> None:
     assert votes.overridden == lost
     latched = count_votes(record, unit, [Latch(weights=((1, 1.0),), threshold=0.5)], 2)
     assert votes.labels_overridden > latched.labels_overridden == 0
+
+
+def test_the_best_latch_leaves_the_fewest_votes_overridden() -> None:
+    model = counting_model()
+    record = record_memory(model, model.alphabet.encode_many(some_words()))
+    unit = CountingUnit(unit=0, step=1.0, noise=0.0)
+    found = best_latch(record, unit, [], 2)
+    assert found is not None
+    values = record.memory[record.states >= 0]
+    lost = [
+        votes.overridden + votes.labels_overridden
+        for number in range(1, values.shape[1])
+        for threshold in np.unique(values[:, number]).tolist()
+        for votes in [
+            count_votes(record, unit, [Latch(weights=((number, 1.0),), threshold=threshold)], 2)
+        ]
+    ]
+    assert found[1].overridden + found[1].labels_overridden == min(lost)
+
+
+def test_a_search_without_agreement_ends_when_its_votes_are_counted() -> None:
+    model, words = counting_model(), some_words()
+    record = record_memory(model, model.alphabet.encode_many(words))
+    unit = CountingUnit(unit=0, step=1.0, noise=0.0)
+    work = Work(limit=3 * int(record.steps.sum()))
+    while not work.is_done:
+        best_latch(record, unit, [], 2, work=work)
+    assert best_latch(record, unit, [], 2, work=work) is None
+    assert work.done == work.limit
+    without = read_counter(model, words, most_votes=0)
+    assert without.latches == ()
+    assert without.disagreement is not None
+    assert "no one-counter machine found agrees" in str(without)
 
 
 def test_counters_are_the_nesting_depth() -> None:

@@ -3,18 +3,21 @@
 Every model gets the same recipe: Adam, easy words first, until all of validation is right; epochs
 of RMSprop with momentum, after which counters drift less; then rounds in which gates are sharpened
 and states cooled (`kleene.training.sharpen_gates`). Kept is the round with the fewest errors on
-words longer than those of validation, the sharpest where several have as few.
+words longer than those of validation, then on validation, the sharpest where several have as few.
+Where even that one makes errors, the network is trained again from other random weights, at most
+`attempts` times, and the best attempt is kept. Test words play no part in any of this.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
@@ -36,7 +39,10 @@ MODELS = {"LSTM": ("lstm", False), "LSTM-P": ("lstm-p", False)} | {
 }
 """Cell, and whether it has states, by the names of the paper."""
 
-ROUNDS = 6
+SEEDS_APART = 1_000_000
+"""Between the seeds of two attempts of one run."""
+RIGHT_ROUNDS = 3
+"""Rounds in a row without an error after which no further ones follow."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,11 +52,12 @@ class Recipe:
     batch_size: int = 128
     epochs: int = 24
     patience: int = 8
-    settling: int = 8
+    rmsprop_epochs: int = 8
     """Epochs of RMSprop after those of Adam."""
     curriculum: Curriculum | None = field(default_factory=lambda: Curriculum(start=1, step=1))
-    rounds: int = ROUNDS
+    rounds: int = 10
     round_epochs: int = 1
+    attempts: int = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +100,7 @@ def train(
     recipe: Recipe,
     reporter: Reporter | None = None,
 ) -> tuple[Model, dict[str, Any]]:
-    """A trained network, and its errors before and after its gates were saturated."""
+    """The network of the best attempt, and its errors on the tests."""
     cell, regularized = MODELS[name]
     config = NetworkConfig(
         num_symbols=len(task.alphabet),
@@ -103,10 +110,76 @@ def train(
         hidden_size=hidden,
         num_states=states if regularized else 0,
     )
+    attempts: list[_Attempt] = []
+    for number in range(recipe.attempts):
+        attempts.append(
+            _attempt(task, config, recipe, seed + number * SEEDS_APART, reporter or Quiet())
+        )
+        if not any(attempts[-1].best.wrong):
+            break
+    best = min(attempts, key=lambda attempt: attempt.best.wrong)
+    best.network.load_state_dict(best.best.weights)
+    result = {
+        "errors": errors(best.network, task.tests),
+        "attempts": [attempt.best.wrong for attempt in attempts],
+        "attempt": attempts.index(best),
+        "round": best.rounds.index(best.best),
+        "rounds": [{"longer": r.longer, "validation": r.validation} for r in best.rounds],
+        "epochs": len(best.history),
+        "train_accuracy": best.history[-1].accuracy,
+        "validation_error": [
+            round(1 - e.validation_accuracy, 4)
+            for e in best.history
+            if e.validation_accuracy is not None
+        ],
+    }
+    model = Model(
+        network=best.network,
+        alphabet=task.alphabet,
+        classes=(False, True),
+        longest=int(task.train.lengths.max()),
+        history=History(best.history),
+    )
+    return model, result
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Round:
+    """A network after a round of sharpening, and its errors on the words that choose."""
+
+    longer: dict[str, float]
+    validation: dict[str, float] | None
+    """None where the longer words have already decided against the round."""
+    weights: dict[str, Tensor]
+
+    @property
+    def wrong(self) -> tuple[float, float]:
+        """Soft and hard errors together: on the longer words, then on validation."""
+        validation = 1.0 if self.validation is None else sum(self.validation.values())
+        return round(sum(self.longer.values()), 4), round(validation, 4)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Attempt:
+    """A training from one set of random weights."""
+
+    network: Classifier
+    history: list[Epoch]
+    rounds: list[_Round]
+
+    @property
+    def best(self) -> _Round:
+        """The round with the fewest errors, the latest of several."""
+        return min(reversed(self.rounds), key=lambda one: one.wrong)
+
+
+def _attempt(
+    task: Task, config: NetworkConfig, recipe: Recipe, seed: int, reporter: Reporter
+) -> _Attempt:
     torch.manual_seed(seed)
     network = Classifier(config)
     set_forget_bias(network)
-    learn = Stage(
+    adam = Stage(
         epochs=recipe.epochs,
         learning_rate=5e-3,
         batch_size=recipe.batch_size,
@@ -114,61 +187,31 @@ def train(
         patience=recipe.patience,
         until=_all_right,
     )
-    settle = Stage(
-        name="settle",
-        epochs=recipe.settling,
+    rmsprop = Stage(
+        name="rmsprop",
+        epochs=recipe.rmsprop_epochs,
         optimizer="rmsprop",
         learning_rate=1e-3,
         batch_size=recipe.batch_size,
-        patience=recipe.settling,
+        patience=recipe.rmsprop_epochs,
     )
-    reporter = reporter or Quiet()
     history = fit(
         network,
         task.train,
-        stages=[learn, settle],
+        stages=[adam, rmsprop],
         validation=task.validation,
         seed=seed,
         reporter=reporter,
-    )
-    result: dict[str, Any] = {"epochs": len(history), "before": errors(network, task.tests)}
-    result["validation_error"] = [
-        None if e.validation_accuracy is None else round(1 - e.validation_accuracy, 4)
-        for e in history.epochs
-    ]
-    longest = {key: task.tests[key] for key in list(task.tests)[-1:]}
-    drift = [_column(result["before"], *longest)]
-    sharper = Stage(
-        epochs=recipe.round_epochs,
-        optimizer="rmsprop",
-        learning_rate=3e-4,
-        batch_size=recipe.batch_size,
-    )
-    kept = [(_judged(network, task.longer), 0, deepcopy(network.state_dict()))]
+    ).epochs
+    sharper = replace(rmsprop, epochs=recipe.round_epochs, learning_rate=3e-4, patience=None)
+    rounds = [_judged(network, task)]
     for number, part in enumerate(sharpening_stages(sharper, rounds=recipe.rounds)):
-        sharpened = fit(network, task.train, stages=[part], seed=seed + number, reporter=reporter)
-        history.epochs.extend(sharpened.epochs)
-        drift.append(_column(errors(network, longest), *longest))
-        kept.append((_judged(network, task.longer), number + 1, deepcopy(network.state_dict())))
-    _, best, weights = min(kept, key=lambda one: (one[0], -one[1]))  # the sharpest of the best
-    network.load_state_dict(weights)
-    result |= {
-        "errors": errors(network, task.tests),
-        "drift": drift,
-        "round": best,
-        "longer": [one[0] for one in kept],
-        "train_accuracy": history.epochs[-1].accuracy,
-        "validation": errors(network, {"validation": task.validation}),
-    }
-    longest_word = int(task.train.lengths.max())
-    model = Model(
-        network=network,
-        alphabet=task.alphabet,
-        classes=(False, True),
-        longest=longest_word,
-        history=History(history.epochs),
-    )
-    return model, result
+        more = fit(network, task.train, stages=[part], seed=seed + number, reporter=reporter)
+        history.extend(more.epochs)
+        rounds.append(_judged(network, task))
+        if not any(sum(one.wrong) for one in rounds[-RIGHT_ROUNDS:]):
+            break
+    return _Attempt(network=network, history=history, rounds=rounds)
 
 
 def _all_right(epochs: Sequence[Epoch]) -> bool:
@@ -185,9 +228,17 @@ def errors(network: Classifier, tests: Mapping[str, Examples]) -> dict[str, dict
     return {mode: {n: round(x, 4) for n, x in row.items()} for mode, row in found.items()}
 
 
-def _judged(network: Classifier, examples: Examples) -> float:
-    """What the rounds are compared by: errors, soft and hard together."""
-    return round(sum(row["longer"] for row in errors(network, {"longer": examples}).values()), 4)
+def _judged(network: Classifier, task: Task) -> _Round:
+    """What rounds are compared by; validation is only asked where the longer words are right."""
+    longer = _column(errors(network, {"longer": task.longer}), "longer")
+    validation = None
+    if not any(longer.values()):
+        validation = _column(errors(network, {"validation": task.validation}), "validation")
+    return _Round(
+        longer=longer,
+        validation=validation,
+        weights=deepcopy(network.state_dict()),
+    )
 
 
 def _column(found: Mapping[str, Mapping[str, float]], name: str) -> dict[str, float]:

@@ -18,7 +18,9 @@ from kleene.reproduce.memory_runs import MODELS, Recipe, make_task, train
 from kleene.reproduce.parentheses import error_rates
 from kleene.training.stages import Curriculum
 
-RECIPE = Recipe(epochs=60, patience=12, curriculum=Curriculum(start=4, step=2), rounds=0)
+RECIPE = Recipe(
+    epochs=60, patience=12, curriculum=Curriculum(start=4, step=2), rounds=0, attempts=1
+)
 HIDDEN = 100
 STATES = 5
 COLUMNS = tuple(f"l <= {longest}" for longest in PALINDROME_TESTS)

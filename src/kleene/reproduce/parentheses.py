@@ -19,7 +19,7 @@ from kleene.reproduce.memory_runs import Recipe, make_task, train
 
 RECIPES = {
     "large": Recipe(),
-    "small": Recipe(batch_size=32, epochs=100, patience=40, settling=40, round_epochs=5),
+    "small": Recipe(batch_size=32, epochs=100, patience=40, rmsprop_epochs=40, round_epochs=5),
 }
 HIDDEN = 50
 STATES = 5

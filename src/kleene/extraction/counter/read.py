@@ -32,7 +32,14 @@ from kleene.extraction.counter.units import (
     record_memory,
     require_memory,
 )
-from kleene.extraction.counter.votes import Latch, Votes, best_latch, count_votes, questions
+from kleene.extraction.counter.votes import (
+    Latch,
+    Votes,
+    Work,
+    best_latch,
+    count_votes,
+    questions,
+)
 from kleene.extraction.words import all_words, encode_words, spell_ids
 from kleene.machine import Word
 from kleene.model import Model
@@ -48,6 +55,8 @@ REACHES = (2, 3, 4)
 STARTS = 5  # samples of the words from which the machine is searched for
 ROUNDS = 4  # of asking about moves that no word has shown
 SHORT_WORDS = 3_000
+MOST_VOTES = 80_000_000
+"""Votes that the search counts at most: some 20 seconds on an ordinary core."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +90,7 @@ class CounterReading:
         latched = "".join(f", a latch in {latch}" for latch in self.latches)
         last = "no disagreement found"
         if self.disagreement is not None:
-            last = f"a disagreement: {self.disagreement!r:.60}"
+            last = f"no one-counter machine found agrees; this one not on {self.disagreement!r:.60}"
         return (
             f"{self.machine.minimize().num_states} states, a counter in memory unit "
             f"{self.unit.unit} (step {self.unit.step:.3f}, noise {self.unit.noise:.3f}){latched}; "
@@ -91,25 +100,34 @@ class CounterReading:
 
 
 def read_counter(
-    model: Model, words: Iterable[Word], *, hard: bool = False, seed: int = 0
+    model: Model,
+    words: Iterable[Word],
+    *,
+    hard: bool = False,
+    seed: int = 0,
+    most_votes: int = MOST_VOTES,
 ) -> CounterReading:
     """The one-counter machine inside a network, read on some words (in hard mode, if wanted).
 
     Several units may count, and which of them and which latches look best depends on the words at
     hand. So the search starts from several samples of the words, until a machine agrees with the
-    network wherever it is tried; else the answer is the one that agrees best.
+    network wherever it is tried, or `most_votes` votes have been counted; else the answer is the
+    one that agrees best.
     """
     require_memory(model)
     encoded = encode_words(model, words)
+    work = Work(limit=most_votes)
     readings: list[CounterReading] = []
     for start in range(STARTS):
-        readings.append(_read(model, encoded, hard, seed + start))
+        readings.append(_read(model, encoded, hard, seed + start, work))
         if readings[-1].disagreement is None:
             return readings[-1]
+        if work.is_done:
+            break
     return max(readings, key=lambda reading: reading.prefix_fidelity)
 
 
-def _read(model: Model, encoded: list[Ids], hard: bool, seed: int) -> CounterReading:
+def _read(model: Model, encoded: list[Ids], hard: bool, seed: int, work: Work) -> CounterReading:
     """The machine that looks best on a sample of the words."""
     chosen = np.random.default_rng(seed).permutation(len(encoded))[:MOST_WORDS]
     record = record_memory(model, [encoded[i] for i in chosen], hard=hard)
@@ -122,8 +140,8 @@ def _read(model: Model, encoded: list[Ids], hard: bool, seed: int) -> CounterRea
     trial = record.first(TRIAL_WORDS)
     choices: list[_Choice] = []
     for reach in REACHES:
-        choices.append(_choose(model, trial, units, reach))
-        if choices[-1].agreement == 1:
+        choices.append(_choose(model, trial, units, reach, work))
+        if choices[-1].agreement == 1 or work.is_done:
             break
     best = max(choices, key=_merit)
     unit, latches, reach = best.unit, best.latches, best.reach
@@ -185,7 +203,9 @@ def _merit(choice: _Choice) -> tuple[float, int, int, int]:
     return choice.agreement, -len(choice.latches), -choice.reach, -choice.lost
 
 
-def _choose(model: Model, record: MemoryRecord, units: list[CountingUnit], reach: int) -> _Choice:
+def _choose(
+    model: Model, record: MemoryRecord, units: list[CountingUnit], reach: int, work: Work
+) -> _Choice:
     """The counting unit, and its latches, whose machine agrees best with the network.
 
     Units that leave the fewest votes overridden come first, so a full agreement ends the search.
@@ -214,7 +234,7 @@ def _choose(model: Model, record: MemoryRecord, units: list[CountingUnit], reach
             choices.append(choice)
             if len(latches) == MOST_LATCHES:
                 break
-            found = best_latch(record, unit, latches, reach, units[:COMPARED])
+            found = best_latch(record, unit, latches, reach, units[:COMPARED], work)
             if found is None:
                 break
             latches, votes = [*latches, found[0]], found[1]

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kleene.arrays import Floats, Ints
 from kleene.automata.counter.machine import CounterMachine
@@ -25,6 +24,19 @@ EXAMPLES = 3  # prefixes by which a move that no word has shown is asked for
 GAPS = 2  # places at which a unit may be cut in two
 
 
+@dataclass(kw_only=True)
+class Work:
+    """How many votes a search has counted, and how many it may."""
+
+    limit: int
+    done: int = 0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether no more may be counted."""
+        return self.done >= self.limit
+
+
 @dataclass(frozen=True, kw_only=True)
 class Latch:
     """One bit of the memory: whether a unit, or the difference of two, is above a threshold."""
@@ -33,10 +45,11 @@ class Latch:
     """Units, and what each counts for."""
     threshold: float
 
-    def values(self, record: MemoryRecord) -> Floats:
-        """What is compared with the threshold, (word, time + 1)."""
-        units, weights = zip(*self.weights, strict=True)
-        values: Floats = record.memory[:, :, list(units)] @ np.array(weights, dtype=np.float32)
+    def values(self, memory: Floats) -> Floats:
+        """What is compared with the threshold, for a memory with its units in the last axis."""
+        values: Floats = np.zeros(memory.shape[:-1], dtype=np.float32)
+        for unit, weight in self.weights:
+            values += memory[..., unit] * np.float32(weight)
         return values
 
     def __str__(self) -> str:
@@ -131,7 +144,7 @@ def latched_states(record: MemoryRecord, latches: Sequence[Latch]) -> tuple[Ints
     """The machine's state at each time, numbered over those that occur, and their names."""
     bits = np.zeros(record.states.shape, dtype=np.int64)
     for number, latch in enumerate(latches):
-        bits |= (latch.values(record) > latch.threshold).astype(np.int64) << number
+        bits |= (latch.values(record.memory) > latch.threshold).astype(np.int64) << number
     known = record.states >= 0
     states = np.maximum(record.states, 0) * 2 ** len(latches) + bits
     found = np.unique(states[known])
@@ -150,9 +163,18 @@ def best_latch(
     latches: Sequence[Latch],
     reach: int,
     others: Sequence[CountingUnit] = (),
+    work: Work | None = None,
 ) -> tuple[Latch, Votes] | None:
-    """The bit that leaves the fewest votes overridden: a unit, or the counter less another one."""
+    """The bit that leaves the fewest votes overridden: a unit, or the counter less another one.
+
+    The bit divides the cases and the outcomes of the votes so far, so that these need not be
+    counted from the record for every candidate.
+    """
     known = record.states >= 0
+    numbers = known.cumsum().reshape(known.shape) - 1  # of the prefix of each word and time
+    before, after = numbers[:, :-1][record.steps], numbers[:, 1:][record.steps]
+    memory = record.memory[known]
+    votes = count_votes(record, unit, latches, reach)
     sources: list[tuple[tuple[int, float], ...]] = [
         ((number, 1.0),) for number in range(record.memory.shape[2]) if number != unit.unit
     ]
@@ -161,12 +183,19 @@ def best_latch(
         for other in others
         if other.unit != unit.unit
     ]
-    tried = [
-        (latch, count_votes(record, unit, [*latches, latch], reach))
-        for weights in sources
-        for latch in _cuts(record, weights, known)
-    ]
-    return min(tried, key=lambda t: t[1].overridden + t[1].labels_overridden, default=None)
+    best, fewest = None, np.inf
+    for weights in sources:
+        for latch in _cuts(memory, weights):
+            if work is not None:
+                if work.is_done:
+                    break
+                work.done += len(votes.moves)
+            bit = (latch.values(memory) > latch.threshold).astype(np.int64)
+            lost = _majority(votes.cases * 2 + bit[before], votes.moves * 2 + bit[after])[2]
+            lost += _majority(votes.prefix_places * 2 + bit, votes.prefix_labels)[2]
+            if lost < fewest:
+                best, fewest = latch, lost
+    return None if best is None else (best, count_votes(record, unit, [*latches, best], reach))
 
 
 def questions(record: MemoryRecord, votes: Votes, symbols: int) -> list[Ids]:
@@ -185,11 +214,9 @@ def questions(record: MemoryRecord, votes: Votes, symbols: int) -> list[Ids]:
     return asked
 
 
-def _cuts(
-    record: MemoryRecord, weights: tuple[tuple[int, float], ...], known: NDArray[np.bool_]
-) -> list[Latch]:
+def _cuts(memory: Floats, weights: tuple[tuple[int, float], ...]) -> list[Latch]:
     """The middles of the widest gaps between the values that have many on either side."""
-    ordered = np.sort(Latch(weights=weights, threshold=0.0).values(record)[known])
+    ordered = np.sort(Latch(weights=weights, threshold=0.0).values(memory))
     gaps = np.diff(ordered)
     share = np.arange(1, len(ordered)) / len(ordered)
     best = np.argsort(-gaps * np.minimum(share, 1 - share))[:GAPS]
