@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from timing import write
@@ -113,13 +114,23 @@ def on_one_core(command: list[str]) -> list[str]:
     return ["taskset", "-c", "0", *command] if sys.platform == "linux" else command
 
 
-def cpu_seconds(process: int) -> float:
-    """Processor time that a process has used, where the system tells."""
+def processes(server: int) -> list[int]:
+    """A process and all that it has started, where the system tells."""
     try:
-        fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+        found = Path(f"/proc/{server}/task/{server}/children").read_text().split()
     except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return [server]
+    return [server, *(process for child in found for process in processes(int(child)))]
+
+
+def cpu_seconds(server: int) -> float:
+    """Processor time that the processes of a server have used, where the system tells."""
+    ticks = 0
+    for process in processes(server):
+        with suppress(OSError):
+            fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 async def until_ready(port: int) -> None:
@@ -135,25 +146,31 @@ async def until_ready(port: int) -> None:
 
 
 async def load(port: int, rate: float, seconds: float) -> dict[str, float]:
-    """Latencies in milliseconds, counted from the time at which a request was due."""
-    start = time.perf_counter() + 0.2
+    """Latencies in milliseconds."""
+    start = time.perf_counter()
+    late, errors = await latencies(port, rate, seconds)
+    took = time.perf_counter() - start
+    return {**summary(late), "errors": errors, "a second": round(len(late) / took, 1)}
+
+
+async def latencies(port: int, rate: float, seconds: float) -> tuple[list[float], int]:
+    """Seconds from the time at which a request was due, of all requests, and how many failed."""
+    start = time.perf_counter() + 0.05
     dues = [start + i / rate for i in range(int(rate * seconds))]
     jobs = [one_connection(port, dues[i::CONNECTIONS]) for i in range(CONNECTIONS)]
     results = await asyncio.gather(*jobs)
-    late = sorted(latency for latencies, _ in results for latency in latencies)
-    errors = sum(failed for _, failed in results)
+    late = [latency for found, _ in results for latency in found]
+    return late, sum(failed for _, failed in results)
+
+
+def summary(late: list[float]) -> dict[str, float]:
+    """Quantiles of latencies, in milliseconds."""
+    late = sorted(late)
 
     def at(share: float) -> float:
         return round(1000 * late[min(int(share * len(late)), len(late) - 1)], 2)
 
-    return {
-        "requests": len(dues),
-        "errors": errors,
-        "p50": at(0.5),
-        "p99": at(0.99),
-        "worst": at(1.0),
-        "a second": round(len(dues) / (max(dues[-1], time.perf_counter()) - start), 1),
-    }
+    return {"requests": len(late), "p50": at(0.5), "p99": at(0.99), "worst": at(1.0)}
 
 
 async def busy(options: argparse.Namespace) -> dict[str, float]:
@@ -170,11 +187,11 @@ async def busy(options: argparse.Namespace) -> dict[str, float]:
 
     tasks = [asyncio.create_task(send_batches()) for _ in range(CONNECTIONS)]
     await asyncio.sleep(1.0)
-    latencies = await load(options.port, options.rate, options.seconds)
+    found = await load(options.port, options.rate, options.seconds)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-    return {**latencies, **answered}
+    return {**found, **answered}
 
 
 async def after_slow_clients(port: int, clients: int = 50) -> float:
@@ -186,9 +203,9 @@ async def after_slow_clients(port: int, clients: int = 50) -> float:
     left = time.perf_counter()
     for _, writer in lines:
         writer.close()
-    latencies, errors = await one_connection(port, [left])
+    late, errors = await one_connection(port, [left])
     assert not errors
-    return round(1000 * latencies[0], 2)
+    return round(1000 * late[0], 2)
 
 
 def request(port: int, words: list[str] | None = None) -> bytes:
@@ -212,13 +229,13 @@ async def exchange(
 
 async def one_connection(port: int, dues: list[float]) -> tuple[list[float], int]:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    latencies, errors = [], 0
+    late, errors = [], 0
     for due in dues:
         await asyncio.sleep(max(0.0, due - time.perf_counter()))
         errors += await exchange(reader, writer, request(port)) != 200
-        latencies.append(time.perf_counter() - due)
+        late.append(time.perf_counter() - due)
     writer.close()
-    return latencies, errors
+    return late, errors
 
 
 if __name__ == "__main__":

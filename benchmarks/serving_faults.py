@@ -2,11 +2,11 @@
 
     python benchmarks/serving_faults.py [MODEL] [--rate 200] [--seconds 120]
 
-One-sentence predictions arrive at a fixed rate over 16 connections, first alone, then while one
-client leaves heads of requests half sent, another sends work and hangs up, a third uploads files
-one after the other, and a fourth sends bodies that are refused. The honest ones must get no 5xx and
-no 429; their p99 and the memory of the server are put beside those of the quiet time. Writes
-results/serving_faults.json.
+One-sentence predictions arrive at a fixed rate over 16 connections, in blocks of time: alone, then
+while one client leaves heads of requests half sent, another sends work and hangs up, a third sends
+files one after the other, and a fourth sends bodies that are refused, and so on. The honest
+ones must get no 5xx and no 429; their p99 is put beside that of the quiet blocks, and the memory of
+all processes of the server is noted after each faulty block. Writes results/serving_faults.json.
 """
 
 from __future__ import annotations
@@ -25,7 +25,17 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from serving import cpu_seconds, exchange, load, request, until_ready, untrained
+from serving import (
+    cpu_seconds,
+    exchange,
+    latencies,
+    load,
+    processes,
+    request,
+    summary,
+    until_ready,
+    untrained,
+)
 from timing import write
 
 Client = Callable[[int, dict[str, int], float], Awaitable[None]]
@@ -94,6 +104,7 @@ async def main() -> None:
     parser.add_argument("model", type=Path, nargs="?")
     parser.add_argument("--rate", type=float, default=200.0)
     parser.add_argument("--seconds", type=float, default=120.0)
+    parser.add_argument("--blocks", type=int, default=6, help="of each kind, in turn")
     parser.add_argument("--pause", type=float, default=1.0, help="above 1, rarer faults")
     parser.add_argument("--port", type=int, default=8775)
     options = parser.parse_args()
@@ -111,61 +122,72 @@ async def main() -> None:
 
 
 async def measure(options: argparse.Namespace, server: int) -> dict[str, object]:
-    """The quiet time, then the faulty one."""
+    """Quiet and faulty blocks in turn, so that both see the same machine."""
     port, rate = options.port, options.rate
     await until_ready(port)
-    await load(port, rate, 3.0)  # warm
-    quiet = await measured(options, server)
     here, there = multiprocessing.Pipe()
     others = multiprocessing.Process(target=misbehave, args=(port, options.pause, there))
     others.start()  # in a process of its own, so that the honest client is not held up by them
-    await load(port, rate, 3.0)  # until all kinds of requests were seen
-    memory = [resident(server)]
-    faulty = await measured(options, server)
-    memory.append(resident(server))
-    here.send("stop")
+    here.send("faulty")
+    await load(port, rate, 5.0)  # warm, and all kinds of requests are seen
+    late: dict[str, list[float]] = {"quiet": [], "faulty": []}
+    errors, cores, memory = dict.fromkeys(late, 0), dict.fromkeys(late, 0.0), []
+    for _ in range(options.blocks):
+        for phase in late:
+            here.send(phase)
+            await asyncio.sleep(2.0)  # what was begun before is answered
+            before = cpu_seconds(server), time.perf_counter()
+            found, failed = await latencies(port, rate, options.seconds / options.blocks)
+            spent, took = cpu_seconds(server) - before[0], time.perf_counter() - before[1]
+            late[phase] += found
+            errors[phase] += failed
+            cores[phase] += spent / took / options.blocks
+        memory.append(resident(server))
+    here.send("end")
     counts = here.recv()
     others.join()
+    phases = {
+        phase: {**summary(late[phase]), "errors": errors[phase], "cores": round(cores[phase], 2)}
+        for phase in late
+    }
     return {
-        "quiet": quiet,
-        "faulty": faulty,
+        "settings": {k: v for k, v in vars(options).items() if k != "model"},
+        **phases,
         "faults": counts,
-        "ratio p50": round(faulty["p50"] / quiet["p50"], 2),
-        "ratio p99": round(faulty["p99"] / quiet["p99"], 2),
-        "memory at the start and at the end, MB": memory,
+        "ratio p50": round(phases["faulty"]["p50"] / phases["quiet"]["p50"], 2),
+        "ratio p99": round(phases["faulty"]["p99"] / phases["quiet"]["p99"], 2),
+        "MB after each faulty block": memory,
     }
 
 
 def misbehave(port: int, pause: float, pipe: Connection) -> None:
-    """Run the faulty clients until a message comes; answer with their counts."""
+    """Run the faulty clients when told to; at the end answer with their counts."""
     counts = {"half heads": 0, "hang-ups": 0, "bombs": 0}
 
     async def run() -> None:
-        tasks = [asyncio.create_task(client(port, counts, pause)) for client in FAULTS]
-        while not pipe.poll():
+        tasks: list[asyncio.Task[None]] = []
+        told = ""
+        while told != "end":
+            if pipe.poll():
+                told = pipe.recv()
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+                clients = FAULTS if told == "faulty" else ()
+                tasks = [asyncio.create_task(client(port, counts, pause)) for client in clients]
             await asyncio.sleep(0.1)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
     asyncio.run(run())
     pipe.send(counts)
 
 
-async def measured(options: argparse.Namespace, server: int) -> dict[str, float]:
-    """Latencies, and how much of a core the server used meanwhile."""
-    before, started = cpu_seconds(server), time.perf_counter()
-    found = await load(options.port, options.rate, options.seconds)
-    spent, took = cpu_seconds(server) - before, time.perf_counter() - started
-    return {**found, "cores used": round(spent / took, 2)}
-
-
-def resident(process: int) -> int:
-    """Megabytes that a process holds, where the system tells."""
-    with suppress(OSError):
-        pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE") // 2**20
-    return 0
+def resident(server: int) -> int:
+    """Megabytes that a server holds, all its processes together, where the system tells."""
+    pages = 0
+    for process in processes(server):
+        with suppress(OSError):
+            pages += int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") // 2**20
 
 
 if __name__ == "__main__":

@@ -164,6 +164,7 @@ def serving() -> str:
         if name in content
     }
     if (faults := read("serving_faults")) is not None:
+        measured["kleene, quiet, in turns with the next"] = faults["quiet"]
         measured["kleene, beside half heads, hang-ups, bombs and uploads"] = faults["faulty"]
     lines = [
         [name, *(f"{found[figure]:g}" if figure in found else "" for figure in figures)]

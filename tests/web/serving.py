@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -63,11 +64,18 @@ class Client:
 
 
 @contextmanager
-def running(app: Guard) -> Iterator[Client]:
-    """A server that runs an application until the block ends."""
+def running(app: Guard, beside: Coroutine[Any, Any, None] | None = None) -> Iterator[Client]:
+    """A server that runs an application, and a coroutine beside it, until the block ends."""
     listening = bind("127.0.0.1", 0)
     server = make_server(app)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+
+    async def run() -> None:
+        task = None if beside is None else asyncio.create_task(beside)
+        await server.serve(sockets=[listening])
+        if task is not None:
+            task.cancel()
+
+    thread = threading.Thread(target=asyncio.run, args=(run(),), daemon=True)
     thread.start()
     try:
         yield Client(listening.getsockname()[1])

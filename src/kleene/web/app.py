@@ -31,6 +31,7 @@ from kleene.web.forms import (
 )
 from kleene.web.handler import RequestHandler, in_slices
 from kleene.web.http.access import LOCAL, Access
+from kleene.web.http.background import Background
 from kleene.web.http.guard import Guard
 from kleene.web.http.limits import Limits, RefusedError
 from kleene.web.http.metrics import Metrics
@@ -65,8 +66,12 @@ def create_app(
     access: Access = LOCAL,
     metrics: Metrics | None = None,
     root_path: str = "",
+    background: Background | None = None,
 ) -> Guard:
-    """The application: every request passes the guard, then reaches a route."""
+    """The application: every request passes the guard, then reaches a route.
+
+    Large and slow requests reach it in the background process, where there is one.
+    """
     limits, metrics = limits or Limits(), metrics or Metrics()
     app = FastAPI(
         title="Kleene",
@@ -79,13 +84,20 @@ def create_app(
     handler = RequestHandler(registry, limits, metrics)
     _answer_errors(app)
     add_page(app, "live.js", "Kleene.live", root_path)
-    _add_state(app, handler)
+    _add_state(app, handler, background)
     _add_words(app, handler)
     _add_readings(app, handler)
-    return Guard(app, limits=limits, access=access, metrics=metrics, root_path=root_path)
+    return Guard(
+        app,
+        limits=limits,
+        access=access,
+        metrics=metrics,
+        root_path=root_path,
+        background=background,
+    )
 
 
-def _add_state(app: FastAPI, handler: RequestHandler) -> None:
+def _add_state(app: FastAPI, handler: RequestHandler, background: Background | None) -> None:
     @app.get("/health", tags=["server"], response_model_exclude_none=True)
     async def health(request: Request) -> Health:
         """Whether the server is there."""
@@ -96,7 +108,7 @@ def _add_state(app: FastAPI, handler: RequestHandler) -> None:
     @app.get("/ready", tags=["server"], responses={503: {"model": Ready}})
     async def ready() -> Response:
         """Whether the server takes requests now; 503 while its queue is full."""
-        free = handler.ready
+        free = handler.ready and (background is None or background.ready)
         return JSONResponse({"status": "ready" if free else "busy"}, 200 if free else 503)
 
     @app.get("/metrics", tags=["server"], response_class=PlainTextResponse)
@@ -111,11 +123,11 @@ def _add_state(app: FastAPI, handler: RequestHandler) -> None:
         return [entry.describe() for entry in handler.registry]
 
 
-async def _form(handler: RequestHandler, request: Request, kind: type[AnyForm]) -> AnyForm:
+async def _form(request: Request, kind: type[AnyForm]) -> AnyForm:
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise RefusedError(415, "send the body as JSON, with Content-Type: application/json")
     body = await request.body()
-    return await handler.parse(len(body), lambda: read_form(kind, body))
+    return read_form(kind, body)
 
 
 def _add_words(app: FastAPI, handler: RequestHandler) -> None:
@@ -127,7 +139,7 @@ def _add_words(app: FastAPI, handler: RequestHandler) -> None:
     )
     async def predict(request: Request) -> Response:
         """The label of every word."""
-        form = await _form(handler, request, PredictForm)
+        form = await _form(request, PredictForm)
         entry = handler.entry(form.model)
         words = await in_slices(handler.read_words(entry, form.words))
         found = await handler.predict(entry, words)
@@ -137,7 +149,7 @@ def _add_words(app: FastAPI, handler: RequestHandler) -> None:
     @app.post("/explain", tags=["words"], openapi_extra=body_schema(ExplainForm))
     async def explain(request: Request) -> Explained:
         """Why a word gets its label: its path through the states, and the weight of its symbols."""
-        form = await _form(handler, request, ExplainForm)
+        form = await _form(request, ExplainForm)
         entry = handler.entry(form.model)
         (word,) = await in_slices(handler.read_words(entry, [form.word]))
         found = await handler.run(lambda: entry.explain(word), symbols=2 * len(word))
@@ -146,7 +158,7 @@ def _add_words(app: FastAPI, handler: RequestHandler) -> None:
     @app.post("/compare", tags=["two models"], openapi_extra=body_schema(CompareForm))
     async def compare(request: Request) -> Comparison:
         """What two models say along a word, and where they first differ."""
-        form = await _form(handler, request, CompareForm)
+        form = await _form(request, CompareForm)
         one, two = handler.entry(form.one), handler.entry(form.two)
         (word,) = await in_slices(handler.read_words(one, [form.word]))
         found = await handler.run(lambda: first_difference(one, two, word), symbols=2 * len(word))

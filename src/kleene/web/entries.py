@@ -66,6 +66,9 @@ class Automaton:
         self.view = automaton_view(dfa)
         self.reading: Extraction | None = None
 
+    def warm_up(self) -> None:
+        """There is nothing to compile."""
+
     @property
     def tokens(self) -> str:
         """How a text becomes a word."""
@@ -118,7 +121,7 @@ class Network:
     def __init__(self, name: str, model: Model, words: Sequence[Word] = ()) -> None:
         self.name, self.model = name, model
         model.network.eval()
-        self._warm_up()
+        self.warm_up()
         config, symbols = model.network.config, len(model.alphabet.symbols)
         given = list(words) or (_drawn(model) if symbols <= VOCABULARY else [])
         beside = model.network.rnn.cell.has_memory or config.pooling != "last"
@@ -135,7 +138,7 @@ class Network:
             else trust(model, self.reading, list(words), own=bool(words))
         )
 
-    def _warm_up(self) -> None:
+    def warm_up(self) -> None:
         """Compile and load the kernels now, so that no request waits for them."""
         load_kernels()
         for length in WARM_UP:

@@ -19,7 +19,6 @@ from kleene.web.scheduler import Scheduler
 Result = TypeVar("Result")
 
 SLICE = 10_000  # symbols of a request that are read before others have their turn
-SMALL = 16 * 2**10  # bytes, which are read sooner than a thread is woken
 SEARCHES = 2  # at a time
 WAITING_SEARCHES = 8
 
@@ -41,7 +40,6 @@ class RequestHandler:
     def __init__(self, registry: ModelRegistry, limits: Limits, metrics: Metrics) -> None:
         self.registry, self.limits, self.metrics = registry, limits, metrics
         self.scheduler = Scheduler(limits, metrics)
-        self._parser = ThreadPoolExecutor(1, "parsing")
         self._searcher = ThreadPoolExecutor(SEARCHES, "searching")
         self._searches = 0
 
@@ -56,12 +54,6 @@ class RequestHandler:
             return self.registry[name]
         except KeyError as error:
             raise RefusedError(404, str(error.args[0])) from None
-
-    async def parse(self, size: int, read: Callable[[], Result]) -> Result:
-        """What a JSON body says; a large one is read beside the event loop."""
-        if size <= SMALL:
-            return read()
-        return await asyncio.get_running_loop().run_in_executor(self._parser, read)
 
     def read_words(self, entry: Entry, values: Sequence[Any]) -> Generator[None, None, list[Word]]:
         """Words as the model reads them, if they are not too many or too long; yields between."""

@@ -22,6 +22,9 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 SMALL = 64 * 2**10  # bytes of a body that is always taken, however many there are
 UPLOAD = "/upload"
+SLOW = (UPLOAD, "/explain", "/compare", "/difference", "/automaton", "/extract")
+"""Paths whose work has no small bound."""
+SHORT = 4 * 2**10  # bytes of a body that is read sooner than it is handed over
 GONE = 499  # what the logs say where the client went away
 HEADERS = {
     "content-security-policy": (
@@ -45,8 +48,10 @@ class Guard:
         access: Access,
         metrics: Metrics | None = None,
         root_path: str = "",
+        background: App | None = None,
     ) -> None:
         self.app, self.access, self.root_path = app, access, root_path
+        self.background = background or app
         self.limits, self.metrics = limits or Limits(), metrics or Metrics()
         self._buffered = 0
 
@@ -126,7 +131,9 @@ class _Exchange:
 
     async def _let_through(self, body: bytes) -> None:
         """Run the application until it has answered or the client is gone."""
-        work = asyncio.ensure_future(self.guard.app(self.scope, _replay(body), self.send))
+        slow = self.path in SLOW or len(body) > SHORT
+        app = self.guard.background if slow else self.guard.app
+        work = asyncio.ensure_future(app(self.scope, _replay(body), self.send))
         gone = asyncio.ensure_future(self._gone())
         limits = self.guard.limits
         most = 2 * max(limits.seconds, limits.upload_seconds)  # a client that does not read

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import asyncio
+import gc
 import signal
 import socket
-import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kleene.automata import DFA
 from kleene.model import Model
 from kleene.web.http.access import Access
 from kleene.web.http.access_log import set_up_logs
+from kleene.web.http.background import CONTEXT, Background
 from kleene.web.http.metrics import Metrics
 
-SWITCH = 0.0005
-"""Seconds after which a thread that reads a file or a batch lets the event loop go on."""
+if TYPE_CHECKING:
+    import uvicorn
+
 RESTARTS = 5  # of workers that ended by themselves, in all
 
 
@@ -41,10 +43,14 @@ class ServerSettings:
 def serve_models(
     settings: ServerSettings,
     listening: socket.socket,
-    metrics: Metrics | None = None,
+    shared: Any = None,
+    row: int = 0,
     started: Callable[[], None] = lambda: None,
 ) -> None:
-    """Load the models, call `started`, and answer requests until a signal ends the process."""
+    """Load the models, call `started`, and answer requests until a signal ends the process.
+
+    It counts in two rows of the shared numbers: its own, and that of its background process.
+    """
     import torch
 
     from kleene.nn.fused import load_kernels
@@ -53,15 +59,32 @@ def serve_models(
     from kleene.web.registry import ModelRegistry
 
     torch.set_num_threads(1)  # requests are small and many: more threads would only wait
-    sys.setswitchinterval(SWITCH)
-    registry = ModelRegistry.load(settings.models, settings.words)
-    load_kernels()  # before the first request, which would wait for it
-    app = create_app(
-        registry, access=settings.access, metrics=metrics, root_path=settings.root_path
-    )
-    set_up_logs(settings.log_level, as_json=settings.log_json)
-    started()
-    make_server(app).run(sockets=[listening])
+    shared = CONTEXT.RawArray("d", Metrics.size(2)) if shared is None else shared
+    with Background(shared, row + 1, settings.log_level, settings.log_json) as background:
+        registry = ModelRegistry.load(settings.models, settings.words)
+        load_kernels()  # before the first request, which would wait for it
+        app = create_app(
+            registry,
+            access=settings.access,
+            metrics=Metrics(shared, row),
+            root_path=settings.root_path,
+            background=background,
+        )
+        set_up_logs(settings.log_level, as_json=settings.log_json)
+        gc.collect()
+        gc.freeze()  # models stay in memory: no request waits while they are searched for garbage
+        started()
+        asyncio.run(_serve(make_server(app), listening, background.run(registry)))
+
+
+async def _serve(
+    server: uvicorn.Server, listening: socket.socket, beside: Coroutine[Any, Any, None]
+) -> None:
+    task = asyncio.create_task(beside)
+    try:
+        await server.serve(sockets=[listening])
+    finally:
+        task.cancel()
 
 
 def serve_in_workers(
@@ -70,12 +93,11 @@ def serve_in_workers(
     """Run worker processes until a signal ends this one; a worker that dies is replaced."""
     for path in settings.models:  # what is wrong with them is said once, here
         _ = DFA.load(path) if path.is_file() else Model.load(path)
-    context = multiprocessing.get_context("spawn")
-    shared = context.RawArray("d", Metrics.size(count))
+    shared = CONTEXT.RawArray("d", Metrics.size(2 * count))
 
     def start(row: int) -> BaseProcess:
-        worker = context.Process(
-            target=_work, args=(settings, listening, shared, row), name=f"kleene-{row}", daemon=True
+        worker = CONTEXT.Process(
+            target=_work, args=(settings, listening, shared, 2 * row), name=f"kleene-{row}"
         )
         worker.start()
         return worker
@@ -99,7 +121,7 @@ def serve_in_workers(
 
 def _work(settings: ServerSettings, listening: socket.socket, shared: Any, row: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the first process to pass on
-    serve_models(settings, listening, Metrics(shared, row))
+    serve_models(settings, listening, shared, row)
 
 
 def _end(workers: list[BaseProcess]) -> None:
