@@ -1,0 +1,168 @@
+"""Largest errors of the compiled sigmoid, tanh and exp, and of torch's, over float32 values.
+
+`python tests/proof/function_errors.py --write` measures all finite values and writes the table of
+docs/explanation/proofs.md; about two minutes of CPU time.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+from numba import njit
+
+from kleene.nn.fused.kernels import simd
+from kleene.proof.verify_core import F, U
+
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "proofs.md"
+EXP = 16 * U  # relative; the softmax's factor of (k + 64) U has room for it
+CUT = 5e-38  # what exp may be too large or too small by where its value underflows
+CHUNK = 2**20
+WIDTH = 16  # of the rows whose softmax is taken: 0 and 15 values
+BOUNDS = {"sigmoid": F, "tanh": F, "exp": EXP}
+Functions = Callable[[np.ndarray], dict[str, np.ndarray]]
+
+
+@njit
+def compiled(x: int, s: int, t: int, e: int, n: int, both: bool) -> None:
+    for i in range(0, n, simd.LANES):
+        v = simd.get(x, i, n - i)
+        if both:
+            a, b = simd.sigmoid_and_tanh(v, v)
+        else:
+            a, b = simd.sigmoid(v), simd.tanh(v)
+        simd.put(s, i, n - i, a)
+        simd.put(t, i, n - i, b)
+        simd.put(e, i, n - i, simd.exp(v))
+
+
+def by_kernels(both: bool) -> Functions:
+    def run(x: np.ndarray) -> dict[str, np.ndarray]:
+        s, t, e = np.empty((3, len(x)), np.float32)
+        compiled(x.ctypes.data, s.ctypes.data, t.ctypes.data, e.ctypes.data, len(x), both)
+        return {"sigmoid": s, "tanh": t, "exp": e}
+
+    return run
+
+
+def by_torch(x: np.ndarray) -> dict[str, np.ndarray]:
+    v = torch.from_numpy(x)
+    return {"sigmoid": v.sigmoid().numpy(), "tanh": v.tanh().numpy(), "exp": v.exp().numpy()}
+
+
+def by_torch_softmax(x: np.ndarray) -> dict[str, np.ndarray]:
+    """exp(x) as a quotient of two probabilities, those of x and of 0, for x up to 0."""
+    rows = np.zeros((-(-len(x) // (WIDTH - 1)), WIDTH), np.float32)
+    inner = np.zeros(len(rows) * (WIDTH - 1), np.float32)
+    inner[: len(x)] = np.minimum(x, 0)
+    rows[:, 1:] = inner.reshape(len(rows), -1)
+    probs = torch.from_numpy(rows).softmax(-1).numpy()
+    return {"exp": (probs[:, 1:] / probs[:, :1]).ravel()[: len(x)]}
+
+
+WAYS: dict[str, Functions] = {
+    "compiled": by_kernels(False),
+    "compiled, both in one": by_kernels(True),
+    "torch": by_torch,
+    "torch, in a softmax": by_torch_softmax,
+}
+
+
+@njit
+def truth(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """sigmoid, tanh and exp in float64.
+
+    By series below 2^-30, where what is left out is below 2^-60, and by their limits beyond 128,
+    from which they differ by less than 1e-55.
+    """
+    s, t, e = np.empty(len(x)), np.empty(len(x)), np.empty(len(x))
+    for i in range(len(x)):
+        v = np.float64(x[i])
+        if abs(v) < 2.0**-30:
+            s[i], t[i], e[i] = 0.5 + v / 4, v, 1 + v
+        elif abs(v) > 128:
+            s[i], t[i], e[i] = (1.0 if v > 0 else 0.0), math.copysign(1.0, v), 0.0
+        else:
+            s[i], t[i], e[i] = 1 / (1 + math.exp(-v)), math.tanh(v), math.exp(v)
+    return s, t, e
+
+
+@njit
+def farthest(found: np.ndarray, right: np.ndarray) -> float:
+    """The largest difference; infinite where something found is not a number."""
+    worst = 0.0
+    for i in range(len(found)):
+        off = abs(found[i] - right[i])
+        if not off <= worst:
+            worst = off if off == off else math.inf
+    return worst
+
+
+@njit
+def farthest_power(x: np.ndarray, found: np.ndarray, right: np.ndarray) -> float:
+    """The largest relative difference beyond CUT where x <= 0, all that the softmax takes."""
+    worst = 0.0
+    for i in range(len(found)):
+        if x[i] <= 0:
+            off = abs(found[i] - right[i]) - CUT
+            if not off <= worst * right[i]:
+                worst = off / right[i] if right[i] > 0 and off == off else math.inf
+    return worst
+
+
+def values(step: int) -> Iterator[np.ndarray]:
+    """Every `step`-th float32 that is finite, in chunks."""
+    for begin in range(0, 2**32, CHUNK * step):
+        bits = np.arange(begin, min(begin + CHUNK * step, 2**32), step, dtype=np.uint64)
+        x = bits.astype(np.uint32).view(np.float32)
+        yield x[np.isfinite(x)]
+
+
+def largest_errors(step: int) -> tuple[dict[str, dict[str, float]], int]:
+    """By way and function, and how many values were tried."""
+    worst: dict[str, dict[str, float]] = {way: {} for way in WAYS}
+    count = 0
+    for x in values(step):
+        if not len(x):
+            continue
+        count += len(x)
+        right = dict(zip(BOUNDS, truth(x), strict=True))
+        for way, functions in WAYS.items():
+            for name, found in functions(x).items():
+                arrays = found, right[name]
+                error = farthest_power(x, *arrays) if name == "exp" else farthest(*arrays)
+                worst[way][name] = max(worst[way].get(name, 0.0), error)
+    return worst, count
+
+
+def table(worst: dict[str, dict[str, float]], count: int, seconds: float) -> str:
+    head = ["", *(f"{name}, {'relative' if name == 'exp' else 'absolute'}" for name in BOUNDS)]
+    lines = [head, ["---"] * len(head)]
+    for way, errors in worst.items():
+        lines += [[way, *(f"{errors[name]:.2e}" if name in errors else "" for name in BOUNDS)]]
+    lines += [["**bound in proofs**", *(f"**{bound:.2e}**" for bound in BOUNDS.values())]]
+    rows = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return (
+        f"Largest errors over all {count:,} finite float32 values (of exp, those up to 0), torch "
+        f"{torch.__version__}, {seconds:.0f} s of CPU time:\n\n{rows}"
+    )
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    started = time.process_time()
+    text = table(*largest_errors(1), time.process_time() - started)
+    print(text)
+    if "--write" in sys.argv:
+        before, _, rest = PAGE.read_text().partition("<!-- functions -->")
+        after = rest[rest.index("\n## ") :]
+        PAGE.write_text(f"{before}<!-- functions -->\n{text}\n{after}")
+
+
+if __name__ == "__main__":
+    main()
