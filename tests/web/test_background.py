@@ -23,6 +23,7 @@ from kleene.web.app import create_app
 from kleene.web.entries import Automaton, Network
 from kleene.web.http import background as module
 from kleene.web.http.background import CONTEXT, Background
+from kleene.web.http.background_work import work
 from kleene.web.http.guard import SHORT
 from kleene.web.http.metrics import Metrics
 from kleene.web.registry import ModelRegistry
@@ -78,7 +79,7 @@ class Served:
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
     shared = CONTEXT.RawArray("d", Metrics.size(2))
-    with Background(shared, 1, "warning", False) as background:
+    with Background(work, shared, 1, "warning", False) as background:
         app = create_app(REGISTRY, metrics=Metrics(shared, 0), background=background)
         with running(app, background.run(REGISTRY)) as client:
             until(lambda: client.get("/ready").status == 200)
@@ -165,9 +166,11 @@ def test_it_is_started_again(served: Served, monkeypatch: pytest.MonkeyPatch) ->
 PARENT = """
 import sys, time
 from kleene.web.http.background import CONTEXT, Background
+from kleene.web.http.background_work import work
 from kleene.web.http.metrics import Metrics
 if __name__ == "__main__":
-    with Background(CONTEXT.RawArray("d", Metrics.size(2)), 1, "warning", False) as background:
+    shared = CONTEXT.RawArray("d", Metrics.size(2))
+    with Background(work, shared, 1, "warning", False) as background:
         print(background._process.pid, flush=True)
         time.sleep(600)
 """

@@ -60,7 +60,8 @@ def serve_models(
 
     torch.set_num_threads(1)  # requests are small and many: more threads would only wait
     shared = CONTEXT.RawArray("d", Metrics.size(2)) if shared is None else shared
-    with Background(shared, row + 1, settings.log_level, settings.log_json) as background:
+    logs = settings.log_level, settings.log_json
+    with Background(_answer, shared, row + 1, *logs) as background:
         registry = ModelRegistry.load(settings.models, settings.words)
         load_kernels()  # before the first request, which would wait for it
         app = create_app(
@@ -75,6 +76,13 @@ def serve_models(
         gc.freeze()  # models stay in memory: no request waits while they are searched for garbage
         started()
         asyncio.run(_serve(make_server(app), listening, background.run(registry)))
+
+
+def _answer(*arguments: Any) -> None:
+    """Be the background process; what it runs is imported there."""
+    from kleene.web.http.background_work import work
+
+    work(*arguments)
 
 
 async def _serve(
