@@ -9,16 +9,25 @@ from pathlib import Path
 
 import pytest
 
-from kleene import DFA, Model
+from kleene import DFA, Model, adapt
 from kleene.automata import PFA, CounterMachine
+from kleene.data.alphabet import Alphabet
 from kleene.data.encode import file_digest
 from kleene.data.files import read_data
-from kleene.data.store import open_store
+from kleene.data.store import open_store, write_store
 from kleene.datasets.archives import members
 from kleene.datasets.mnist import read_idx
 from kleene.errors import DataError, KleeneError, ModelError
-from kleene.files import read_regular, sweep, unfinished, write_atomically, write_together
+from kleene.files import (
+    check_regular,
+    read_regular,
+    sweep,
+    unfinished,
+    write_atomically,
+    write_together,
+)
 from kleene.proof.certificate import Certificate
+from kleene.training.checkpoints.checkpoint import load_checkpoint
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -94,6 +103,40 @@ def test_a_new_file_has_the_usual_permissions(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE(usual.stat().st_mode)
 
 
+def test_other_threads_keep_the_permissions_of_their_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(mask: int) -> int:
+        raise AssertionError("the umask belongs to all threads")
+
+    monkeypatch.setattr("os.umask", refuse)
+    write_atomically(tmp_path / "a", "new")
+
+
+def test_a_replaced_file_is_never_readable_by_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_atomically(tmp_path / "a", "old")
+    path.chmod(0o600)
+    modes = []
+
+    def look(descriptor: int) -> None:
+        modes.append(stat.S_IMODE(os.fstat(descriptor).st_mode))
+
+    monkeypatch.setattr("os.fsync", look)
+    write_atomically(path, "new")
+    assert modes[0] == 0o600
+
+
+def test_a_store_is_not_written_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("kept")
+    (tmp_path / "words.part").symlink_to(tmp_path / "precious")
+    write_store(
+        tmp_path / "words", [], alphabet=Alphabet("01"), classes=(0,), tokens="chars", key=""
+    )
+    assert (tmp_path / "precious").read_text() == "kept"
+
+
 # -- files that are no files -----------------------------------------------------------------------
 
 
@@ -117,6 +160,8 @@ def readers() -> dict[str, Callable[[Path], object]]:
         "certificate": Certificate.load,
         "tar": lambda path: list(members(path, lambda name: True)),
         "idx": read_idx,
+        "checkpoint": load_checkpoint,
+        "onnx": adapt.onnx,
     }
 
 
@@ -138,8 +183,16 @@ def test_a_model_with_a_pipe_in_it_is_refused(tmp_path: Path, part: str) -> None
         Model.load(tmp_path / "model")
 
 
+def test_a_transformer_with_a_pipe_in_it_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "model.safetensors")
+    with pytest.raises(ModelError, match="not a regular file"):
+        adapt.transformers(tmp_path)
+
+
 def test_larger_files_than_allowed_are_refused(tmp_path: Path) -> None:
     path = write_atomically(tmp_path / "a", b"0123456789")
     assert read_regular(path, 10) == b"0123456789"
-    with pytest.raises(OSError, match="larger than 9 bytes"):
-        read_regular(path, 9)
+    check_regular(path, 10)
+    for read in (read_regular, check_regular):
+        with pytest.raises(OSError, match="larger than 9 bytes"):
+            read(path, 9)

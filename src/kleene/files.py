@@ -6,11 +6,11 @@ import errno
 import io
 import os
 import stat
-import tempfile
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from glob import escape
 from pathlib import Path
+from secrets import token_hex
 
 from kleene.errors import DataError
 
@@ -39,6 +39,13 @@ def read_regular(path: str | Path, max_bytes: int = MAX_BYTES) -> bytes:
     return content
 
 
+def check_regular(path: str | Path, max_bytes: int = MAX_BYTES) -> None:
+    """Refuse what `read_regular` refuses, for readers that open a file by its name."""
+    with open_regular(path) as file:
+        if os.fstat(file.fileno()).st_size > max_bytes:
+            raise OSError(errno.EFBIG, f"it is larger than {max_bytes:,} bytes", str(path))
+
+
 def write_atomically(path: str | Path, content: str | bytes) -> Path:
     """Write to a temporary name beside `path`, then rename: all of it is there, or nothing new."""
     path = Path(path)
@@ -56,7 +63,7 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
     path = Path()
     try:
         for path, content in contents.items():
-            written[path] = _temporary(path)
+            written[path] = path.with_name(f".{path.name}.{token_hex(4)}.tmp")
             data = content.encode() if isinstance(content, str) else content
             _write(written[path], data, mode=_mode(path))
     except BaseException as error:
@@ -78,20 +85,23 @@ def sweep(paths: Iterable[Path]) -> None:
         _remove(unfinished(path))
 
 
-def _mode(path: Path) -> int:
-    """The permissions a file keeps when it is replaced, or those of a new one."""
+def _mode(path: Path) -> int | None:
+    """The permissions a file keeps when it is replaced, None for a new one."""
     try:
         return stat.S_IMODE(path.stat().st_mode) & 0o777
     except OSError:
-        return 0o666 & ~_umask()
+        return None
 
 
-def _write(path: Path, content: bytes, mode: int) -> None:
-    with open(path, "wb") as file:
+def _write(path: Path, content: bytes, mode: int | None) -> None:
+    """Write a file that is not there yet; without a mode, it gets the system's for new files."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    with open(os.open(path, flags, 0o666 if mode is None else 0o600), "wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-    os.chmod(path, mode)
+    if mode is not None:
+        os.chmod(path, mode)
 
 
 def _rename(written: Mapping[Path, Path]) -> None:
@@ -133,15 +143,3 @@ def _cannot_write(path: Path, error: OSError) -> DataError:
 def _remove(paths: Iterable[Path]) -> None:
     for path in paths:
         path.unlink(missing_ok=True)
-
-
-def _temporary(path: Path) -> Path:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    os.close(handle)
-    return Path(name)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -226,6 +226,14 @@ def test_a_token_file_holds_one_token(
     assert "one token" in capsys.readouterr().err
 
 
+def test_a_token_file_is_a_regular_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    EVEN.save(tmp_path / "even.json")
+    os.mkfifo(tmp_path / "token")  # to open it would wait for a writer
+    arguments = ["serve", str(tmp_path / "even.json"), "--token-file", str(tmp_path / "token")]
+    assert main(arguments) == 2
+    assert "not a regular file" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_several_workers_answer_and_count_together(tmp_path: Path) -> None:
     EVEN.save(tmp_path / "even.json")

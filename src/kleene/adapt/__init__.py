@@ -18,7 +18,10 @@ from kleene.adapt.recurrent import Recurrent
 from kleene.adapt.tokens import ByLength, Tokens, device, evaluating
 from kleene.arrays import Ints
 from kleene.errors import ModelError, SettingError
+from kleene.files import check_regular
 from kleene.machine import Label, Symbol
+
+MAX_BYTES = 2**36  # of a file of somebody else's network
 
 __all__ = ["Classify", "WhiteBox", "module", "onnx", "sklearn", "torch", "transformers"]
 
@@ -75,6 +78,7 @@ def onnx(
     except ImportError:
         raise SettingError("reading ONNX needs onnxruntime; run pip install onnxruntime") from None
     try:
+        check_regular(path, MAX_BYTES)
         session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     except Exception as error:
         reason = " ".join(str(error).split())[:200]
@@ -101,6 +105,7 @@ def sklearn(pipeline: Any, *, separator: str | None = " ") -> Classify:
 
 def transformers(folder: str | Path, *, separator: str = " ") -> Classify:
     """Adapt a Hugging Face sequence classifier from a local folder with safetensors weights."""
+    _check_files(Path(folder))
     try:
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
     except ImportError:
@@ -128,6 +133,16 @@ def transformers(folder: str | Path, *, separator: str = " ") -> Classify:
         return labels
 
     return classify
+
+
+def _check_files(folder: Path) -> None:
+    """Refuse a folder in which a file might be read for ever."""
+    for path in folder.glob("*"):
+        try:
+            if not path.is_dir():
+                check_regular(path, MAX_BYTES)
+        except OSError as error:
+            raise ModelError(f"cannot read {path}: {error.strerror}") from None
 
 
 def _texts(words: Sequence[Sequence[Symbol]], separator: str) -> list[str]:

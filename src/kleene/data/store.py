@@ -147,7 +147,8 @@ def write_store(
     footer["alphabet"] = [to_json_symbol(symbol) for symbol in alphabet.symbols]
     footer["classes"] = [to_json_symbol(label) for label in classes]
     try:
-        with open(part, "wb") as file:
+        part.unlink(missing_ok=True)  # of a killed run, or a link to a file of somebody else's
+        with open(part, "xb") as file:
             file.write(MAGIC)
             _write(file, examples, footer)
             file.flush()

@@ -18,6 +18,7 @@ from kleene.cli.options import (
     reads_data,
 )
 from kleene.errors import SettingError
+from kleene.files import read_regular
 
 TOKEN_BYTES = 4096
 
@@ -145,12 +146,11 @@ def _secret(token: str | None, path: Path | None) -> str | None:
             raise SettingError("the token must not be empty; give one, or unset KLEENE_TOKEN")
         return None if secret is None else secret.strip()
     try:
-        with path.open("rb") as file:
-            found = file.read(TOKEN_BYTES + 1) if path.is_file() else b""
-        text = found.decode().strip()
+        text = read_regular(path, TOKEN_BYTES).decode().strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingError(f"cannot read the token in {path}: {error}") from None
-    if not text or len(found) > TOKEN_BYTES or "\n" in text:
+        reason = getattr(error, "strerror", None) or error
+        raise SettingError(f"cannot read one token in {path}: {reason}") from None
+    if not text or "\n" in text:
         raise SettingError(f"{path} must be a file that holds one token, on one line")
     return text
 

@@ -16,10 +16,12 @@ import torch
 from torch import Tensor
 
 from kleene.errors import ModelError
-from kleene.files import write_atomically
+from kleene.files import check_regular, write_atomically
 from kleene.formats import mismatch
 
 FORMAT = "kleene.checkpoint/1"
+MAX_BYTES = 2**36
+"""Larger files are refused: the weights, their average, the best ones and two moments of each."""
 
 
 def save_checkpoint(path: Path, tensors: Mapping[str, Tensor], progress: Mapping[str, Any]) -> None:
@@ -45,6 +47,7 @@ def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     from safetensors import SafetensorError, safe_open
 
     try:
+        check_regular(path, MAX_BYTES)
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
