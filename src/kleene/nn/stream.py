@@ -102,10 +102,7 @@ class Stream:
             self.hidden[layer], self.memory[layer] = found.last_hidden, found.last_memory
             self._carried[layer], self._scores[layer] = found.weights, found.scores
             return found.last_hidden
-        carried, self._scores[layer], self.memory[layer] = stepper.step(x)
-        component = recurrence.component
-        self._carried[layer] = None if component is None else carried
-        hidden = carried.clone() if component is None else carried @ component.centroids
+        hidden, self._carried[layer], self._scores[layer], self.memory[layer] = stepper.step(x)
         self.hidden[layer] = hidden
         return hidden
 

@@ -11,18 +11,24 @@ import math
 import os
 import threading
 import weakref
+from collections.abc import Mapping
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from kleene.nn.fused.folded import forget
+
 MIN_CACHED = 1 << 21
 """Floats of the smallest cached buffer: smaller ones are cached by the allocator itself."""
 MAX_CACHED = 1 << 28
 """Floats that the cache holds at most."""
+MAX_KEPT = 1 << 20
+"""Floats of the largest workspace that a thread keeps."""
 
 _free: dict[int, NDArray[np.float32]] = {}  # by id, the latest last
+_own = threading.local()
 _lock = threading.RLock()  # a buffer may be released while another is taken
 
 
@@ -42,6 +48,41 @@ def empty_cached(*shape: int) -> Tensor:
     return torch.from_numpy(view)
 
 
+class Sections:
+    """Arrays in one buffer, each a multiple of 64 bytes from its start.
+
+    Arrays of no floats have no place in it.
+    """
+
+    def __init__(self, sizes: Mapping[str, int]) -> None:
+        self._offsets: list[tuple[str, int]] = []
+        self.floats = 0
+        for name, size in sizes.items():
+            if size:
+                self._offsets.append((name, 4 * self.floats))
+                self.floats += size + -size % 16
+
+    def empty(self) -> Tensor:
+        """A buffer for them: `floats` floats."""
+        return empty_cached(self.floats)
+
+    def addresses(self, buffer: Tensor) -> dict[str, int]:
+        """Where each of them is."""
+        start = buffer.data_ptr()
+        return {name: start + offset for name, offset in self._offsets}
+
+
+def workspace(size: int) -> Tensor:
+    """At least `size` floats for the time of one compiled call; the thread's own, kept if small."""
+    if size > MAX_KEPT:
+        return empty_cached(size)
+    kept: Tensor | None = getattr(_own, "workspace", None)
+    if kept is None or len(kept) < size:
+        with torch.inference_mode(False):
+            kept = _own.workspace = empty(size)
+    return kept
+
+
 def contiguous(tensor: Tensor) -> Tensor:
     """The tensor itself, or a contiguous copy of it."""
     return tensor if tensor.is_contiguous() else empty_cached(*tensor.shape).copy_(tensor)
@@ -58,6 +99,7 @@ def empty_cache() -> None:
 
     Up to 1 GiB is cached after long passes. Buffers in use are not touched.
     """
+    forget()
     with _lock:
         _free.clear()
 

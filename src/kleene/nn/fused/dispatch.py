@@ -10,6 +10,7 @@ from torch import Tensor
 from kleene.nn.cells import GRU, LSTM, Elman
 from kleene.nn.fused.layout import Layout, layout
 from kleene.nn.fused.load import use_kernels
+from kleene.nn.fused.plain import Plain
 from kleene.nn.fused.plan import Plan, Tensors, make_plan
 from kleene.nn.fused.switch import enabled
 from kleene.nn.inputs import Gates, LookedUp, Projected
@@ -35,7 +36,7 @@ def dispatch(
     if not supports(recurrence, inputs, rows, hidden, memory):
         return None
     plan, tensors = make_plan(recurrence, inputs, rows, hidden, memory, all_steps, with_hidden)
-    return _run(plan, tensors)
+    return _run(plan, recurrence, tensors)
 
 
 def supports(
@@ -123,32 +124,30 @@ def _supported_tensor(tensor: Tensor) -> bool:
     return type(tensor) in KINDS and tensor.dtype is torch.float32 and tensor.is_cpu
 
 
-def _run(plan: Plan, tensors: Tensors) -> Scan:
-    from kleene.nn.fused.autograd import OUTPUTS, Fused, run_forward
-    from kleene.nn.fused.fold import fold
+def _run(plan: Plan, recurrence: Recurrence, tensors: Tensors) -> Scan:
+    from kleene.nn.fused.autograd import Fused
+    from kleene.nn.fused.forward import OUTPUTS, contiguous_inputs, run_forward
 
     found: Tensors
     if plan.needs_grad:
-        results = Fused.apply(plan, *tensors.values())  # type: ignore[no-untyped-call]
+        plain = Plain(recurrence)
+        results = Fused.apply(plan, plain, *tensors.values())  # type: ignore[no-untyped-call]
         found = dict(zip(OUTPUTS, results, strict=True))
     else:
-        found = run_forward(plan, fold(plan, tensors), keep=False)[0]
-    carried, last = found["weights"], found.get("last_hidden")
-    S, hidden = tensors["S"], tensors["hidden"]
+        found = run_forward(plan, contiguous_inputs(tensors)).outputs
+    carried, hidden = found["weights"], tensors["hidden"]
+    last = found.get("last_hidden" if plan.states else "last_weights")
     assert carried is not None
     assert hidden is not None
-    if last is None:
-        last = found["last_weights"]
-        assert last is not None
-        last = last if S is None else last @ S
+    assert last is not None
     if plan.layout.widest < plan.batch:
         last = torch.cat([last, hidden[plan.layout.widest :]])
     return Scan(
         carried=carried,
-        centroids=S,
+        centroids=tensors["S"],
         last_hidden=last,
-        memory=found.get("memory") if plan.all_steps else None,
+        memory=found.get("memory"),
         last_memory=found.get("last_memory"),
-        scores=found.get("scores") if plan.all_steps else None,
+        scores=found.get("scores"),
         mixtures=found.get("hidden"),
     )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
 
-class Layout(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Layout:
     """Step t holds the first `sizes[t]` sequences, from row `starts[t]` on."""
 
     sizes: Any  # NumPy, int64; time
@@ -18,7 +20,7 @@ class Layout(NamedTuple):
     widest: int  # sequences with at least one step
     valid: bool  # sizes do not increase and are at least 1
 
-    @property
+    @cached_property
     def time(self) -> int:
         """The number of time steps."""
         return len(self.sizes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
@@ -11,6 +11,9 @@ from kleene.nn.inputs import Gates, LookedUp, Projected
 from kleene.nn.loop import last_steps, loop
 from kleene.nn.recurrence import Recurrence
 from kleene.nn.transition import Transition
+
+if TYPE_CHECKING:
+    from kleene.nn.fused.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class Plain:
 
     def __call__(
         self,
-        plan: Any,
+        plan: Plan,
         X: Tensor | None,
         ids: Tensor | None,
         x: Tensor | None,
@@ -77,8 +80,6 @@ class Plain:
         sizes = plan.layout.sizes.tolist()
         found = loop(recurrence, inputs, sizes, hidden, c0)
         last = found.carried[last_steps(sizes)]
-        outputs = (found.carried, found.scores, found.memory, last, found.last_memory)
-        if not plan.with_hidden:
-            return (*outputs, None, None)
-        assert S is not None
-        return (*outputs, found.hidden, last @ S)
+        results = (found.carried, found.scores, found.memory, last, found.last_memory)
+        mixed = None if S is None else last @ S
+        return (*results, found.hidden if plan.with_hidden else None, mixed)

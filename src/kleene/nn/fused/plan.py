@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
 from kleene.nn.cells import GRU, LSTM, Cell, Elman
+from kleene.nn.fused.buffers import Sections
 from kleene.nn.fused.kernels import records
 from kleene.nn.fused.layout import Layout
-from kleene.nn.fused.plain import Plain
 from kleene.nn.inputs import Gates, LookedUp, Projected
 from kleene.nn.recurrence import Recurrence
 from kleene.nn.similarity import Cosine, Euclidean
@@ -25,8 +26,9 @@ INPUTS = (
 Tensors: TypeAlias = dict[str, Tensor | None]
 
 
-class Plan(NamedTuple):
-    """The shapes and options of a pass."""
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The shapes and options of a pass; made once for all passes that share them."""
 
     cell: int
     hidden: int
@@ -36,21 +38,90 @@ class Plan(NamedTuple):
     offset: bool  # Euclidean similarity: half the squared norms are subtracted from the scores
     batch: int
     layout: Layout
+    size: int  # of an input vector
+    has_bias: bool  # a bias is folded into M and H0
     from_zero: bool  # the initial hidden vectors are zero and need no gradient
     needs_grad: bool
     all_steps: bool  # memory and scores of all steps are results
     with_hidden: bool  # hidden vectors of all steps are results, as mixtures of the centroids
-    plain: Callable[..., tuple[Tensor | None, ...]]  # the same pass by torch's operations
 
-    @property
+    @cached_property
+    def two_steps(self) -> bool:
+        """Whether memory and scores are kept for two steps only."""
+        return not (self.all_steps or self.needs_grad)
+
+    @cached_property
     def width(self) -> int:
         """Of the recurrent half of the gates, with the hidden vector where the cell reads it."""
         return self.hidden if self.cell < records.GRU else 4 * self.hidden
 
-    @property
+    @cached_property
     def gates(self) -> int:
         """Of the input's half of the gates."""
         return 3 * self.hidden if self.cell == records.GRU else self.width
+
+    @cached_property
+    def starts(self) -> int:
+        """Rows of `H0`: all sequences that start from zero share one."""
+        return 1 if self.from_zero else self.batch
+
+    @cached_property
+    def constants(self) -> dict[str, int]:
+        """What a `Job` consists of beside addresses of tensors."""
+        sizes, starts = self.layout.addresses
+        return {
+            "cell": self.cell,
+            "hard": int(self.hard),
+            "normalised": int(self.normalised),
+            "time": self.layout.time,
+            "batch": self.batch,
+            "hidden": self.hidden,
+            "states": self.states,
+            "gates": self.gates,
+            "width": self.width,
+            "columns": self.width if self.states else self.gates,
+            "size": self.size,
+            "shared_start": int(self.from_zero),
+            "two_steps": int(self.two_steps),
+            "sizes": sizes,
+            "starts": starts,
+        }
+
+    @cached_property
+    def folded(self) -> Sections:
+        """What `fold` makes of the weights."""
+        k, d = self.states, self.hidden
+        return Sections(
+            {
+                "H0": self.width * self.starts,
+                "M": k * self.width if k else d * self.gates,
+                "h_bias": self.gates if self.has_bias else 0,
+                "keys": k * d if self.normalised else 0,
+                "offsets": k if self.offset else 0,
+                "peephole": 3 * d if self.cell == records.LSTM else 0,
+            }
+        )
+
+    @cached_property
+    def inner(self) -> Sections:
+        """What the forward pass writes beside its results; gates and the like for the backward."""
+        k, d, steps, keep = self.states, self.hidden, self.layout.steps, self.needs_grad
+        rows = 0 if self.all_steps else 2 * self.batch if self.two_steps else steps
+        return Sections(
+            {
+                "scores": rows * k,
+                "memory": rows * d if self.cell >= records.LSTM else 0,
+                "last_weights": self.layout.widest * k,
+                "G": steps * self.width if keep else 0,
+                "N": steps * d if keep and self.cell == records.GRU else 0,
+                "Q": steps * d if keep and self.normalised else 0,
+                "norms": steps if keep and self.normalised else 0,
+                "soft": steps * k if keep and self.hard else 0,
+            }
+        )
+
+
+_plan = lru_cache(maxsize=256)(Plan)
 
 
 def make_plan(
@@ -65,38 +136,41 @@ def make_plan(
     """The plan of a pass, and its tensors under the names of `INPUTS`."""
     component = recurrence.component
     tensors: Tensors = dict.fromkeys(INPUTS)
-    tensors |= {"hidden": hidden, "c0": memory, "R": recurrence.weight, "h_bias": recurrence.bias}
+    tensors["hidden"], tensors["c0"] = hidden, memory
+    tensors["R"], tensors["h_bias"] = recurrence.weight, recurrence.bias
     tensors["peephole"] = recurrence.peephole
+    size = 1
     if isinstance(inputs, Projected):
-        tensors |= {"x": inputs.x, "W": inputs.weight, "bias": inputs.bias}
+        tensors["x"], tensors["W"], tensors["bias"] = inputs.x, inputs.weight, inputs.bias
+        size = inputs.x.shape[1]
     elif isinstance(inputs, LookedUp):
-        tensors |= {"ids": inputs.ids.long(), "X": inputs.table}
+        tensors["ids"], tensors["X"] = inputs.ids.long(), inputs.table
     else:
         tensors["X"] = inputs
     states, transition, similarity = 0, None, None
     if component is not None:
         states, S = component.num_states, component.centroids
         transition, similarity = component.transition, component.similarity
-        tensors |= {"S": S, "temperature": component.temperature}
+        tensors["S"], tensors["temperature"] = S, component.temperature
         tensors["noise"] = transition.draw(rows.steps, states, S, component.stochastic)
-    needs_grad = torch.is_grad_enabled() and any(
-        tensor is not None and tensor.requires_grad for tensor in tensors.values()
-    )
-    plan = Plan(
-        cell=_number(recurrence.cell),
-        hidden=hidden.shape[1],
-        states=states,
-        hard=isinstance(transition, SoftArgmax)
-        or (isinstance(transition, Gumbel) and transition.hard),
-        normalised=isinstance(similarity, Cosine),
-        offset=isinstance(similarity, Euclidean),
-        batch=hidden.shape[0],
-        layout=rows,
-        from_zero=not (hidden.requires_grad or hidden.numpy().any()),
-        needs_grad=needs_grad,
-        all_steps=all_steps or needs_grad,
-        with_hidden=with_hidden and component is not None,
-        plain=Plain(recurrence),
+    cell = _number(recurrence.cell)
+    biases = ("h_bias",) if cell == records.GRU else ("h_bias", "bias")
+    plan = _plan(
+        cell,
+        hidden.shape[1],
+        states,
+        isinstance(transition, SoftArgmax) or (isinstance(transition, Gumbel) and transition.hard),
+        isinstance(similarity, Cosine),
+        isinstance(similarity, Euclidean),
+        hidden.shape[0],
+        rows,
+        size,
+        any(tensors[name] is not None for name in biases),
+        not (hidden.requires_grad or hidden.numpy().any()),
+        torch.is_grad_enabled()
+        and any(tensor is not None and tensor.requires_grad for tensor in tensors.values()),
+        all_steps,
+        with_hidden and component is not None,
     )
     return plan, tensors
 

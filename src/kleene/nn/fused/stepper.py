@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 from torch import Tensor
 
-from kleene.nn.fused.autograd import addresses, make_buffers, make_job
 from kleene.nn.fused.buffers import empty
-from kleene.nn.fused.fold import fold
+from kleene.nn.fused.forward import contiguous_inputs, fold, forward_buffers, make_outputs
 from kleene.nn.fused.kernels import forward as kernel
 from kleene.nn.fused.kernels.blas import one_thread
-from kleene.nn.fused.kernels.records import ForwardBuffers
 from kleene.nn.fused.layout import layout
 from kleene.nn.fused.plan import make_plan
 from kleene.nn.inputs import LookedUp, Projected
@@ -25,9 +23,10 @@ class Stepper:
         memory = start if recurrence.cell.has_memory else None
         plan, tensors = make_plan(recurrence, inputs, layout((batch, batch)), start, memory)
         detached = {name: None if t is None else t.detach() for name, t in tensors.items()}
-        self._tensors, self._buffers = fold(plan, detached), make_buffers(plan, keep=False)
-        self._rows = ForwardBuffers(**addresses(self._buffers, ForwardBuffers._fields))
-        job = make_job(plan, self._tensors)
+        self._tensors, self._outputs = contiguous_inputs(detached), make_outputs(plan)
+        self._inner = plan.inner.empty()
+        self._rows = forward_buffers(plan, self._outputs, self._inner)
+        self._folded, job = fold(plan, self._tensors)
         self._workspace = empty(kernel.workspace_size(job, batch))
         self._starts = np.array([[batch, 0], [0, batch]])  # of the last step and this one, in turns
         self._jobs = [job._replace(starts=starts.ctypes.data) for starts in self._starts]
@@ -38,8 +37,10 @@ class Stepper:
         assert folded.data_ptr() == self._input.data_ptr()
         self._batch, self._plan, self._steps = batch, plan, 0
 
-    def step(self, x: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """Weights (hidden vectors without a component), scores and memory after one more input."""
+    def step(self, x: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor | None]:
+        """Hidden vectors, weights, scores and memory after one more input; later steps write over
+        all but the first.
+        """
         turn = self._steps % 2
         at = turn * self._batch
         self._input[at : at + self._batch] = x
@@ -48,7 +49,9 @@ class Stepper:
             begin, workspace = min(self._steps, 1), self._workspace.data_ptr()
             kernel.forward(job, self._rows, workspace, 0, self._batch, begin)
         self._steps += 1
-        carried, scores = self._buffers["last_weights"], self._buffers.get("scores")
-        assert carried is not None
-        rows = None if scores is None else scores[at : at + self._batch]
-        return carried, rows, self._buffers.get("last_memory")
+        rows = slice(at, at + self._batch)
+        outputs = {name: t for name, t in self._outputs.items() if t is not None}
+        if not self._plan.states:
+            return outputs["last_weights"].clone(), None, None, outputs.get("last_memory")
+        hidden, weights = outputs["last_hidden"].clone(), outputs["weights"][rows]
+        return hidden, weights, outputs["scores"][rows], outputs.get("last_memory")

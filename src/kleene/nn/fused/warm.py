@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
-from kleene.nn.fused.autograd import OUTPUTS, Fused
+from kleene.nn.fused.autograd import Fused
+from kleene.nn.fused.forward import OUTPUTS, run_forward
 from kleene.nn.fused.kernels.records import ELMAN
 from kleene.nn.fused.layout import layout
 from kleene.nn.fused.plan import INPUTS, Plan
@@ -21,16 +24,18 @@ def warm() -> None:
         offset=False,
         batch=1,
         layout=layout((1,)),
+        size=1,
+        has_bias=False,
         from_zero=True,
         needs_grad=True,
         all_steps=True,
         with_hidden=True,
-        plain=lambda *_: (),
     )
     with torch.inference_mode(False), torch.enable_grad():
         tensor = torch.ones(1, 1, requires_grad=True)
         learned = dict.fromkeys(("X", "R", "S", "temperature"), tensor)
         tensors = dict.fromkeys(INPUTS) | learned | {"hidden": torch.zeros(1, 1)}
-        results = Fused.apply(plan, *tensors.values())  # type: ignore[no-untyped-call]
+        results = Fused.apply(plan, None, *tensors.values())  # type: ignore[no-untyped-call]
         hidden = results[OUTPUTS.index("hidden")]
         torch.autograd.grad(hidden.sum(), tensor)
+        run_forward(replace(plan, needs_grad=False), tensors)

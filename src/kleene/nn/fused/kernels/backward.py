@@ -65,7 +65,8 @@ def workspace_size(job: Job, rows: int) -> int:
     row = job.width + job.gates + 2 * (job.states or job.hidden) + job.hidden + job.size
     packed = padded(job.states or job.hidden) * job.width + job.states * padded(job.hidden)
     packed += padded(job.states) * job.hidden
-    return chunk * row + rows * (job.hidden + job.states) + (rows + 3) * padded(job.hidden) + packed
+    own = rows * (job.hidden + 2 * (job.states or job.hidden)) + (rows + 3) * padded(job.hidden)
+    return chunk * row + own + packed
 
 
 @njit(error_model="numpy")
@@ -291,6 +292,37 @@ def inputs_backward(
         t += 1
 
 
+@njit(error_model="numpy")
+def last_backward(
+    job: Job,
+    fwd: ForwardBuffers,
+    grads: OutputGrads,
+    out: InputGrads,
+    D: int,
+    first: int,
+    end: int,
+) -> None:
+    """Gradient of the weights `D`, and of the centroids, from the results after the last step."""
+    k, d = job.states, job.hidden
+    carried = k or d
+    rows = min(end, load_int(job.sizes, 0)) - first
+    fill_zero(D, (end - first) * carried)
+    if rows <= 0:
+        return
+    if grads.last_weights:
+        copy(D, 0, grads.last_weights, first * carried, rows * carried)
+    if grads.last_hidden:
+        gemm(
+            job.sgemm, False, True, rows, k, d, grads.last_hidden, first * d, d,
+            job.S, 0, d, ONE, D, 0, k,
+        )  # fmt: skip
+        if out.S:
+            gemm(
+                job.sgemm, True, False, k, d, rows, fwd.last_weights, first * k, k,
+                grads.last_hidden, first * d, d, ONE, out.S, 0, d,
+            )  # fmt: skip
+
+
 @kernel
 def backward(
     job: Job,
@@ -315,10 +347,14 @@ def backward(
     DC = DU + 4 * (end - first) * d  # gradients of the memory, its rows padded
     DP = DC + 4 * (end - first) * padded(d)  # gradients of the peepholes, likewise
     DW = DP + 4 * 3 * padded(d)  # gradients of the weights from those of the hidden vectors
-    D, memory_grads = out.D + 4 * first * carried, out.DC + 4 * first * d
+    D = DW + 4 * (end - first) * carried  # gradients of the weights
     if job.cell >= LSTM:
-        pad_rows(DC, memory_grads, d, end - first)
+        if grads.last_memory:
+            pad_rows(DC, grads.last_memory + 4 * first * d, d, end - first)
+        else:
+            fill_zero(DC, (end - first) * padded(d))
         fill_zero(DP, 3 * padded(d))
+    last_backward(job, fwd, grads, out, D, first, end)
     M, S, keys = 0, 0, 0  # the weights as panels
     if worth_packing(end - first, job.time):
         keys = workspace + 4 * (workspace_size(job, end - first) - k * padded(d))
@@ -389,7 +425,7 @@ def backward(
     if out.temperature:
         temperature = load_one(job.temperature, 0)
         store_one(out.temperature, 0, np.float32(-to_inverse / temperature / temperature))
-    if job.cell >= LSTM:
-        unpad_rows(memory_grads, DC, d, end - first)
+    if out.c0:
+        unpad_rows(out.c0 + 4 * first * d, DC, d, end - first)
     if out.peephole:
         unpad_rows(out.peephole, DP, d, 3)

@@ -175,7 +175,7 @@ def forward(
         keys = workspace + 4 * (workspace_size(job, end - first) - padded(job.states) * d)
         S = keys - 4 * job.states * padded(d)
         M = S - 4 * job.states * padded(job.width)
-        if fwd.hidden:
+        if fwd.last_hidden:
             pack(d, job.states, job.S, S)
         pack(job.width, job.states, job.M, M)
         pack_transposed(job.states, d, job.keys, keys)
@@ -232,6 +232,12 @@ def forward(
             copy(fwd.last_weights, to * carried, fwd.weights, at * carried, ended * carried)
             if fwd.hidden:
                 copy(fwd.last_hidden, to * d, fwd.hidden, at * d, ended * d)
+            elif fwd.last_hidden:
+                k = job.states
+                times(
+                    job.sgemm, ended, d, k, fwd.weights, at * k,
+                    job.S, S, fwd.last_hidden, to * d,
+                )  # fmt: skip
             if job.cell >= LSTM:
                 copy(fwd.last_memory, to * d, fwd.memory, (q + running) * d, ended * d)
         before, left = p, q

@@ -41,10 +41,10 @@ class Job(NamedTuple):
     ids: int = 0  # steps
     x: int = 0  # steps size
     W: int = 0  # gates size
-    bias: int = 0  # gates
+    bias: int = 0  # gates; of the GRU, elsewhere it is part of H0 and M
     H0: int = 0  # batch (or 1) width; the recurrent half of the first step
     M: int = 0  # states columns; without states, hidden columns
-    h_bias: int = 0  # columns, only without states
+    h_bias: int = 0  # gates; the sum of the biases that are part of H0 and M
     S: int = 0  # states hidden; the centroids
     keys: int = 0  # states hidden
     offsets: int = 0  # states
@@ -71,17 +71,29 @@ class ForwardBuffers(NamedTuple):
     soft: int = 0  # steps states; the weights before hardening
 
 
+class Weights(NamedTuple):
+    """What `fold` reads."""
+
+    R: int  # gates hidden
+    hidden: int  # batch hidden; the start, unless it is shared
+    h_bias: int  # gates
+    x_bias: int  # gates; the input's bias, where it is added to the same sum
+
+
 class OutputGrads(NamedTuple):
     """Gradients of the results of the forward pass."""
 
     weights: int
     scores: int
     memory: int
+    last_weights: int
+    last_memory: int
     hidden: int
+    last_hidden: int
 
 
 class InputGrads(NamedTuple):
-    """Gradients of the inputs. `D` and `DC` start as those of the last weights and memory."""
+    """Gradients of what the loops read, summed over the sequences of a block."""
 
     X: int
     x: int
@@ -90,10 +102,19 @@ class InputGrads(NamedTuple):
     H0: int
     M: int
     h_bias: int
-    S: int  # from the hidden vectors only
+    S: int  # from the hidden vectors; with `keys` where those are the centroids themselves
     keys: int
     offsets: int
     temperature: int
     peephole: int
-    D: int  # batch states
-    DC: int  # batch hidden; ends as the gradient of c0
+    c0: int  # batch hidden
+
+
+class WeightGrads(NamedTuple):
+    """Gradients of what `fold` reads."""
+
+    R: int
+    hidden: int
+    h_bias: int
+    x_bias: int
+    S: int

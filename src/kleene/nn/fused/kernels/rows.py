@@ -56,6 +56,6 @@ def unpad_rows(to: int, source: int, d: int, rows: int) -> None:
 
 @njit(error_model="numpy")
 def fill_zero(to: int, size: int) -> None:
-    """Set to zero; `size` is a multiple of whole vectors."""
+    """Set `size` floats to zero."""
     for j in range(0, size, LANES):
-        store(to, j, broadcast(0.0))
+        put(to, j, size - j, broadcast(0.0))
