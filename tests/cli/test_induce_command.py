@@ -27,7 +27,7 @@ def test_the_automaton_is_written_in_every_format_named(
     files = [tmp_path / "dfa.json", tmp_path / "dfa.svg"]
     outcome = kleene("induce", rows, "--out", files[0], "--out", files[1])
     assert outcome.status == 0
-    assert "4-state automaton over 2 symbols, grown from the data" in outcome.out
+    assert "4-state automaton over 2 symbols, merged from the data" in outcome.out
     truth = kl.languages.tomita(4).dfa
     found = kl.DFA.load(files[0])
     assert {str(label) for label in found.outputs} == {"0", "1"}

@@ -63,3 +63,13 @@ def test_every_figure_is_of_the_rows_it_names() -> None:
     assert alone.held_out_accuracy is None
     assert alone.baseline_accuracy is None
     assert alone.training_accuracy == found.training_accuracy
+
+
+def test_ids_may_be_larger_than_the_cube_root_of_an_integer() -> None:
+    words = [RANDOM.integers(3_000_000, 3_000_004, 12) for _ in range(300)]
+    words[0][0] = 9_000_000_000
+    labels = np.array([int(3_000_001 in word[:2]) for word in words])
+    small = [np.where(word > 4_000_000, 9, word - 2_999_995) for word in words]
+    parts = Examples(words=words, labels=labels), Examples(words=small, labels=labels)
+    large, plain = (ngram_accuracy(*part.split(0.3, seed=0)) for part in parts)
+    assert large == plain

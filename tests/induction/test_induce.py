@@ -32,7 +32,7 @@ def test_tomita_languages_are_found(number: int) -> None:
     found = kl.induce(*language.sample(1500, seed=1))
     assert found.dfa == language.dfa
     assert found.training_errors == found.held_out_errors == 0
-    assert found.origin == "grown from the data"
+    assert found.origin == "merged from the data"
 
 
 @pytest.mark.parametrize("number", [1, 3, 5, 6])
@@ -104,10 +104,15 @@ def test_the_result_prints_and_becomes_json() -> None:
 
 
 def test_wrong_settings_and_labels_are_refused() -> None:
-    with pytest.raises(SettingError, match="max_states must be >= 1, got 0"):
-        kl.induce(["a", "b"], [0, 1], max_states=0)
-    with pytest.raises(SettingError, match="seconds must be > 0, got 0"):
-        kl.induce(["a", "b"], [0, 1], seconds=0)
+    wrong: object
+    for wrong in (0, "3", 2.5):
+        with pytest.raises(
+            SettingError, match=f"max_states must be a whole .* >= 1, got {wrong!r}"
+        ):
+            kl.induce(["a", "b"], [0, 1], max_states=wrong)  # type: ignore[arg-type]
+    for wrong in (0, "3", float("nan")):
+        with pytest.raises(SettingError, match=f"seconds must be a number > 0, got {wrong!r}"):
+            kl.induce(["a", "b"], [0, 1], seconds=wrong)  # type: ignore[arg-type]
     with pytest.raises(DataError):
         kl.induce(["a", "b"], [1, 1])
 

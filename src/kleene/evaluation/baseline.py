@@ -29,11 +29,9 @@ def ngram_accuracy(training: Examples, held_out: Examples, *, seed: int = 0) -> 
     classes = np.unique(training.labels)
     if len(classes) < 2:
         return float((held_out.labels == classes[0]).mean())
-    base = 1 + max(
-        (int(word.max()) for part in (training, held_out) for word in part.words if len(word)),
-        default=0,
-    )
-    rows, keys = ngrams(training.words, base)
+    symbols = np.unique(np.concatenate([np.zeros(0, np.int64), *training.words]))
+    base = len(symbols) + 1
+    rows, keys = ngrams(_numbered(training.words, symbols), base)
     known, counts = np.unique(keys, return_counts=True)
     known = np.sort(known[np.argsort(-counts, kind="stable")[:MOST_FEATURES]])
     table, labels = _table(rows, keys, known, len(training)), training.labels
@@ -49,8 +47,18 @@ def ngram_accuracy(training: Examples, held_out: Examples, *, seed: int = 0) -> 
             scores = [fitted(C, ~inner).score(table[inner], labels[inner]) for C in STRENGTHS]
             best = STRENGTHS[int(np.argmax(scores))]
         model = fitted(best, np.ones(len(labels), dtype=bool))
-    unseen = _table(*ngrams(held_out.words, base), known, len(held_out))
+    unseen = _table(*ngrams(_numbered(held_out.words, symbols), base), known, len(held_out))
     return float(model.score(unseen, held_out.labels))
+
+
+def _numbered(words: Sequence[Encoded], symbols: Ints) -> list[Ints]:
+    """Words over 0, 1, ... for the given symbols, and one more number for all others."""
+    found = []
+    for word in words:
+        numbers = np.searchsorted(symbols, word)
+        same = symbols[np.minimum(numbers, len(symbols) - 1)] == word if len(symbols) else False
+        found.append(np.where(same, numbers, len(symbols)))
+    return found
 
 
 def ngrams(words: Sequence[Encoded], base: int) -> tuple[Ints, Ints]:

@@ -1,4 +1,4 @@
-"""Automata that explain labelled words: grown, made of patterns, restarted, or suggested.
+"""Automata that explain labelled words: merged, grown, made of patterns, restarted, or suggested.
 
 The search sees a sample of the distinct words first and more of them as the automaton grows. All
 candidates are compared by description length.
@@ -16,8 +16,9 @@ from kleene.automata import DFA
 from kleene.induction.budget import Budget
 from kleene.induction.evidence import Evidence
 from kleene.induction.patterns import patterns
-from kleene.induction.result import FROM_DATA, FROM_NETWORK, READ_OFF
+from kleene.induction.result import FROM_DATA, FROM_NETWORK, MERGED, READ_OFF
 from kleene.induction.search import LEAST_GAIN, Found, Search, Table
+from kleene.induction.state_merging import NOISE, merged
 
 FIRST_SAMPLE, GROWTH, MOST_WORDS = 2_000, 4, 32_000
 PATIENCE, GROWN = 60, 6
@@ -89,8 +90,10 @@ class CandidateSearch:
         Where the data alone was searched before, `known` is the automaton found.
         """
         if known is None:
-            self.grow()
-            self.add_patterns()
+            self.merge()
+            if not self.is_done or self.held_out is None or not self.held_out.rows:
+                self.grow()
+                self.add_patterns()
         else:
             self.add(self.search.judge(known.reachable().transitions), "splits")
         for suggest in suggested:
@@ -106,6 +109,16 @@ class CandidateSearch:
         if self.budget.is_spent:
             return True
         return not any(errors(self.best.table, self.search.evidence, self.held_out))
+
+    def merge(self) -> None:
+        """Merge the states of the prefix tree, then refine; with noise only if errors are left."""
+        for noise in NOISE:
+            table = merged(self.search.evidence, self.budget.part(0.15), noise)
+            if table is not None:
+                self.add(self.search.judge(table), "merges", MERGED)
+                self.add(self.search.refine(table), "merges", MERGED)
+            if self.is_done:
+                break
 
     def grow(self) -> None:
         """Split states from one state on, over larger and larger samples."""

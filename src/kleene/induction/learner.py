@@ -65,10 +65,12 @@ def induce(
     """
     words, _ = as_words(sequences, tokens)
     _, classes = as_classes(words, labels)
-    if max_states is not None and not max_states >= 1:
-        raise SettingError(f"max_states must be >= 1, got {max_states!r}")
-    if seconds is not None and not seconds > 0:
-        raise SettingError(f"seconds must be > 0, got {seconds!r}")
+    if max_states is not None and not (
+        isinstance(max_states, int | np.integer) and max_states >= 1
+    ):
+        raise SettingError(f"max_states must be a whole number >= 1, got {max_states!r}")
+    if seconds is not None and not (isinstance(seconds, int | float | np.number) and seconds > 0):
+        raise SettingError(f"seconds must be a number > 0, got {seconds!r}")
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise SettingError(f"seed must be a whole number >= 0, got {seed!r}")
     plain_labels = as_labels(labels)

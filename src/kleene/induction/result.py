@@ -8,6 +8,7 @@ from typing import Any
 from kleene.automata import DFA
 
 FROM_DATA = "grown from the data"
+MERGED = "merged from the data"
 FROM_NETWORK = "suggested by the network and refined"
 READ_OFF = "read off the network"
 
@@ -40,7 +41,7 @@ class Induction:
     origin: str
     """What it was made from: the data alone, or a network's suggestion."""
     method: str
-    """The part of the search that found it: splits, patterns, restarts or clusters."""
+    """The part of the search that found it: merges, splits, patterns, restarts or clusters."""
     front: tuple[FrontPoint, ...]
     """States against errors, for every automaton that a larger one does not beat."""
     seconds: float

@@ -1,0 +1,150 @@
+"""State merging: the prefix tree, trials that leave no trace, scores, and what is found."""
+
+from __future__ import annotations
+
+from math import log2
+
+import numpy as np
+import pytest
+
+import kleene as kl
+from kleene.automata import DFA
+from kleene.induction.budget import Budget
+from kleene.induction.evidence import Evidence
+from kleene.induction.state_merging import merged
+from kleene.induction.state_merging_kernels import (
+    Automaton,
+    Log,
+    Tree,
+    fold,
+    fold_score,
+    prefix_tree,
+    undo,
+    vote_bits,
+)
+
+
+def random_evidence(seed: int, symbols: int = 3, rows: int = 200) -> Evidence:
+    random = np.random.default_rng(seed)
+    words = [
+        tuple(random.integers(0, symbols, random.integers(0, 7)).tolist()) for _ in range(rows)
+    ]
+    labels = random.integers(0, 2, rows).tolist()
+    return Evidence.from_rows(words, labels, alphabet=range(symbols), classes=(0, 1))
+
+
+def tree_of(evidence: Evidence) -> Tree:
+    width = len(evidence.alphabet)
+    tree: Tree = prefix_tree(evidence.symbols, evidence.starts, evidence.counts, width)
+    return tree
+
+
+def words_of(evidence: Evidence) -> dict[tuple[int, ...], list[int]]:
+    ends = evidence.starts
+    return {
+        tuple(evidence.symbols[ends[w] : ends[w + 1]].tolist()): evidence.counts[w].tolist()
+        for w in range(evidence.num_words)
+    }
+
+
+def contents(tree: Tree, node: int = 0, prefix: tuple[int, ...] = ()) -> dict[tuple[int, ...], int]:
+    """The node of each prefix."""
+    found, child = {prefix: node}, int(tree.first_child[node])
+    symbols = []
+    while child >= 0:
+        symbols.append(int(tree.symbol[child]))
+        found |= contents(tree, child, (*prefix, symbols[-1]))
+        child = int(tree.next_sibling[child])
+    assert symbols == sorted(set(symbols))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_prefix_tree_has_every_prefix_and_the_votes_of_every_word(seed: int) -> None:
+    evidence = random_evidence(seed)
+    words, tree = words_of(evidence), tree_of(evidence)
+    nodes = contents(tree)
+    assert set(nodes) == {word[:n] for word in words for n in range(len(word) + 1)}
+    for prefix, node in nodes.items():
+        assert tree.votes[node].tolist() == words.get(prefix, [0, 0])
+        through = [sum(count) for word, count in words.items() if word[: len(prefix)] == prefix]
+        assert tree.weight[node] == sum(through)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_a_trial_that_is_undone_leaves_no_trace(noise: float) -> None:
+    tree = tree_of(random_evidence(1))
+    automaton = Automaton(np.full((1, 3), -1, np.int64), np.zeros(1, np.int64))
+    tree.red[0] = 0
+    for prefix, node in contents(tree).items():
+        if len(prefix) == 1:
+            automaton.rows[0, prefix[0]] = node
+    log = Log(
+        np.empty((3 * len(tree.red) + 3, 3), np.int64), np.empty((len(tree.red), 2), np.int64)
+    )
+    before = [array.copy() for array in (*tree, *automaton)]
+    for symbol in range(3):
+        _, logged = fold(tree, automaton, 0, symbol, 0, noise, log, np.zeros(1, np.int64))
+        assert automaton.rows[0, symbol] == 0
+        undo(tree, automaton, log, logged)
+        assert all((a == b).all() for a, b in zip(before, (*tree, *automaton), strict=True))
+
+
+def test_scores_are_the_formula() -> None:
+    def bits(votes: list[int], e: float) -> float:
+        rest = e / (len(votes) - 1)
+        total = sum(votes)
+        terms = [(1 - e) ** n * rest ** (total - n) / len(votes) for n in votes]
+        return -log2(sum(terms))
+
+    for one, other in (([3, 0, 1], [0, 2, 0]), ([4, 0, 0], [1, 0, 0]), ([2, 2, 2], [0, 0, 5])):
+        both = [a + b for a, b in zip(one, other, strict=True)]
+        assert vote_bits(np.array(one), 0.05) == pytest.approx(bits(one, 0.05))
+        wanted = bits(one, 0.05) + bits(other, 0.05) - bits(both, 0.05)
+        assert fold_score(np.array(one), np.array(other), 0.05) == pytest.approx(wanted)
+    assert fold_score(np.array([3, 0]), np.array([0, 0]), 0.0) == 0
+    assert fold_score(np.array([3, 0]), np.array([2, 0]), 0.0) == 1
+    assert fold_score(np.array([3, 0]), np.array([0, 2]), 0.0) == -np.inf
+
+
+def random_dfa(states: int, symbols: int, seed: int) -> DFA:
+    random = np.random.default_rng(seed)
+    while True:
+        size = states + int(random.integers(0, 1 + states // 2))  # some may be unreachable
+        table = random.integers(0, size, (size, symbols))
+        outputs = tuple((random.random(size) < 0.5).tolist())
+        dfa = DFA(alphabet=range(symbols), transitions=table, outputs=outputs).minimize()
+        if dfa.num_states == states:
+            return dfa
+
+
+def words_over(symbols: int, rows: int, longest: int) -> list[tuple[int, ...]]:
+    random = np.random.default_rng(0)
+    lengths = random.integers(0, longest + 1, rows)
+    return [tuple(random.integers(0, symbols, length).tolist()) for length in lengths]
+
+
+@pytest.mark.parametrize(("states", "symbols", "rows"), [(20, 2, 2_000), (10, 10, 10_000)])
+def test_a_larger_random_automaton_is_found(states: int, symbols: int, rows: int) -> None:
+    truth = random_dfa(states, symbols, 1)
+    words = words_over(symbols, rows, 16)
+    found = kl.induce(words, truth.run_many(words).tolist())
+    assert found.dfa == truth
+    assert found.origin == "merged from the data"
+
+
+def test_wrong_labels_need_no_more_states() -> None:
+    truth = random_dfa(10, 2, 0)
+    words = words_over(2, 2_000, 14)
+    random = np.random.default_rng(1)
+    labels = (truth.run_many(words) != (random.random(len(words)) < 0.05)).tolist()
+    evidence = Evidence.from_rows(words, labels, alphabet=(0, 1), classes=(False, True))
+    table = merged(evidence, Budget(), 0.1)
+    assert table is not None
+    assert len(table) <= 12
+    strict = merged(evidence, Budget(), 0.0)
+    assert strict is None or len(strict) > 20
+
+
+def test_merging_stops_at_its_limit() -> None:
+    assert merged(random_evidence(0), Budget(look_ups=10), 0.0) is None
