@@ -1,10 +1,14 @@
 """Other languages that need counting, and AALpy's learners of visibly pushdown automata beside us.
 
-a^n b^n (one counter), a^n b^n c^n (two), Dyck-1 with noise letters, and depth-bounded Dyck-2, which
-is regular. For those with one counter the machine is read off the memory and proved; the black-box
-peers (KV asking the network, PAPNI from the training words) are given which symbols push and pop.
+One counter: a^n b^n, Dyck-1 with noise letters (dyck1) and without (dyck1-bare), and as many a as b
+in any order among noise letters (equal-counts). Two counters: a^n b^n c^n. Regular: Dyck-2 up to
+depth 3. For those with one counter the machine is read off the memory and proved. With `--peers`
+AALpy's learners (KV asking the network, PAPNI from the training words) are run beside; they are
+given which symbols push and pop.
 
-Run: python experiments/counting.py [--seeds 3]
+The recipe was chosen with seeds 0 to 2; seeds from 10 on were run once.
+
+Run: python experiments/counting.py [--first 10] [--seeds 10] [--languages anbn,dyck1] [--peers]
 """
 
 from __future__ import annotations
@@ -21,11 +25,17 @@ from ledger import Ledger
 
 from kleene.automata.counter.machine import CounterMachine
 from kleene.extraction.oracle import Oracle
-from kleene.languages.base import Language
-from kleene.languages.context_free import balanced_parentheses, blocks, bounded_dyck2
+from kleene.languages.base import Language, by_character
+from kleene.languages.context_free import (
+    DrawSampler,
+    balanced_parentheses,
+    blocks,
+    bounded_dyck2,
+)
 from kleene.languages.paper_sets import PaperSet, Split
 from kleene.model import Model
 from kleene.reproduce.counter_reading import balanced, reading
+from kleene.reproduce.experiment import plain
 from kleene.reproduce.memory_runs import Recipe, make_task, train
 from kleene.training.stages import Curriculum
 
@@ -37,11 +47,14 @@ RECIPE = Recipe(
     rmsprop_epochs=25,
     curriculum=Curriculum(start=6, step=2),
     round_epochs=2,
+    attempts=1,
 )
 Make = Callable[[], Language]
 LANGUAGES: dict[str, Make] = {
     "anbn": lambda: blocks("ab"),
     "dyck1": lambda: balanced_parentheses("abc"),
+    "dyck1-bare": lambda: balanced_parentheses(""),
+    "equal-counts": lambda: equal_counts("xyz"),
     "anbncn": lambda: blocks("abc"),
     "dyck2-depth3": lambda: bounded_dyck2(3),
 }
@@ -50,20 +63,25 @@ LANGUAGES: dict[str, Make] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--peers", action="store_true", help="run AALpy's learners beside")
     parser.add_argument("--languages", default=",".join(LANGUAGES))
     parser.add_argument("--keep", type=Path, help="a folder for the trained models")
     options = parser.parse_args()
     torch.set_num_threads(1)
     ledger = Ledger("counting")
-    for seed in range(options.seeds):
+    for seed in range(options.first, options.first + options.seeds):
         for name in options.languages.split(","):
             row = ledger.run(
-                lambda n=name, s=seed: run(n, s, options.keep), language=name, seed=seed
+                lambda n=name, s=seed: run(n, s, options.peers, options.keep),
+                recipe=plain(RECIPE),
+                language=name,
+                seed=seed,
             )
-            print(row["key"], row["result"], flush=True)
+            print(row["key"], row["result"], row["cpu_seconds"], flush=True)
 
 
-def run(name: str, seed: int, keep: Path | None = None) -> dict[str, Any]:
+def run(name: str, seed: int, beside: bool = False, keep: Path | None = None) -> dict[str, Any]:
     language = LANGUAGES[name]()
     data = counting_set(language, seed)
     words, labels = language.sample(500, range(201), seed=[seed, 99])
@@ -73,7 +91,7 @@ def run(name: str, seed: int, keep: Path | None = None) -> dict[str, Any]:
     )
     if keep is not None:
         model.save(keep / f"{name}-{seed}")
-    truth = {"anbn": equal_blocks, "dyck1": lambda empty: balanced(empty, "abc")}.get(name)
+    truth = TRUTHS.get(name)
     if truth is not None:
         result["counter"] = {
             mode: reading(model, data.train.words, truth, hard=mode == "hard")
@@ -84,7 +102,7 @@ def run(name: str, seed: int, keep: Path | None = None) -> dict[str, Any]:
             "soft": reading(model, data.train.words, lambda empty: nothing(language))
         }
     calls = {"anbn": ("a", "b"), "dyck1": ("(", ")")}.get(name)
-    if calls is not None:
+    if calls is not None and beside:
         result["peers"] = peers(model, language, data, *calls)
     return result
 
@@ -117,6 +135,48 @@ def equal_blocks(empty: bool = True) -> CounterMachine:
 
     accept = {("second", 0), *([("empty", 0)] if empty else [])}
     return CounterMachine.from_rule(rule, start="empty", alphabet="ab", accept=accept)
+
+
+def equal_counts(letters: str) -> Language:
+    """Words with as many a as b in any order, with letters anywhere between them."""
+    symbols = f"ab{letters}"
+
+    def contains(word: str) -> bool:
+        return word.count("a") == word.count("b")
+
+    def draw(random: np.random.Generator, label: bool, length: int) -> str:
+        pairs = int(random.integers(length // 2 + 1))
+        word = [*"ab" * pairs, *random.choice(list(letters), length - 2 * pairs)]
+        random.shuffle(word)
+        if not label:
+            for place in random.permutation(length)[: int(random.integers(1, 4))]:
+                word[place] = str(random.choice(list("ab")))
+        return "".join(word)
+
+    return Language(
+        name="equal-counts",
+        alphabet=tuple(symbols),
+        contains=by_character(symbols, contains),
+        sampler=DrawSampler(contains, draw, lambda label, length: label or length > 0),
+    )
+
+
+def equal_counts_machine(empty: bool = True) -> CounterMachine:
+    """As many a as b, as a machine; the counter goes below 0, too."""
+
+    def rule(state: str, view: int, symbol: Any) -> tuple[str, int]:
+        return "read", {"a": 1, "b": -1}.get(symbol, 0)
+
+    accept = {("read", 0), *([("empty", 0)] if empty else [])}
+    return CounterMachine.from_rule(rule, start="empty", alphabet="abxyz", accept=accept)
+
+
+TRUTHS: dict[str, Callable[[bool], CounterMachine]] = {
+    "anbn": equal_blocks,
+    "dyck1": lambda empty: balanced(empty, "abc"),
+    "dyck1-bare": lambda empty: balanced(empty, ""),
+    "equal-counts": equal_counts_machine,
+}
 
 
 def nothing(language: Language) -> CounterMachine:

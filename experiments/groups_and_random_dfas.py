@@ -22,7 +22,9 @@ from induction import flipped, labelled, random_dfa
 from ledger import Ledger
 from state_tracking import Task, fit_and_read, group
 
+from kleene.induction.learner import compile_kernels
 from kleene.machine import Word
+from kleene.nn.fused import load_kernels
 
 ROWS, NEW_ROWS, LONGEST, LONGER = 10_000, 1_000, 40, 256
 NOISES = (("none", 0.0), ("labels", 0.01), ("labels", 0.05), ("symbols", 0.01), ("symbols", 0.05))
@@ -47,6 +49,8 @@ def main() -> None:
     parser.add_argument("--only", default="", help="only runs whose key holds this text")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    compile_kernels()
+    load_kernels()
     ledger = Ledger("groups_and_random_dfas")
     for seed in range(options.seeds):
         for key, work in groups(seed) if options.part == "groups" else random(seed):

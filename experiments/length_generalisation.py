@@ -26,6 +26,9 @@ from state_tracking import (
     repeat_01,
 )
 
+from kleene.induction.learner import compile_kernels
+from kleene.nn.fused import load_kernels
+
 TASKS = {
     "even pairs": even_pairs,
     "parity": parity,
@@ -49,6 +52,8 @@ def main() -> None:
     parser.add_argument("--only", default="", help="only tasks whose name holds this text")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    compile_kernels()
+    load_kernels()
     ledger = Ledger("length_generalisation")
     for seed in range(options.seeds):
         for name in TASKS:
