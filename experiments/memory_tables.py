@@ -1,129 +1,124 @@
-"""Write docs/parts/parentheses.md: languages beyond finite state, from the results on disk.
-
-Run: python experiments/memory_tables.py
-"""
+"""Tables of languages beyond finite state: parentheses, other counting languages, palindromes."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from statistics import median
 from typing import Any
 
-from kleene.files import write_atomically
+from page import load, markdown
+
 from kleene.languages.paper_sets import PARENTHESES_TESTS
 from kleene.reproduce.palindromes import PAPER as PAPER_PALINDROMES
 from kleene.reproduce.parentheses import PAPER
 
-ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "experiments" / "results"
 MODELS = ("LSTM", "LSTM-P", "SR-LSTM", "SR-LSTM-P")
 COLUMNS = tuple(PARENTHESES_TESTS)
 PAPER_STATES = {
     states: PAPER[f"small SR-LSTM-P{more}"]
     for states, more in {2: " k=2", 5: "", 10: " k=10", 50: " k=50"}.items()
 }
+LARGEST_ERROR = 0.001
+"""The goal in every column of the large set."""
 
 Row = dict[str, Any]
 
 
-def main() -> None:
-    folder = ROOT / "docs" / "parts"
-    folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / "parentheses.md", text())
-
-
-def text() -> str:
+def table_of_models(size: str) -> str:
     rows = load("parentheses")
-    parts = [
-        "## Balanced parentheses",
-        INTRODUCTION,
-        *(table_of_models(rows, size) for size in ("large", "small")),
-        "### The number of centroids (small set)",
-        table_of_states(rows),
-        "### Drift",
-        DRIFT,
-        table_of_drift(rows),
-        table_of_cures(load("drift")),
-        "### A counter machine read from the network, proved equal to the language",
-        COUNTER,
-        table_of_proofs(rows),
-        "## Other counting languages, and visibly pushdown learners",
-        table_of_languages(load("counting")),
-        "## Palindromes",
-        table_of_palindromes(load("palindromes")),
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-INTRODUCTION = """\
-Error rates, median over seeds (least to greatest); every run makes its own data from its seed, and
-half of the non-members have equally many `(` and `)`. All models have width 50 and the same recipe:
-forget bias 1, Adam 5e-3 with easy words first until validation is right, eight epochs (on the small
-set 40) of RMSprop 1e-3 with momentum 0.9, then six rounds in which gates are sharpened and, where
-there are states, cooled (`kleene.training.sharpen_gates`); kept is the round with the fewest errors
-on 500 further words of the validation depths (6 to 10), up to length 1,000, the latest of several.
-*Hard* is the network with every hidden vector replaced by its nearest centroid. The rows of the
-paper are as printed there; what has no row of ours has not been run yet.
-
-With one careful recipe for all models the gap that the paper reports between plain and
-state-regularised networks does not appear: a plain LSTM learns the language as well, on the small
-set too. What the states add here is a counter machine read from the network, which can be proved
-equal to the language."""
-
-DRIFT = """\
-After training all training words are right, the loss is 0, and the counter still leaks on words of
-length 1,000. What removes it is sharpening the gates: W, R and b of the input and forget gates and
-of what is written, times 1.3, an epoch of training, and again. The recipe leaves peepholes their
-size; where they are scaled along, below, it did no harm. Too many rounds can hurt: a unit that
-leaked, and so forgot how long the word was, then adds up every step; hence the choice of the round.
-Error in the last column (depth 20, length up to 1,000) after each round, SR-LSTM-P:"""
-
-COUNTER = """\
-`kleene.extraction.counter.read` finds the unit of the memory that counts and, where there is one,
-the unit that remembers an error, and lets every step of the training words vote for a machine over
-(state, clipped counter, symbol). It starts from up to five samples of the words and keeps the
-machine that agrees best with the network; the language plays no part in that.
-`CounterMachine.difference` then proves it equal to the language for all words, or gives a shortest
-word. That the network follows the machine is tested on words, not proved. Words of depth 0 are
-not in the training set (as in the paper), so the answer for the empty word is the network's."""
-
-
-def load(name: str) -> list[Row]:
-    path = RESULTS / f"{name}.json"
-    return json.loads(path.read_text())["rows"] if path.exists() else []
-
-
-def table_of_models(rows: list[Row], size: str) -> str:
     lines = []
     for model in MODELS:
         found = chosen(rows, size=size, model=model, states=5 if "SR" in model else 0)
-        for mode in ("soft", "hard"):
-            if any(mode in row["result"]["errors"] for row in found):
-                lines.append([f"{model}, {mode}", str(len(found)), *spread(found, mode)])
+        for recipe, kept in by_recipe(found).items():
+            for mode in ("soft", "hard"):
+                if any(mode in row["result"]["errors"] for row in kept):
+                    cells = [f"{model}, {mode}", recipe, seeds(kept), *spread(kept, mode)]
+                    lines.append([*cells, reached(kept, mode, PAPER[f"{size} {model}"], size)])
         if theirs := PAPER[f"{size} {model}"]:
-            lines.append([f"*{model}, the paper*", "", *map(three, theirs)])
-    head = [f"{size} set", "seeds", *COLUMNS]
+            lines.append([f"*{model}, the paper*", "", "", *map(three, theirs), ""])
+    goal = "all <= .001" if size == "large" else "all <= the paper's"
+    head = [f"{size} set", "recipe", "seeds", *COLUMNS, goal]
     seconds = [row["cpu_seconds"] for row in rows if row["key"]["size"] == size]
     time = f"\n\nCPU time of a run, all steps: median {median(seconds):.0f} s." if seconds else ""
     return markdown(head, lines) + time
 
 
-def table_of_states(rows: list[Row]) -> str:
+def reached(rows: Sequence[Row], mode: str, paper: Sequence[float] | None, size: str) -> str:
+    """How many runs reach the goal in every column."""
+    limits = [LARGEST_ERROR] * len(COLUMNS) if size == "large" else paper
+    if limits is None:
+        return ""
+    good = [
+        all(
+            e <= most
+            for e, most in zip(row["result"]["errors"][mode].values(), limits, strict=True)
+        )
+        for row in rows
+    ]
+    return f"{sum(good)} of {len(good)}"
+
+
+def by_recipe(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """Runs of the present recipe, and those of the one before it."""
+    found: dict[str, list[Row]] = {"present": [], "earlier": []}
+    for row in rows:
+        found["present" if "attempts" in row["result"] else "earlier"].append(row)
+    return {recipe: kept for recipe, kept in found.items() if kept}
+
+
+def seeds(rows: Sequence[Row]) -> str:
+    """How many seeds, and which."""
+    numbers = sorted(row["key"]["seed"] for row in rows)
+    return f"{len(numbers)} ({numbers[0]}-{numbers[-1]})" if len(numbers) > 1 else str(len(numbers))
+
+
+def table_of_states() -> str:
     lines = []
     for states, paper in PAPER_STATES.items():
-        found = chosen(rows, size="small", model="SR-LSTM-P", states=states)
-        if found:
-            lines.append([f"k = {states}, soft", str(len(found)), *spread(found, "soft")])
-        lines.append([f"*k = {states}, the paper*", "", *map(three, paper)])
-    return markdown(["SR-LSTM-P", "seeds", *COLUMNS], lines)
+        found = chosen(load("parentheses"), size="small", model="SR-LSTM-P", states=states)
+        for recipe, kept in by_recipe(found).items():
+            lines.append([f"k = {states}, soft", recipe, seeds(kept), *spread(kept, "soft")])
+        lines.append([f"*k = {states}, the paper*", "", "", *map(three, paper or ())])
+    return markdown(["SR-LSTM-P", "recipe", "seeds", *COLUMNS], lines)
 
 
-def table_of_drift(rows: list[Row]) -> str:
+def table_of_attempts() -> str:
+    """The present recipe: errors on the words that choose, by round, and how often it restarts."""
     lines = []
     for size in ("large", "small"):
-        found = chosen(rows, size=size, model="SR-LSTM-P", states=5)
+        found = chosen(load("parentheses"), size=size, model="SR-LSTM-P", states=5)
+        for row in by_recipe(found).get("present", []):
+            result = row["result"]
+            before, after = (
+                result["rounds"][0]["longer"],
+                result["rounds"][result["round"]]["longer"],
+            )
+            lines.append(
+                [
+                    f"{size}, seed {row['key']['seed']}",
+                    str(len(result["attempts"])),
+                    f"{result['round']} of {len(result['rounds']) - 1}",
+                    " / ".join(map(three, before.values())),
+                    " / ".join(map(three, after.values())),
+                    f"{row['cpu_seconds']:.0f} s",
+                ]
+            )
+    head = [
+        "run",
+        "attempts",
+        "round kept",
+        "longer words, trained (soft / hard)",
+        "kept",
+        "CPU time",
+    ]
+    return markdown(head, lines) if lines else "_No results yet: `kleene reproduce bp`._"
+
+
+def table_of_drift() -> str:
+    lines = []
+    for size in ("large", "small"):
+        found = chosen(load("parentheses"), size=size, model="SR-LSTM-P", states=5)
+        found = by_recipe(found).get("earlier", [])
         for mode in ("soft", "hard"):
             series = [[step[mode] for step in row["result"]["drift"]] for row in found]
             if series:
@@ -133,30 +128,31 @@ def table_of_drift(rows: list[Row]) -> str:
     return markdown(["set, mode", "trained", *(f"round {i + 1}" for i in range(rounds))], lines)
 
 
-def table_of_cures(rows: list[Row]) -> str:
+def table_of_cures() -> str:
     """What was tried against drift, from one trained network."""
+    rows = load("drift")
     names = dict.fromkeys(name for row in rows for name in row["result"])
     lines = [
         [name, *(between([row["result"][name][mode] for row in rows]) for mode in ("soft", "hard"))]
         for name in names
     ]
-    seeds = "one seed" if len(rows) == 1 else f"{len(rows)} seeds"
-    written = f"What was tried, each on a copy of the same trained network ({seeds}):\n\n"
-    return written + markdown(["cure", "soft", "hard"], lines)
+    return markdown(["cure", "soft", "hard"], lines)
 
 
-def table_of_proofs(rows: list[Row]) -> str:
+def table_of_proofs() -> str:
+    rows = load("parentheses")
     lines = []
     for size in ("large", "small"):
         for model in ("SR-LSTM-P", "SR-LSTM"):
-            for row in chosen(rows, size=size, model=model, states=5):
-                kept = str(row["result"]["round"])
-                lines.append([f"{size}, {model}", str(row["key"]["seed"]), kept, *proof_cells(row)])
-    return markdown(["network", "seed", *PROOF], lines)
+            found = chosen(rows, size=size, model=model, states=5)
+            for recipe, kept in by_recipe(found).items():
+                for row in kept:
+                    run = f"{row['key']['seed']}, {recipe}"
+                    lines.append([f"{size}, {model}", run, *proof_cells(row)])
+    return markdown(["network", "seed, recipe", *PROOF], lines)
 
 
 PROOF = (
-    "round kept",
     "machine = language, proved (soft / hard)",
     "or a word",
     "step",
@@ -177,30 +173,48 @@ def proof_cells(row: Row) -> list[str]:
     return [proved, word, f"{soft['step']:+.3f}", str(soft["latches"]), votes, share]
 
 
-def table_of_languages(rows: list[Row]) -> str:
+def table_of_languages() -> str:
+    """Fresh seeds together, those of the development one by one."""
+    rows = load("counting")
     lines = []
-    for row in rows:
-        result = row["result"]
-        errors = " / ".join(three(x) for x in result["errors"]["soft"].values())
-        peers = result.get("peers", {})
-        others = [
-            " / ".join(three(x) for x in peer["test_errors"].values())
-            if (peer := peers.get(name)) and peer["test_errors"]
-            else ""
-            for name in ("KV", "PAPNI")
-        ]
-        name = f"{row['key']['language']}, seed {row['key']['seed']}"
-        lines.append([name, errors, *proof_cells(row)[:2], *others])
-    head = [
-        "language",
-        "network, l <= 40 / 100 / 400",
-        "machine = language, proved (soft / hard)",
-        "or a word",
-    ]
-    return markdown([*head, "KV, given push and pop", "PAPNI, given push and pop"], lines)
+    for name in dict.fromkeys(row["key"]["language"] for row in rows):
+        found = chosen(rows, language=name)
+        for recipe, kept in by_recipe(found).items():
+            errors = [
+                between([row["result"]["errors"]["soft"][column] for row in kept])
+                for column in ("l <= 40", "l <= 100", "l <= 400")
+            ]
+            proved = [
+                [row["result"]["counter"][mode]["proved"] for row in kept]
+                for mode in ("soft", "hard")
+                if all(mode in row["result"]["counter"] for row in kept)
+            ]
+            either = sum(any(runs) for runs in zip(*proved, strict=True))
+            cells = [f"{sum(runs)} of {len(runs)}" for runs in proved]
+            if len(proved) == 2:
+                cells.append(f"{either} of {len(kept)}")
+            time = f"{median(row['cpu_seconds'] for row in kept):.0f} s"
+            cells += [""] * (3 - len(cells))
+            lines.append([name, recipe, seeds(kept), *errors, *cells, time])
+    head = ["language", "recipe", "seeds", "network, l <= 40", "l <= 100", "l <= 400"]
+    proofs = ["machine = language: soft", "hard", "either"]
+    return markdown([*head, *proofs, "CPU time"], lines)
 
 
-def table_of_palindromes(rows: list[Row]) -> str:
+def table_of_visibly_pushdown() -> str:
+    """AALpy's learners, which are given the symbols that push and pop."""
+    lines = []
+    for row in load("counting"):
+        for name, peer in row["result"].get("peers", {}).items():
+            if peer["test_errors"]:
+                errors = " / ".join(three(x) for x in peer["test_errors"].values())
+                key = row["key"]
+                lines.append([f"{key['language']}, seed {key['seed']}", name, errors])
+    return markdown(["language", "learner", "errors, l <= 40 / 100 / 400"], lines)
+
+
+def table_of_palindromes() -> str:
+    rows = load("palindromes")
     lines = []
     for model in MODELS:
         found = [row for row in rows if row["key"]["model"] == model]
@@ -211,22 +225,17 @@ def table_of_palindromes(rows: list[Row]) -> str:
                 cells = [between(values) for values in zip(*columns, strict=True)]
                 lines.append([f"{model}, {mode}", str(len(kept)), *cells])
         lines.append([f"*{model}, the paper*", "", *map(three, PAPER_PALINDROMES[model])])
-    table = markdown(["palindromes", "seeds", "l <= 100", "l <= 200", "l <= 500"], lines)
-    kept = [row for row in rows if row["key"]["model"] == "SR-LSTM-P"]
-    if not kept:
-        return table
+    return markdown(["palindromes", "seeds", "l <= 100", "l <= 200", "l <= 500"], lines)
+
+
+def table_of_remembered() -> str:
+    kept = [row for row in load("palindromes") if row["key"]["model"] == "SR-LSTM-P"]
     columns = zip(*(row["result"]["remembered"] for row in kept), strict=True)
     shares = [median(values) for values in columns]
-    near = markdown(
+    return markdown(
         ["distance from the middle", *map(str, range(1, len(shares) + 1))],
         [["noticed by SR-LSTM-P", *(f"{share:.0%}" for share in shares)]],
     )
-    return f"{table}\n\n{REMEMBERED}\n\n{near}"
-
-
-REMEMBERED = """\
-What the memory holds: how often one wrong symbol in a word of length 40 is noticed, by its distance
-from the middle."""
 
 
 def chosen(rows: Iterable[Row], **key: Any) -> list[Row]:
@@ -249,15 +258,16 @@ def three(value: float) -> str:
     return f"{value:.3f}".removeprefix("0")
 
 
-def markdown(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    if not lines:
-        return "_No results yet._"
-    rows = [head, ["---"] * len(head), *lines]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-TABLES: dict[str, Callable[[], str]] = {"parentheses": text}
-
-
-if __name__ == "__main__":
-    main()
+MEMORY: dict[str, Callable[[], str]] = {
+    "parentheses-large": lambda: table_of_models("large"),
+    "parentheses-small": lambda: table_of_models("small"),
+    "parentheses-states": table_of_states,
+    "parentheses-attempts": table_of_attempts,
+    "parentheses-drift": table_of_drift,
+    "parentheses-cures": table_of_cures,
+    "parentheses-proofs": table_of_proofs,
+    "counting": table_of_languages,
+    "visibly-pushdown": table_of_visibly_pushdown,
+    "palindromes": table_of_palindromes,
+    "palindromes-remembered": table_of_remembered,
+}

@@ -14,6 +14,7 @@ from typing import Any
 
 from induction_tables import INDUCTION
 from meaning_tables import MEANING
+from memory_tables import MEMORY
 from page import ROOT, load, markdown, measured
 from readable_tables import READABLE
 from speed_tables import SPEED
@@ -25,7 +26,8 @@ from kleene.files import write_atomically
 DOCS = ROOT / "docs"
 PAGES = (
     ROOT / "README.md",
-    *(DOCS / "results" / f"{name}.md" for name in ("induction", "reproduction", "speed", "states")),
+    *sorted((DOCS / "reproduction").glob("*.md")),
+    *(DOCS / "results" / f"{name}.md" for name in ("induction", "languages", "speed", "states")),
     DOCS / "explanation" / "uncertainty.md",
 )
 MARKER = re.compile(r"(<!-- table: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -166,29 +168,78 @@ def mlregtest() -> str:
     return markdown([*header, "CPU time, median", "at most", "measured"], lines)
 
 
-def scratch() -> str:
-    rows = load("scratch")
-    if not rows:
-        return "_No results yet: `python experiments/scratch.py`._"
+def paper_recipe() -> str:
+    """The paper's recipe: what is learned, and what each way of reading makes of it."""
+    rows = load("paper_recipe")
     lines = []
-    for setting, name in {"paper": "dot product, k = 50", "cosine": "cosine, k = 20"}.items():
-        for grammar in range(1, 8):
-            key = {"setting": setting, "grammar": grammar}
-            results = [r["result"] for r in rows if key.items() <= r["key"].items()]
-            if results:
-                lines.append(
-                    [
-                        name,
-                        f"Tomita {grammar}",
-                        _share(result["accuracy"] >= 0.999 for result in results),
-                        *(
-                            _share(result[f"{method}_exact"] for result in results)
-                            for method in ("counts", "table", "auto")
-                        ),
-                    ]
-                )
-    header = ["setting", "language", "learned", "exact by counts", "by table", "by auto"]
-    return markdown(header, lines)
+    settings = dict.fromkeys(
+        tuple(row["key"][name] for name in ("similarity", "optimizer", "states", "grammar"))
+        for row in rows
+    )
+    for setting in sorted(settings, key=lambda s: (s[0] != "dot", s[0], s[1], -s[2], s[3])):
+        similarity, optimizer, states, grammar = setting
+        found = [r["result"] for r in rows if tuple(r["key"].values())[:4] == setting]
+        learned = [result for result in found if result["learned"]]
+        given = max(r["recipe"]["minutes"] for r in rows if tuple(r["key"].values())[:4] == setting)
+        limit = f"{60 * given:.0f} s"
+        lines.append(
+            [
+                f"{similarity}, {optimizer}, k = {states}",
+                f"Tomita {grammar}",
+                f"{len(learned)} of {len(found)}" + ("" if learned else f" in {limit}"),
+                f"{min(result['accuracy'] for result in found):.3f}",
+                f"{median(result['train_seconds'] for result in found):.0f} s",
+                *(
+                    _share(result[f"{method}_exact"] for result in found)
+                    for method in ("counts", "mean", "auto")
+                ),
+                ", ".join(str(r["states_used"]) for r in learned),
+                str(found[0]["minimal_states"]),
+            ]
+        )
+    header = ["setting", "language", "learned", "least soft accuracy", "CPU time of training"]
+    more = ["exact by counts", "by mean", "by auto", "states used", "minimal"]
+    return markdown([*header, *more], lines)
+
+
+def length_generalisation() -> str:
+    """One line a task; the papers' means beside are on the page."""
+    rows = load("length_generalisation")
+    return _fits(rows, "task", ("40 to 256", "10,000"))
+
+
+def groups() -> str:
+    rows = [row for row in load("groups_and_random_dfas") if row["key"]["part"] == "groups"]
+    return _fits(rows, "group", ("40 to 256",))
+
+
+def random_dfas() -> str:
+    rows = [row for row in load("groups_and_random_dfas") if row["key"]["part"] == "random"]
+    for row in rows:
+        key = row["key"]
+        share = f"{key['share']:.0%} of the {key['noise']} wrong" if key["share"] else "no noise"
+        key["name"] = f"{key['states']} states, {share}"
+    return _fits(rows, "name", ("new",))
+
+
+def _fits(rows: list[dict[str, Any]], name: str, tests: tuple[str, ...]) -> str:
+    """Default fits of tasks whose automaton is known."""
+    lines = []
+    for task in dict.fromkeys(row["key"][name] for row in rows):
+        results = [row["result"] for row in rows if row["key"][name] == task]
+        lines.append(
+            [
+                task,
+                str(results[0]["minimal_states"]),
+                *(f"{100 * min(r['accuracy'][test] for r in results):.1f}" for test in tests),
+                _share(result["exact"] for result in results),
+                _share(result["certified"] for result in results),
+                f"{median(result['fit_seconds'] for result in results):.0f} s",
+            ]
+        )
+    accuracy = [f"accuracy, {test}, %" for test in tests]
+    header = ["task", "minimal states", *accuracy, "exact automaton", "proved for all words"]
+    return markdown([*header, "CPU time of a fit, median"], lines)
 
 
 def peers() -> str:
@@ -222,11 +273,6 @@ def peers() -> str:
     return markdown([*header, "CPU time"], lines)
 
 
-def parentheses() -> str:
-    path = ROOT / "docs/parts/parentheses.md"
-    return path.read_text().strip() if path.exists() else "_No results yet._"
-
-
 METHODS = {
     "kleene": "Kleene",
     "gru": "plain GRU",
@@ -240,10 +286,13 @@ TABLES: dict[str, Callable[[], str]] = {
     "read-networks": read_networks,
     "mlregtest": mlregtest,
     "peers": peers,
-    "scratch": scratch,
-    "parentheses": parentheses,
+    "paper-recipe": paper_recipe,
+    "length-generalisation": length_generalisation,
+    "groups": groups,
+    "random-dfas": random_dfas,
     **INDUCTION,
     **MEANING,
+    **MEMORY,
     **READABLE,
     **SPEED,
     **TRUST,
