@@ -167,8 +167,7 @@ def make_plan(
         size,
         any(tensors[name] is not None for name in biases),
         not (hidden.requires_grad or hidden.numpy().any()),
-        torch.is_grad_enabled()
-        and any(tensor is not None and tensor.requires_grad for tensor in tensors.values()),
+        torch.is_grad_enabled() and any(t.requires_grad for t in tensors.values() if t is not None),
         all_steps,
         with_hidden and component is not None,
     )

@@ -154,11 +154,20 @@ def _row(m: int, k: int, A: int, a: int, B: int, C: int, c: int) -> None:
         store(C, c + j + 2 * LANES, s2)
         store(C, c + j + 3 * LANES, s3)
         j += 4 * LANES
-    while j < m:
-        s0 = broadcast(0.0)
-        for i in range(k):
-            s0 = s0 + broadcast(load_one(A, a + i)) * get(B, i * m + j, m - j)
-        put(C, c + j, m - j, s0)
+    while j < m:  # one vector in four sums, which hide the latency of a multiply-add
+        s0, s1, s2, s3 = broadcast(0.0), broadcast(0.0), broadcast(0.0), broadcast(0.0)
+        i, n = 0, m - j
+        while i + 4 <= k:
+            at = i * m + j
+            s0 = s0 + broadcast(load_one(A, a + i)) * get(B, at, n)
+            s1 = s1 + broadcast(load_one(A, a + i + 1)) * get(B, at + m, n)
+            s2 = s2 + broadcast(load_one(A, a + i + 2)) * get(B, at + 2 * m, n)
+            s3 = s3 + broadcast(load_one(A, a + i + 3)) * get(B, at + 3 * m, n)
+            i += 4
+        while i < k:
+            s0 = s0 + broadcast(load_one(A, a + i)) * get(B, i * m + j, n)
+            i += 1
+        put(C, c + j, n, (s0 + s1) + (s2 + s3))
         j += LANES
 
 
