@@ -311,7 +311,14 @@ def test_a_longer_word_is_saved_as_the_bound(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("loss", float("nan")), ("loss", "<b>low</b>"), ("accuracy", None), ("stage", 3)],
+    [
+        ("loss", float("nan")),
+        ("loss", "<b>low</b>"),
+        ("accuracy", None),
+        ("stage", 3),
+        ("notes", 3),
+        ("notes", {"a": json.loads("[" * 900 + "]" * 900)}),
+    ],
 )
 def test_a_history_that_is_not_of_numbers_is_refused(
     folder: Path, name: str, value: object

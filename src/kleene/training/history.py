@@ -62,8 +62,12 @@ class History:
                     raise ModelError(
                         f"{name} of epoch {i} must be a finite number, got {value!r:.40}"
                     )
-            if not isinstance(epoch.stage, str) or not isinstance(epoch.notes, dict):
-                raise ModelError(f"stage of epoch {i} must be text, and its notes a dictionary")
+            if not isinstance(epoch.stage, str):
+                raise ModelError(f"stage of epoch {i} must be text, got {epoch.stage!r:.40}")
+            if not isinstance(epoch.notes, dict) or any(
+                isinstance(value, list | dict) for value in epoch.notes.values()
+            ):
+                raise ModelError(f"notes of epoch {i} must be a dictionary of plain values")
         return cls(epochs)
 
     def curve(self, name: str) -> list[Any]:
