@@ -251,6 +251,17 @@ def test_threads_change_nothing(cell, kind, threads, monkeypatch) -> None:
         torch.set_num_threads(before)
 
 
+def test_threads_of_our_own_where_torch_has_no_openmp(monkeypatch) -> None:
+    monkeypatch.setattr("kleene.nn.fused.blocks.MIN_WORK", 1)
+    monkeypatch.setattr("kleene.nn.fused.kernels.team.openmp", lambda: None)
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        assert_agrees(Problem(cell=LSTM(), lengths=(30, 21, 9, 9, 2, 0), with_hidden=True))
+    finally:
+        torch.set_num_threads(before)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
 def test_stretches_of_many_rows(cell, threads, monkeypatch) -> None:

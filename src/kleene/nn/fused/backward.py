@@ -10,8 +10,9 @@ from kleene.nn.fused.buffers import Sections, contiguous, workspace
 from kleene.nn.fused.forward import Pass, address, forward_buffers, make_job, raw_weights
 from kleene.nn.fused.kernels import backward as kernel
 from kleene.nn.fused.kernels import fold as fold_kernel
+from kleene.nn.fused.kernels.arguments import join
 from kleene.nn.fused.kernels.blas import one_thread
-from kleene.nn.fused.kernels.records import GRU, InputGrads, OutputGrads, WeightGrads
+from kleene.nn.fused.kernels.records import GRU, Block, InputGrads, OutputGrads, WeightGrads
 from kleene.nn.fused.plan import Plan, Tensors
 
 WRITTEN = ("R", "hidden", "h_bias", "c0", "x")  # gradients that are written, not added to
@@ -32,13 +33,17 @@ def gradients(
     for _ in done.blocks[1:]:  # rows of their own, which all threads may write to, are shared
         own = {n: g if _has_rows(n, ids) else torch.zeros_like(g) for n, g in found.items()}
         blocks.append(_Sums(plan, own, sections))
-
-    def work(first: int, end: int) -> None:
-        inputs = blocks[done.blocks.index((first, end))].addresses
-        room = workspace(kernel.workspace_size(job, end - first))
-        kernel.backward(job, forward, outputs, inputs, room.data_ptr(), first, end)
-
-    run(work, done.blocks)
+    rooms = [
+        workspace(kernel.workspace_size(job, end - first), number)
+        for number, (first, end) in enumerate(done.blocks)
+    ]
+    run(
+        kernel.backward,
+        [
+            join(Block(room.data_ptr(), first, end), job, forward, outputs, own.addresses)
+            for room, (first, end), own in zip(rooms, done.blocks, blocks, strict=True)
+        ],
+    )
     for other in blocks[1:]:
         blocks[0].add(other)
     weights = WeightGrads(

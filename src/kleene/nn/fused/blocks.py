@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
 
 from kleene.nn.fused.kernels.blas import one_thread, use_one_thread
+from kleene.nn.fused.kernels.team import run_together
 from kleene.nn.fused.layout import Layout
 
 MIN_WORK = 4_000_000  # multiplications below which a second thread costs more than it saves
@@ -30,19 +33,23 @@ def split(layout: Layout, batch: int, weights: int) -> list[tuple[int, int]]:
     return list(pairwise(edges))
 
 
-def run(work: Callable[[int, int], None], blocks: Sequence[tuple[int, int]]) -> None:
-    """Run `work` on every block; the compiled loops release Python's global lock."""
-    own, *others = blocks
-    futures = [_pool(len(others)).submit(work, *block) for block in others]
-    try:
-        with one_thread():
-            work(*own)
-    finally:
-        for future in futures:
-            future.result()
+def run(kernel: Any, arguments: Sequence[array[int]]) -> None:
+    """Call a kernel with the arguments of every block, on a thread each."""
+    with one_thread():
+        places = [one.buffer_info()[0] for one in arguments]
+        if len(places) == 1:
+            kernel(places[0])
+        elif not run_together(kernel, places):
+            futures = [_pool(len(places) - 1).submit(kernel, place) for place in places[1:]]
+            try:
+                kernel(places[0])
+            finally:
+                for future in futures:
+                    future.result()
 
 
 def _pool(threads: int) -> ThreadPoolExecutor:
+    """Threads of our own, where torch has no OpenMP."""
     key = (os.getpid(), threads)  # threads do not survive a fork
     if key not in _pools:
         _pools[key] = ThreadPoolExecutor(

@@ -72,14 +72,18 @@ class Sections:
         return {name: start + offset for name, offset in self._offsets}
 
 
-def workspace(size: int) -> Tensor:
-    """At least `size` floats for the time of one compiled call; the thread's own, kept if small."""
+def workspace(size: int, number: int = 0) -> Tensor:
+    """At least `size` floats for the time of one compiled call; kept, by thread, if small.
+
+    Calls that run at the same time need different numbers.
+    """
     if size > MAX_KEPT:
         return empty_cached(size)
-    kept: Tensor | None = getattr(_own, "workspace", None)
+    if not hasattr(_own, "workspaces"):
+        _own.workspaces = {}
+    kept: Tensor | None = _own.workspaces.get(number)
     if kept is None or len(kept) < size:
-        with torch.inference_mode(False):
-            kept = _own.workspace = empty(size)
+        kept = _own.workspaces[number] = empty(size)
     return kept
 
 

@@ -12,9 +12,10 @@ from kleene.nn.fused.buffers import empty, empty_cached, workspace
 from kleene.nn.fused.folded import MAX_FLOATS, Key, find, keep
 from kleene.nn.fused.kernels import fold as fold_kernel
 from kleene.nn.fused.kernels import forward as kernel
+from kleene.nn.fused.kernels.arguments import join
 from kleene.nn.fused.kernels.blas import one_thread, sgemm_address
 from kleene.nn.fused.kernels.fingerprint import fingerprint
-from kleene.nn.fused.kernels.records import GRU, LSTM, ForwardBuffers, Job, Weights
+from kleene.nn.fused.kernels.records import GRU, LSTM, Block, ForwardBuffers, Job, Weights
 from kleene.nn.fused.plan import Plan, Tensors
 
 OUTPUTS = (
@@ -122,10 +123,15 @@ def run_forward(plan: Plan, tensors: Tensors) -> Pass:
     folded, job = fold(plan, tensors)
     buffers = forward_buffers(plan, outputs, inner)
     blocks = split(plan.layout, plan.batch, plan.width * (plan.states + 1))
-
-    def work(first: int, end: int) -> None:
-        room = workspace(kernel.workspace_size(job, end - first))
-        kernel.forward(job, buffers, room.data_ptr(), first, end, 0)
-
-    run(work, blocks)
+    rooms = [
+        workspace(kernel.workspace_size(job, end - first), number)
+        for number, (first, end) in enumerate(blocks)
+    ]
+    run(
+        kernel.forward,
+        [
+            join(Block(room.data_ptr(), first, end), job, buffers)
+            for room, (first, end) in zip(rooms, blocks, strict=True)
+        ],
+    )
     return Pass(outputs, inner, folded, blocks)

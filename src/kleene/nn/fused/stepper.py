@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 from torch import Tensor
 
+from kleene.nn.fused.blocks import run
 from kleene.nn.fused.buffers import empty
 from kleene.nn.fused.forward import contiguous_inputs, fold, forward_buffers, make_outputs
 from kleene.nn.fused.kernels import forward as kernel
-from kleene.nn.fused.kernels.blas import one_thread
+from kleene.nn.fused.kernels.arguments import join
+from kleene.nn.fused.kernels.records import Block
 from kleene.nn.fused.layout import layout
 from kleene.nn.fused.plan import make_plan
 from kleene.nn.inputs import LookedUp, Projected
@@ -25,12 +27,15 @@ class Stepper:
         detached = {name: None if t is None else t.detach() for name, t in tensors.items()}
         self._tensors, self._outputs = contiguous_inputs(detached), make_outputs(plan)
         self._inner = plan.inner.empty()
-        self._rows = forward_buffers(plan, self._outputs, self._inner)
+        rows = forward_buffers(plan, self._outputs, self._inner)
         self._folded, job = fold(plan, self._tensors)
         self._workspace = empty(kernel.workspace_size(job, batch))
         self._starts = np.array([[batch, 0], [0, batch]])  # of the last step and this one, in turns
-        self._jobs = [job._replace(starts=starts.ctypes.data) for starts in self._starts]
-        self._first = self._jobs[1]._replace(time=1)
+        place = self._workspace.data_ptr()
+        later = Block(place, 0, batch, begin=1)
+        jobs = [job._replace(starts=starts.ctypes.data) for starts in self._starts]
+        first = join(Block(place, 0, batch), jobs[1]._replace(time=1), rows)
+        self._calls = [first, *(join(later, one, rows) for one in jobs)]
         self._input = inputs.x if isinstance(inputs, Projected) else inputs.ids
         folded = self._tensors["x" if isinstance(inputs, Projected) else "ids"]
         assert folded is not None
@@ -44,10 +49,7 @@ class Stepper:
         turn = self._steps % 2
         at = turn * self._batch
         self._input[at : at + self._batch] = x
-        job = self._jobs[turn] if self._steps else self._first
-        with one_thread():
-            begin, workspace = min(self._steps, 1), self._workspace.data_ptr()
-            kernel.forward(job, self._rows, workspace, 0, self._batch, begin)
+        run(kernel.forward, [self._calls[turn + 1 if self._steps else 0]])
         self._steps += 1
         rows = slice(at, at + self._batch)
         outputs = {name: t for name, t in self._outputs.items() if t is not None}

@@ -9,6 +9,7 @@ import torch
 from kleene.nn.fused.autograd import Fused
 from kleene.nn.fused.forward import OUTPUTS, run_forward
 from kleene.nn.fused.kernels.records import ELMAN
+from kleene.nn.fused.kernels.team import openmp
 from kleene.nn.fused.layout import layout
 from kleene.nn.fused.plan import INPUTS, Plan
 
@@ -38,4 +39,5 @@ def warm() -> None:
         results = Fused.apply(plan, None, *tensors.values())  # type: ignore[no-untyped-call]
         hidden = results[OUTPUTS.index("hidden")]
         torch.autograd.grad(hidden.sum(), tensor)
+        openmp()
         run_forward(replace(plan, needs_grad=False), tensors)

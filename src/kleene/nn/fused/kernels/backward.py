@@ -12,9 +12,11 @@ import numpy as np
 from numba.extending import register_jitable
 
 from kleene.compiling import njit
+from kleene.nn.fused.kernels.arguments import record
 from kleene.nn.fused.kernels.blas import gemm
 from kleene.nn.fused.kernels.cells import elman_backward, gru_backward, lstm_backward
 from kleene.nn.fused.kernels.compile import kernel
+from kleene.nn.fused.kernels.forward import FORWARD_AT, JOB_AT
 from kleene.nn.fused.kernels.matmul import (
     FEW_WEIGHTS,
     add_outer,
@@ -28,6 +30,7 @@ from kleene.nn.fused.kernels.records import (
     GRU,
     LSTM,
     RELU,
+    Block,
     ForwardBuffers,
     InputGrads,
     Job,
@@ -56,6 +59,8 @@ from kleene.nn.fused.kernels.softmax import normalise_backward, softmax_backward
 
 CHUNK = 512  # rows of gradients that are collected before they are multiplied
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
+GRADS_AT = FORWARD_AT + 8 * len(ForwardBuffers._fields)
+OUT_AT = GRADS_AT + 8 * len(OutputGrads._fields)
 
 
 @register_jitable
@@ -324,16 +329,18 @@ def last_backward(
 
 
 @kernel
-def backward(
-    job: Job,
-    fwd: ForwardBuffers,
-    grads: OutputGrads,
-    out: InputGrads,
-    workspace: int,
-    first: int,
-    end: int,
-) -> None:
-    """Gradients of sequences `first` to `end`."""
+def backward(arguments: int) -> None:
+    """Gradients of a block of sequences.
+
+    The argument is the address of a `Block`, a `Job`, `ForwardBuffers`, `OutputGrads` and
+    `InputGrads`, one after the other.
+    """
+    block = record(arguments, Block)
+    workspace, first, end = block.workspace, block.first, block.end
+    job = record(arguments + JOB_AT, Job)
+    fwd = record(arguments + FORWARD_AT, ForwardBuffers)
+    grads = record(arguments + GRADS_AT, OutputGrads)
+    out = record(arguments + OUT_AT, InputGrads)
     d, k, width, columns, size = job.hidden, job.states, job.width, job.columns, job.size
     carried = k or d
     chunk = max(CHUNK, end - first)

@@ -23,7 +23,9 @@ from numba.extending import get_cython_function_address, intrinsic
 _POINTER = ir.PointerType(ir.IntType(8))
 
 
-def _torch_library() -> ctypes.CDLL | None:
+@functools.cache
+def torch_library() -> ctypes.CDLL | None:
+    """The library of torch's operations on CPUs, with those that it is linked to."""
     for path in sorted((Path(torch.__file__).parent / "lib").glob("*torch_cpu*")):
         try:
             return ctypes.CDLL(str(path))
@@ -35,7 +37,7 @@ def _torch_library() -> ctypes.CDLL | None:
 @functools.cache
 def sgemm_address() -> int:
     """The address of `sgemm_` in this process."""
-    entry = getattr(_torch_library(), "sgemm_", None)
+    entry = getattr(torch_library(), "sgemm_", None)
     if entry is None:
         return int(get_cython_function_address("scipy.linalg.cython_blas", "sgemm"))
     return ctypes.cast(entry, ctypes.c_void_p).value or 0
@@ -44,7 +46,7 @@ def sgemm_address() -> int:
 @functools.cache
 def _limit() -> Callable[[int], int]:
     """Set the number of BLAS threads of the calling thread; return the previous number."""
-    limit = getattr(_torch_library(), "MKL_Set_Num_Threads_Local", None)
+    limit = getattr(torch_library(), "MKL_Set_Num_Threads_Local", None)
     return limit or (lambda threads: 0)
 
 

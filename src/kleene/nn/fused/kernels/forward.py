@@ -8,6 +8,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from kleene.compiling import njit
+from kleene.nn.fused.kernels.arguments import record
 from kleene.nn.fused.kernels.blas import gemm
 from kleene.nn.fused.kernels.cells import elman, gru, lstm
 from kleene.nn.fused.kernels.compile import kernel
@@ -19,13 +20,15 @@ from kleene.nn.fused.kernels.matmul import (
     times_transposed,
     worth_packing,
 )
-from kleene.nn.fused.kernels.records import GRU, LSTM, RELU, ForwardBuffers, Job
+from kleene.nn.fused.kernels.records import GRU, LSTM, RELU, Block, ForwardBuffers, Job
 from kleene.nn.fused.kernels.rows import copy, padded
 from kleene.nn.fused.kernels.simd import LANES, load_int, load_one, put, store
 from kleene.nn.fused.kernels.softmax import harden, normalise, softmax, softmax_in_registers
 
 CHUNK = 512  # rows of input projected at once by BLAS; by panels it is a step's
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
+JOB_AT = 8 * len(Block._fields)
+FORWARD_AT = JOB_AT + 8 * len(Job._fields)
 
 
 @register_jitable
@@ -161,10 +164,15 @@ def transition(job: Job, fwd: ForwardBuffers, keys: int, U: int, p: int, q: int,
 
 
 @kernel
-def forward(
-    job: Job, fwd: ForwardBuffers, workspace: int, first: int, end: int, begin: int
-) -> None:
-    """Run sequences `first` to `end` from step `begin` on."""
+def forward(arguments: int) -> None:
+    """Run a block of sequences.
+
+    The argument is the address of a `Block`, a `Job` and `ForwardBuffers`, one after the other.
+    """
+    block = record(arguments, Block)
+    workspace, first, end, begin = block.workspace, block.first, block.end, block.begin
+    job = record(arguments + JOB_AT, Job)
+    fwd = record(arguments + FORWARD_AT, ForwardBuffers)
     d, carried = job.hidden, job.states or job.hidden
     whole = first == 0 and end == job.batch
     H = workspace

@@ -14,6 +14,15 @@ from typing import NamedTuple
 ELMAN, RELU, GRU, LSTM, PEEPHOLE = range(5)  # the cells by number
 
 
+class Block(NamedTuple):
+    """A block of sequences, for one thread."""
+
+    workspace: int
+    first: int
+    end: int
+    begin: int = 0  # the step to begin with
+
+
 class Job(NamedTuple):
     """The shapes, weights and inputs of a pass.
 
