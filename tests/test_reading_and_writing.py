@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -196,3 +197,15 @@ def test_larger_files_than_allowed_are_refused(tmp_path: Path) -> None:
     for read in (read_regular, check_regular):
         with pytest.raises(OSError, match="larger than 9 bytes"):
             read(path, 9)
+
+
+def test_no_memory_is_taken_for_a_file_that_is_too_large(tmp_path: Path) -> None:
+    path = tmp_path / "sparse"
+    with path.open("wb") as file:
+        file.truncate(2**28)
+    tracemalloc.start()
+    with pytest.raises(OSError, match="larger than"):
+        read_regular(path, 2**27)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**20

@@ -33,17 +33,21 @@ def open_regular(path: str | Path) -> io.BufferedReader:
 def read_regular(path: str | Path, max_bytes: int = MAX_BYTES) -> bytes:
     """The content of a regular file; one of more bytes is an OSError."""
     with open_regular(path) as file:
-        content = file.read(max_bytes + 1)
-    if len(content) > max_bytes:
-        raise OSError(errno.EFBIG, f"it is larger than {max_bytes:,} bytes", str(path))
-    return content
+        size = _bounded_size(file, path, max_bytes)  # before memory is taken
+        return file.read(size)
 
 
 def check_regular(path: str | Path, max_bytes: int = MAX_BYTES) -> None:
     """Refuse what `read_regular` refuses, for readers that open a file by its name."""
     with open_regular(path) as file:
-        if os.fstat(file.fileno()).st_size > max_bytes:
-            raise OSError(errno.EFBIG, f"it is larger than {max_bytes:,} bytes", str(path))
+        _bounded_size(file, path, max_bytes)
+
+
+def _bounded_size(file: io.BufferedReader, path: str | Path, max_bytes: int) -> int:
+    size = os.fstat(file.fileno()).st_size
+    if size > max_bytes:
+        raise OSError(errno.EFBIG, f"it is larger than {max_bytes:,} bytes", str(path))
+    return size
 
 
 def write_atomically(path: str | Path, content: str | bytes) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from threading import Thread
@@ -16,8 +17,11 @@ from kleene.errors import DataError
 from kleene.languages import tomita
 from kleene.web.app import create_app
 from kleene.web.entries import Automaton, Network
+from kleene.web.http.background import CONTEXT, Background
+from kleene.web.http.background_work import work
 from kleene.web.http.guard import Guard
 from kleene.web.http.limits import Limits
+from kleene.web.http.metrics import Metrics
 from kleene.web.http.server import bind, make_server
 from kleene.web.registry import ModelRegistry
 
@@ -26,6 +30,8 @@ REQUESTS: Sequence[tuple[str, str, Any]] = (
     ("POST", "/predict", {"words": ["ab", "", ["a", "b"]], "model": "network"}),
     ("POST", "/predict", {"words": ["0110"]}),
     ("POST", "/predict", {"words": [[{}, {}, []] * 30, NESTED], "model": "network"}),
+    ("POST", "/predict", {"words": [[{}] * 8_000]}),
+    ("POST", "/predict", {"words": ["01" * 400] * 50}),
     ("POST", "/explain", {"word": "abba", "model": "network"}),
     ("POST", "/explain", {"word": ["0", "1"], "model": "automaton"}),
     ("POST", "/explain", {"word": NESTED, "model": "network"}),
@@ -47,16 +53,18 @@ HEADERS = {
 }
 
 
-def application() -> Guard:
-    """What `kleene serve` would run, with bounds that a fuzzer reaches."""
+LIMITS = Limits(body=50_000, json=50_000, words=100, length=1_000, symbols=5_000, seconds=20)
+
+
+def registry() -> ModelRegistry:
+    """What is served."""
     entries = [Automaton("automaton", tomita(4).dfa), Network("network", small_model())]
-    limits = Limits(body=50_000, json=50_000, words=100, length=1_000, symbols=5_000, seconds=20)
-    return create_app(ModelRegistry({entry.name: entry for entry in entries}), limits=limits)
+    return ModelRegistry({entry.name: entry for entry in entries})
 
 
 def server() -> Reader:
     """The application, asked without a socket; status 500 and above are its faults."""
-    app, runner = application(), asyncio.Runner()
+    app, runner = create_app(registry(), limits=LIMITS), asyncio.Runner()
 
     def read(content: bytes) -> object:
         status, answer = runner.run(_ask(app, content))
@@ -69,11 +77,24 @@ def server() -> Reader:
 
 
 def raw_server() -> Reader:
-    """The server behind a socket, which gets bytes that may be no HTTP, or half of a request."""
+    """The server behind a socket, which gets bytes that may be no HTTP, or half of a request.
+
+    It has a background process, as that of `kleene serve`.
+    """
     listening = bind("127.0.0.1", 0)
-    uvicorn = make_server(application())
-    Thread(target=uvicorn.run, kwargs={"sockets": [listening]}, daemon=True).start()
+    shared, models = CONTEXT.RawArray("d", Metrics.size(2)), registry()
+    background = Background(work, shared, 1, "warning", False).__enter__()  # until the fuzzer ends
+    app = create_app(models, limits=LIMITS, background=background)
+
+    async def serve() -> None:
+        answers = asyncio.create_task(background.run(models))
+        await make_server(app).serve(sockets=[listening])
+        answers.cancel()
+
+    Thread(target=asyncio.run, args=(serve(),), daemon=True).start()
     address = listening.getsockname()
+    while not background.ready:
+        time.sleep(0.05)
 
     def read(content: bytes) -> object:
         answer = _exchange(address, content)

@@ -18,6 +18,13 @@ TOKENS = (
         b"a" * 999,
     ),
 )
+
+
+def nested(depth: int, inner: Any = None) -> Any:
+    """Lists in lists."""
+    return inner if depth == 0 else [nested(depth - 1, inner)]
+
+
 VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, 1, -1, 2, 7, 2**31, 2**63, 2**64, -(2**63), 10**300, 0.5, -0.0, 1e308),
     *(
@@ -33,6 +40,7 @@ VALUES: tuple[Any, ...] = (
         "x" * 3000,
     ),
     *("\u202e", "__class__", "../../x", [], {}, [[]], [None], [0], [1, 2], {"a": 1}, [[0, 1], [1]]),
+    *(nested(51), nested(900), nested(51, "a"), [{}] * 2000, [[]] * 2000, {"a": [{}] * 500}),
     *([[[[[[0]]]]]], [True], ["a", "a"], [0.5, 0.5], "kleene.dfa/1", "kleene.dfa/2", "NaN"),
 )
 

@@ -18,7 +18,8 @@ from typing import Any
 import torch
 from asking import raw_server, server
 from fuzzing import fuzz
-from readers import readers
+from readers import Reader, readers
+from special import special_files
 
 from kleene.files import write_atomically
 
@@ -69,7 +70,11 @@ def _others(given: argparse.Namespace) -> list[dict[str, Any]]:
 def count() -> int:
     """How many readers there are, those of requests being the last."""
     with tempfile.TemporaryDirectory() as folder:
-        return len(readers(Path(folder))) + len(SERVERS)
+        return len(_of_files(Path(folder))) + len(SERVERS)
+
+
+def _of_files(folder: Path) -> list[Reader]:
+    return [*readers(folder), special_files(folder)]
 
 
 def _apart(number: int, given: argparse.Namespace) -> dict[str, Any] | None:
@@ -89,7 +94,7 @@ def _apart(number: int, given: argparse.Namespace) -> dict[str, Any] | None:
 
 def _work(number: int, given: argparse.Namespace, out: Any) -> None:
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
-        found = readers(Path(folder))
+        found = _of_files(Path(folder))
         more = number - len(found)
         reader = found[number] if more < 0 else SERVERS[more]()
         if given.only and reader.name not in given.only:

@@ -18,6 +18,7 @@ from fuzzing import Outcome, attempt, fuzz
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from readers import Reader, make_tar, readers
+from special import special_files
 
 from kleene.data.files import read_data, read_examples
 from kleene.data.readers import gzip_guard as packed
@@ -71,6 +72,12 @@ def all_readers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Reader]:
 @pytest.mark.parametrize("name", NAMES)
 def test_spoiled_inputs(all_readers: dict[str, Reader], name: str) -> None:
     outcome = fuzz(all_readers[name], 40 if name == "model folder" else 150, seed=1)
+    assert not outcome.faults
+    assert outcome.rejected
+
+
+def test_paths_that_are_no_files(tmp_path: Path) -> None:
+    outcome = fuzz(special_files(tmp_path), 300, seed=1)
     assert not outcome.faults
     assert outcome.rejected
 
