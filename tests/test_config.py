@@ -12,7 +12,7 @@ from kleene.defaults import TEXT, config_of, stages_of
 from kleene.estimator import SequenceClassifier
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.training.embeddings import init_ppmi_embeddings
+from kleene.training.ngram_states import init_ngram_states
 
 
 def parameters(**given: Any) -> Parameters:
@@ -34,7 +34,7 @@ def test_many_symbols_are_texts() -> None:
     made = config(TEXT)
     assert (made.cell, made.pooling, made.dropout) == ("lstm-p", "states", 0.5)
     first, second = stages_of(parameters(), Classifier(made))
-    assert first.prepare is init_ppmi_embeddings
+    assert first.prepare is init_ngram_states
     assert second.prepare is None
     assert first.learning_rate > second.learning_rate
     assert None not in (first.ema, second.ema)

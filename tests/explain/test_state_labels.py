@@ -22,7 +22,7 @@ def test_a_state_of_small_weight_is_neutral() -> None:
         network.head.weight.zero_()
         network.head.weight[1, 0] = 1.0  # the mean of state 0 speaks for the second class
         network.head.weight[0, 5] = 3.0  # the maximum of state 1 for the first, about as much
-        network.head.weight[1, 2] = 0.1
+        network.head.weight[1, 2] = 0.05
     assert state_labels(toy_model(network)) == (CLASSES[1], CLASSES[0], None, None)
     assert label_text(None) == "-"
     network.typical[2, 0] = 0.5  # its symbols do not agree

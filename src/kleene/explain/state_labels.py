@@ -19,7 +19,7 @@ from kleene.machine import Label
 from kleene.model import Model
 from kleene.nn.state_weights import adds_up, lead
 
-NEUTRAL = 0.25
+NEUTRAL = 0.1
 """A state is neutral if its lead is smaller than this share of the greatest of all states."""
 AGREEMENT = 0.9
 """The least share of a state's symbols that are commoner in words of its class."""

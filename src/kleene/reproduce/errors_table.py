@@ -27,7 +27,7 @@ def error_table(rows: Sequence[Row], paper: Mapping[str, float | None]) -> Table
                         middle([result["test_error"] for result in results], 2),
                         str(len(results)),
                         middle([result["epochs"] for result in results], 0),
-                        middle([result["epoch_seconds"] for result in results], 0),
+                        middle([r["epoch_seconds"] for r in results if r["epochs"]], 0),
                         middle([row["cpu_seconds"] / 60 for row in found], 0),
                     ]
                 )

@@ -4,9 +4,9 @@ Every row has the same budget. At the small scale: vocabulary 20,000, embedding 
 training reviews cut to 400 tokens (the first and the last 200) and test reviews whole, maximum over
 time of hidden vector and memory, dropout 0.5, PPMI embeddings of the training reviews, Adam with a
 falling learning rate, averaged weights (EMA), the epoch chosen by a tenth of the training reviews.
-The rows "... states" classify mean and maximum of the state probabilities, so that states have
-weights; they train on whole reviews, since a maximum grows with the length. The GRU has no memory
-beside its states: with hard states it is a finite automaton over words, and counts of its visits.
+The rows "... states" classify mean and maximum of the state probabilities of whole reviews, so that
+states have weights. N-grams teach them their states; no epoch over whole reviews follows. The GRU
+has no memory beside its states, and takes the nearest: it is a finite automaton over words.
 The paper classifies the last step and trains longer, on a GPU; so does its scale.
 """
 
@@ -21,6 +21,7 @@ from kleene.reproduce.experiment import Experiment, Request
 from kleene.reproduce.texts import text_task
 from kleene.reproduce.training import falling_rate, train_and_test
 from kleene.training.embeddings import init_ppmi_embeddings
+from kleene.training.ngram_states import init_ngram_states
 from kleene.training.stages import Stage
 
 NETWORKS: dict[str, dict[str, Any]] = {
@@ -31,8 +32,14 @@ NETWORKS: dict[str, dict[str, Any]] = {
     "SR-LSTM-P soft argmax": {"cell": "lstm-p", "num_states": 10, "transition": "soft-argmax"},
     "SR-LSTM-P gumbel": {"cell": "lstm-p", "num_states": 10, "transition": "gumbel"},
     "SR-LSTM-P k=50": {"cell": "lstm-p", "num_states": 50},
-    "SR-LSTM-P states": {"cell": "lstm-p", "num_states": 10, "pooling": "states"},
-    "SR-GRU states": {"cell": "gru", "num_states": 10, "pooling": "states"},
+    "SR-LSTM-P states": {"cell": "lstm-p", "num_states": 10, "pooling": "states", "dropout": 0.2},
+    "SR-GRU states": {
+        "cell": "gru",
+        "num_states": 10,
+        "pooling": "states",
+        "transition": "soft-argmax",
+        "dropout": 0.2,
+    },
 }
 PAPER = {
     "LSTM": 10.1,
@@ -62,22 +69,31 @@ SCALES: dict[str, dict[str, Any]] = {
     },
 }
 VOCABULARY = 20_000
+READABLE = [Stage(name="n-grams", epochs=0, prepare=init_ngram_states)]
+"""The stages of networks that classify statistics of their states, at either scale."""
+
+
+def _readable(row: str) -> bool:
+    return "pooling" in NETWORKS[row]
+
+
+def _stages(row: str, scale: str) -> list[Stage]:
+    return READABLE if _readable(row) else list(SCALES[scale]["stages"])
 
 
 def _work(row: str, seed: int, request: Request) -> dict[str, Any]:
     scale = SCALES[request.scale]
     network = {**scale["network"], **NETWORKS[row]}
-    whole = network.get("pooling") == "states"
     task = text_task(
         imdb(request.data),
         vocabulary=VOCABULARY,
-        tokens=scale["test_tokens" if whole else "tokens"],
+        tokens=scale["test_tokens" if _readable(row) else "tokens"],
         test_tokens=scale["test_tokens"],
     )
     return train_and_test(
         task,
         network={"num_symbols": len(task.alphabet), **network},
-        stages=scale["stages"],
+        stages=_stages(row, request.scale),
         seed=seed,
         folder=request.folder("imdb", row, seed),
         checkpoint=request.checkpoint,
@@ -88,9 +104,14 @@ def _work(row: str, seed: int, request: Request) -> dict[str, Any]:
 IMDB = Experiment(
     ledger="imdb",
     rows=tuple(NETWORKS),
-    seeds=lambda row, scale: 3 if row in ("LSTM", "SR-LSTM-P") else 1,
+    seeds=lambda row, scale: 3 if row in ("LSTM", "SR-LSTM-P") or _readable(row) else 1,
     key=lambda row, seed, scale: {"row": row, "seed": seed, "scale": scale},
-    recipe=lambda row, scale: {**SCALES[scale], "row": NETWORKS[row], "vocabulary": VOCABULARY},
+    recipe=lambda row, scale: {
+        **SCALES[scale],
+        "stages": _stages(row, scale),
+        "row": NETWORKS[row],
+        "vocabulary": VOCABULARY,
+    },
     work=_work,
     headline=lambda result: f"test error {result['test_error']:.2f} %",
     table=partial(error_table, paper=PAPER),

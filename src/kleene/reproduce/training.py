@@ -82,6 +82,7 @@ def train_and_test(
         history=history,
     )
     model.save(folder)
+    cpu = [notes["cpu"] for notes in history.curve("notes")]
     started = time.process_time()
     test = evaluate(classifier, task.test, BATCH)
     seconds = time.process_time() - started
@@ -89,7 +90,7 @@ def train_and_test(
         "test_error": round(100 * (1 - test.accuracy), 2),
         "validation_error": round(100 * (1 - evaluate(classifier, held).accuracy), 2),
         "epochs": len(history),
-        "epoch_seconds": round(mean(notes["cpu"] for notes in history.curve("notes")), 1),
+        "epoch_seconds": round(mean(cpu), 1) if cpu else None,
         "test_seconds": round(seconds, 1),
         "curve": [round(100 * (1 - e), 2) for e in history.curve("validation_accuracy")],
         "loss": [round(e, 4) for e in history.curve("loss")],

@@ -56,7 +56,7 @@ class TrainConfig:
     embeddings: str | None = parameter(
         None,
         "How the embedding starts: at random, or with PPMI vectors of the training rows. None: "
-        "ppmi for the recipe text, else random.",
+        "random; the recipe text takes ppmi and lets n-grams teach the states.",
         "random|ppmi",
     )
     ema: float | None = parameter(

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from kleene.training.centroids import seed_centroids
 from kleene.training.config import TrainConfig
-from kleene.training.embeddings import init_ppmi_embeddings
+from kleene.training.ngram_states import init_ngram_states
 from kleene.training.stages import Curriculum, Stage
 
 Recipe = Callable[[TrainConfig], list[Stage]]
@@ -80,7 +80,7 @@ def curriculum(config: TrainConfig) -> list[Stage]:
 
 
 def text(config: TrainConfig) -> list[Stage]:
-    """Texts: PPMI embeddings, averaged weights (EMA), and a learning rate that falls once."""
+    """Texts: states taught by n-grams, averaged weights (EMA), a learning rate that falls once."""
     first = Stage(
         name="text",
         epochs=config.epochs or 8,
@@ -90,7 +90,7 @@ def text(config: TrainConfig) -> list[Stage]:
         class_weight=config.weights_by_class,
         ema=config.ema or 0.998,
         patience=config.patience or 4,
-        prepare=init_ppmi_embeddings,
+        prepare=init_ngram_states,
     )
     rate, epochs = config.learning_rate / 4, config.epochs or 4
     return [first, replace(first, name="fine", learning_rate=rate, epochs=epochs, prepare=None)]

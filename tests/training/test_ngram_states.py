@@ -1,0 +1,103 @@
+"""Networks that classify their states are taught those states by n-grams."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from kleene.data.alphabet import FIRST_SYMBOL
+from kleene.data.examples import Examples
+from kleene.evaluation.metrics import evaluate
+from kleene.nn.classifier import Classifier
+from kleene.nn.config import NetworkConfig
+from kleene.training import ngram_states
+from kleene.training.ngram_states import init_ngram_states
+from kleene.training.ngram_weights import ngram_weights, read_texts
+from kleene.training.step_kinds import step_kinds
+
+NOT, GOOD, BAD, *OTHERS = range(FIRST_SYMBOL, FIRST_SYMBOL + 13)
+SYMBOLS = FIRST_SYMBOL + 13
+
+
+def reviews(count: int, classes: int = 2, seed: int = 0, turned_share: float = 0.4) -> Examples:
+    """Texts of neutral words, with one opinion that "not" may turn round."""
+    random = np.random.default_rng(seed)
+    words, labels = [], random.integers(0, classes, count)
+    for label in labels:
+        text = random.choice(OTHERS, 12)
+        at, turned = random.integers(0, 10), random.random() < turned_share
+        word = GOOD if bool(label) != turned else BAD
+        text[at : at + 2] = (NOT if turned else OTHERS[0], word)
+        words.append(text)
+    return Examples(words=words, labels=labels)
+
+
+def network(cell: str, transition: str = "mixture") -> Classifier:
+    torch.manual_seed(0)
+    config = NetworkConfig(
+        num_symbols=SYMBOLS,
+        num_classes=2,
+        cell=cell,
+        input_size=16,
+        hidden_size=16,
+        num_states=6,
+        pooling="states",
+        transition=transition,
+    )
+    return Classifier(config)
+
+
+def test_texts_come_out_of_their_batches_in_order() -> None:
+    examples = reviews(50)
+    texts = read_texts(examples, seed=0)
+    found = {
+        (tuple(ids), label)
+        for ids, label in zip(np.split(texts.ids, texts.starts[1:]), texts.labels, strict=True)
+    }
+    assert found == {
+        (tuple(word), label) for word, label in zip(examples.words, examples.labels, strict=True)
+    }
+
+
+def test_pairs_have_weights_of_their_own() -> None:
+    texts = read_texts(reviews(2_000), seed=0)
+    weights = ngram_weights(texts, SYMBOLS, 2, seed=0)
+    pair = [before * SYMBOLS + word for before in (OTHERS[0], NOT) for word in (GOOD, BAD)]
+    good, bad, not_good, not_bad = weights.of_steps(np.array(pair))[:, 0]
+    assert good > 0 > bad
+    assert not_bad > 0 > not_good
+
+
+def test_three_classes_have_a_column_each() -> None:
+    examples = reviews(600, classes=3)
+    weights = ngram_weights(read_texts(examples, 0), SYMBOLS, 3, seed=0)
+    assert weights.words.shape == (SYMBOLS, 3)
+    assert np.abs(weights.words.sum(1)).max() < 1e-4
+
+
+def test_kinds_of_a_memoryless_cell_are_those_of_an_automaton() -> None:
+    texts = read_texts(reviews(1_000), seed=0)
+    weights = ngram_weights(texts, SYMBOLS, 2, seed=0)
+    kinds = step_kinds(weights, texts, network("gru").config, seed=0)
+    before = np.roll(kinds.of_steps, 1)
+    before[texts.starts] = kinds.neutral
+    after: dict[tuple[int, int], int] = {}
+    for state, word, target in zip(before, texts.ids, kinds.of_steps, strict=True):
+        assert after.setdefault((state, word), target) == target
+    assert len(np.unique(kinds.of_steps)) > 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("cell", "transition", "turned"), [("lstm-p", "mixture", 0.4), ("gru", "soft-argmax", 0.0)]
+)
+def test_a_taught_network_is_accurate_before_any_epoch(
+    cell: str, transition: str, turned: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ngram_states, "STEPS", 300)
+    taught = network(cell, transition)
+    init_ngram_states(taught, reviews(1_500, turned_share=turned), seed=0)
+    held_out = reviews(500, seed=1, turned_share=turned)
+    assert evaluate(taught, held_out).accuracy > 0.95
+    assert not taught.head.weight[:, taught.config.num_states :].any()
