@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,7 +19,7 @@ import kleene as kl
 from kleene.automata import DFA
 from kleene.languages.base import Language
 from kleene.languages.paths import Paths
-from kleene.languages.sampling import spell
+from kleene.languages.sampling import PathSampler, spell
 from kleene.machine import Label, Word
 
 Rows = tuple[list[Word], list[Label]]
@@ -138,11 +138,25 @@ def repeat_01() -> Task:
     )
 
 
-def dyck2() -> Task:
-    """Matching () and [] nested at most three deep."""
-    language = kl.languages.bounded_dyck2(3)
+def dyck2(depth: int = 3) -> Task:
+    """Matching () and [] nested at most three deep.
+
+    Of the other words half match but are nested four or five deep, and half do not match; without
+    the first nothing would tell that the depth is bounded.
+    """
+    language, deeper = (kl.languages.bounded_dyck2(most) for most in (depth, depth + 2))
     assert language.dfa is not None
-    return Task(truth=language.dfa, language=language)
+    assert deeper.dfa is not None
+    flat, too_deep = PathSampler(language.dfa), PathSampler(deeper.dfa.minus(language.dfa))
+
+    def sample(random: Any, n: int, label: bool, lengths: Sequence[int]) -> list[Word]:
+        if label:
+            return flat(random, n, True, lengths)
+        return too_deep(random, n // 2, True, lengths) + flat(
+            random, n - n // 2, False, lengths, near=0.5
+        )
+
+    return Task(truth=language.dfa, language=replace(language, sampler=sample))
 
 
 def first() -> Task:

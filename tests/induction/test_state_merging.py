@@ -148,3 +148,19 @@ def test_wrong_labels_need_no_more_states() -> None:
 
 def test_merging_stops_at_its_limit() -> None:
     assert merged(random_evidence(0), Budget(look_ups=10), 0.0) is None
+
+
+def test_the_value_of_an_expression_is_found_from_the_shorter_words() -> None:
+    """Numbers modulo 5 with +, - and *: the tree of all words merges into too many states."""
+    random = np.random.default_rng(0)
+    words = []
+    for _ in range(10_000):
+        size = int(random.integers(1, 21))
+        signs = [*random.choice(list("+-*"), size - 1), ""]
+        words.append("".join(f"{random.integers(5)}{sign}" for sign in signs))
+    values = [eval(word) % 5 for word in words]
+    evidence = Evidence.from_rows(words, values, alphabet=sorted(set("01234+-*")), classes=range(5))
+    assert merged(evidence, Budget(), 0.0) is None
+    found = kl.induce(words, values)
+    assert found.training_errors == 0
+    assert found.dfa.run("3*4*2-1*0+4") == (3 * 4 * 2 - 1 * 0 + 4) % 5

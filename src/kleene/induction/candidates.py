@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,8 @@ FIRST_SAMPLE, GROWTH, MOST_WORDS = 2_000, 4, 32_000
 PATIENCE, GROWN = 60, 6
 """Restarts without a shorter description after which the search ends; every sixth one grows."""
 MOST_STATES_REFINED = 100
+SHARES = (0.25, 0.35, 0.5, 0.7, 1.0)
+"""Shares of the words, the shortest ones, whose prefix trees are merged."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,14 +114,31 @@ class CandidateSearch:
         return not any(errors(self.best.table, self.search.evidence, self.held_out))
 
     def merge(self) -> None:
-        """Merge the states of the prefix tree, then refine; with noise only if errors are left."""
+        """Merge the states of prefix trees, refine the best; with noise only if errors are left.
+
+        The shortest words alone often do: their tree is small, and their prefixes are words, too.
+        Which share of them does best is not known ahead.
+        """
+        evidence = self.search.evidence
+        by_length = np.argsort(np.diff(evidence.starts), kind="stable")
         for noise in NOISE:
-            table = merged(self.search.evidence, self.budget.part(0.15), noise)
-            if table is not None:
-                self.add(self.search.judge(table), "merges", MERGED)
-                self.add(self.search.refine(table), "merges", MERGED)
-            if self.is_done:
-                break
+            budget = self.budget.part(0.15)
+            tables = []
+            for share in SHARES if noise == 0 else SHARES[-1:]:
+                shortest = np.sort(by_length[: ceil(share * len(by_length))])
+                table = merged(evidence.subset(shortest), budget, noise)
+                if table is not None:
+                    tables.append(self.search.judge(table))
+                    self.add(tables[-1], "merges", MERGED)
+                if self.is_done:
+                    return
+                if budget.is_spent:
+                    break
+            if tables:
+                best = min(tables, key=lambda found: found.description_length)
+                self.add(self.search.refine(best.table), "merges", MERGED)
+                if self.is_done:
+                    return
 
     def grow(self) -> None:
         """Split states from one state on, over larger and larger samples."""
