@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-BENCHMARKS := recurrent where cores scaling memory end_to_end matcher import_time serving growth workers
+BENCHMARKS := recurrent where cores scaling memory end_to_end fits precision compile_time matcher import_time serving growth workers
 
 .PHONY: demo test test-all lint bench tables faults fuzz format lock
 
@@ -21,7 +21,7 @@ lint: $(READY)
 	$(BIN)/mypy
 
 bench: $(READY)
-	set -e; for name in $(BENCHMARKS); do echo "== $$name"; OMP_WAIT_POLICY=passive $(BIN)/python benchmarks/$$name.py; done
+	set -e; for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python benchmarks/$$name.py; done
 
 tables: $(READY)
 	$(BIN)/python experiments/tables.py

@@ -4,7 +4,8 @@
 
 Two threads that share a batch cannot gain more than two processes that share nothing. Where the
 "cores" are two threads of one core, as on many rented machines, that is little. Writes
-results/cores.json.
+results/cores.json, a
+table for each CPU model.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from multiprocessing.synchronize import Barrier
 
 import torch
 from peers import SHAPES, network
-from timing import write
+from timing import write_for_cpu
 
 
 def main() -> None:
@@ -38,7 +39,7 @@ def main() -> None:
                 }
             )
             print(results[-1], flush=True)
-    write("cores", {"results": results})
+    write_for_cpu("cores", {"results": results})
 
 
 def at_once(count: int, cell: str, shape: str, seconds: float) -> float:

@@ -5,7 +5,8 @@
 The epoch is forward, loss, backward and Adam over texts of a mean length of 230 out of 20,000
 words, in process seconds, beside Embedding + nn.LSTM in the same run, on packed sequences and on
 padded ones. Seconds to the automaton, training and reading, are those of
-experiments/results/tomita.json. Writes results/end_to_end.json.
+experiments/results/tomita.json. Writes
+results/end_to_end.json, a table for each CPU model.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from timing import write
+from timing import write_for_cpu
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_sequence, pad_sequence
 
@@ -127,7 +128,7 @@ def main() -> None:
     seconds = {name: statistics.median(times) for name, times in taken.items()}
     base = next(iter(seconds.values()))
     steps = sum(len(text) for words, _ in batches for text in words)
-    write(
+    write_for_cpu(
         "end_to_end",
         {
             "texts": given.texts,

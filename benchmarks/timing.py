@@ -21,6 +21,7 @@ __all__ = [
     "process_time",
     "processor",
     "write",
+    "write_for_cpu",
     "write_results",
 ]
 
@@ -33,15 +34,21 @@ training, where the same step follows itself, and as in `torch.utils.benchmark`.
 
 
 def interleave(
-    variants: dict[str, Callable[[], object]], seconds: float, clock: Callable[[], float]
+    variants: dict[str, Callable[[], object]],
+    seconds: float,
+    clock: Callable[[], float],
+    block: float = BLOCK,
 ) -> dict[str, float]:
-    """Median seconds of each variant; one round runs every variant for a timing block, or once."""
+    """Median seconds of each variant; one round runs every variant for a timing block, or once.
+
+    With a block of no length, single calls alternate.
+    """
     calls: dict[str, int] = {}
     for name, run in variants.items():
         run()
         start = perf_counter()
         run()
-        calls[name] = max(1, int(BLOCK / (perf_counter() - start)))
+        calls[name] = max(1, int(block / (perf_counter() - start)))
     taken: dict[str, list[float]] = {name: [] for name in variants}
     end = perf_counter() + seconds
     while perf_counter() < end or len(next(iter(taken.values()))) < 3:
@@ -80,6 +87,17 @@ def processor() -> str:
 def write(name: str, content: dict[str, object]) -> Path:
     """Results with the machine's facts, in results/NAME.json."""
     return write_results(RESULTS / f"{name}.json", {"machine": machine(), **content})
+
+
+def write_for_cpu(name: str, content: dict[str, object]) -> Path:
+    """The same, beside the results of other CPU models in that file."""
+    path = RESULTS / f"{name}.json"
+    tables = json.loads(path.read_text()) if path.exists() else {}
+    if "machine" in tables:  # written before there was a table for each
+        facts = tables["machine"]
+        tables = {f"{facts['cpu']}, {facts['capability']}": tables}
+    tables[processor()] = {"machine": machine(), **content}
+    return write_results(path, tables)
 
 
 def write_results(path: Path, content: dict[str, object]) -> Path:

@@ -3,7 +3,8 @@
     python benchmarks/where.py [--seconds 2]
 
 For the rows in which a goal is hard to reach. Process time, one thread, medians of one interleaved
-run; the time inside compiled loops is measured by a clock around them. Writes results/where.json.
+run; the time inside compiled loops is measured by a clock around them. Writes results/where.json, a
+table for each CPU model.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from collections.abc import Callable
 import torch
 from peers import SHAPES, forward_products, network, peer, products
 from recurrent import quiet, trained
-from timing import interleave, process_time, write
+from timing import interleave, process_time, write_for_cpu
 
-from kleene.nn.fused.kernels import backward, forward
+from kleene.nn.fused.kernels import backward, fold, forward
 
 ROWS = (("inference", "A"), ("inference", "C"), ("one", "A"), ("one", "C"), ("train", "D"))
 
@@ -27,7 +28,8 @@ class Clock:
 
     def __init__(self) -> None:
         self.spent, self.totals = 0.0, list[float]()
-        for module, name in ((forward, "forward"), (backward, "backward")):
+        compiled = ((forward, "forward"), (backward, "backward"), (fold, "fold"), (fold, "unfold"))
+        for module, name in compiled:
             setattr(module, name, self._timed(getattr(module, name)))
 
     def _timed(self, compiled: Callable[..., object]) -> Callable[..., object]:
@@ -84,7 +86,7 @@ def main() -> None:
         for cell in ("LSTM-P", "GRU"):
             results.append(measure(row, shape, cell, given.seconds, clock))
             print(results[-1], flush=True)
-    write("where", {"results": results})
+    write_for_cpu("where", {"results": results})
 
 
 if __name__ == "__main__":

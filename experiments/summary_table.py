@@ -6,6 +6,7 @@ from statistics import mean, median
 from typing import Any
 
 from page import load, markdown, measured
+from speed_tables import read
 
 HEADER = ("task", "Kleene", "beside it", "run", "measured")
 
@@ -100,6 +101,21 @@ def _errors(name: str, row: str, title: str, plain: str, paper: float) -> list[s
     return [title, ours, f"{beside}the paper {paper:.1f} %", f"`kleene reproduce {name}`", day]
 
 
+def _speed(cell: str, peer: str) -> list[str] | None:
+    """Train steps as ratios to torch.nn, for every CPU model they were measured on."""
+    parts, days = [], []
+    for table in (read("recurrent") or {}).values():
+        rows = [r for r in table["results"] if r["row"] == "train" and r["cell"] == cell]
+        ratios = " / ".join(f"{r['ratio']:.2f}" for r in rows)
+        facts = table["machine"]
+        parts.append(f"{ratios} ({facts['cpu']}, {facts['capability']})")
+        days.append(facts["date"])
+    if not parts:
+        return None
+    task = f"a train step over `{peer}`'s, four shapes"
+    return [task, "; ".join(parts), "1", "`benchmarks/recurrent.py`", max(days)]
+
+
 LINES = (
     _tomita,
     _mlregtest,
@@ -114,4 +130,6 @@ LINES = (
     ),
     lambda: _errors("newsgroups", "SR-LSTM-P", "20 Newsgroups, opaque", "LSTM", 14.4),
     lambda: _errors("mnist", "SR-LSTM-P", "MNIST in 196 steps", "LSTM", 0.8),
+    lambda: _speed("LSTM-P", "nn.LSTM"),
+    lambda: _speed("GRU", "nn.GRU"),
 )
