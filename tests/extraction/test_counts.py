@@ -74,3 +74,11 @@ def test_a_state_has_the_label_of_most_prefixes_that_end_there(seed: int) -> Non
     raw = extract(model, WORDS, method="counts").raw
     for state, labels in votes.items():
         assert labels[raw.output(raw.names.index(state))] == max(labels.values())
+
+
+@pytest.mark.parametrize("method", ["counts", "mean"])
+def test_a_block_of_nothing_but_empty_words_changes_nothing(method: str) -> None:
+    model = random_model(0, cell="gru")
+    many: list[Word] = [*[""] * 2_000, *WORDS]  # blocks have 1,000 words
+    one, other = (extract(model, w, method=method, seconds=0) for w in (WORDS, many))
+    assert one.raw == other.raw

@@ -207,7 +207,8 @@ def count_corpus(
             if number % process_group.world_size == process_group.rank:
                 encoded = encode_words(model, block)
                 first = encoded[:1] if not number else []  # the empty word, which all begin with
-                kept.add([*first, *(word for word in encoded if len(word))], number, before)
+                if some := [*first, *(word for word in encoded if len(word))]:
+                    kept.add(some, number, before)
             before += len(block)
     kept.given = before - 1
     return kept.pooled(process_group)
