@@ -1,150 +1,143 @@
-"""Why states cost accuracy where a cell counts positions, and what helps.
+"""What states cost: a default fit beside n-grams and the plain cell, on the same new rows.
 
-One GRU and one LSTM are trained on motifs at a fixed place. Copies of them are given states in
-several ways and trained on. "position" is how well a linear probe tells the position in the
-sequence from the hidden vector (R^2), before the training with states.
+Every data set is used as it comes; nothing of `fit` was chosen by the test rows. "kept" is what the
+fit ended with: an automaton the network was taught, a network with states, or the plain cell.
+MNIST is in the table of `kleene reproduce mnist`.
 
-Run: python experiments/states_accuracy.py [--rows 1500] [--length 30]
+Run: KLEENE_DATA=... python experiments/states_accuracy.py [--only motifs names] [--seeds 1]
 """
 
 from __future__ import annotations
 
 import argparse
-from copy import deepcopy
-from functools import partial
+import csv
+import gzip
+import os
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from ledger import Ledger
-from sklearn.cluster import KMeans
-from sklearn.linear_model import Ridge
-from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, softmax
+from text_defaults import Rows, sms, two_newsgroups
 
-from kleene.datasets.motifs import LETTERS, fixed_motifs
+from kleene import SequenceClassifier
+from kleene.data.tokenize import tokenize
+from kleene.datasets import imdb
+from kleene.datasets.motifs import fixed_motifs
+from kleene.datasets.names import overlapping_names
+from kleene.languages import tomita
 
-HIDDEN, NEW = 64, 1_000
-WAYS = ("mixture", "straight-through", "straight-through, metric of the gradients")
-CLASSES = ("donor", "acceptor", "neither")
-
-
-class Network(nn.Module):
-    """A cell whose hidden vector is replaced by centroids, by a mixture or straight through."""
-
-    def __init__(self, cell: str) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(len(LETTERS), 16)
-        self.memory = cell == "lstm"
-        self.cell = nn.LSTMCell(16, HIDDEN) if self.memory else nn.GRUCell(16, HIDDEN)
-        self.head = nn.Linear(HIDDEN * (1 + self.memory), len(CLASSES))
-        self.mode = "off"
-        self.metric = torch.eye(HIDDEN)
-
-    def forward(self, ids: Tensor) -> tuple[Tensor, list[Tensor], Tensor]:
-        """Scores, hidden vectors of all steps, and the distance to the centroids."""
-        h = c = torch.zeros(len(ids), HIDDEN)
-        hidden, distance = [], torch.zeros(())
-        for x in self.embedding(ids).unbind(1):
-            if self.memory:
-                u, c = self.cell(x, (h, c))
-            else:
-                u = self.cell(x, h)
-            h, gap = self.states(u)
-            hidden.append(h)
-            distance = distance + gap / ids.shape[1]
-        return self.head(torch.cat([h, c], 1) if self.memory else h), hidden, distance
-
-    def states(self, u: Tensor) -> tuple[Tensor, Tensor]:
-        """The next hidden vector, and the distance of u to its centroid."""
-        if self.mode == "off":
-            return u, torch.zeros(())
-        gaps = torch.cdist(u @ self.metric, self.centroids @ self.metric) ** 2
-        if self.mode == "mixture":
-            return softmax(-gaps / 0.3, 1) @ self.centroids, torch.zeros(())
-        nearest = self.centroids[gaps.argmin(1)]
-        gap = ((u - nearest.detach()) ** 2 + (u.detach() - nearest) ** 2).sum(1).mean()
-        return u + (nearest - u).detach(), gap  # straight through: the gradient of u
-
-
-def train(network: Network, ids: Tensor, labels: Tensor, *, epochs: int, rate: float) -> None:
-    optimizer = torch.optim.Adam(network.parameters(), lr=rate)
-    for _ in range(epochs):
-        for batch in torch.randperm(len(ids)).split(32):
-            optimizer.zero_grad()
-            scores, _, distance = network(ids[batch])
-            (cross_entropy(scores, labels[batch]) + 0.25 * distance).backward()
-            nn.utils.clip_grad_norm_(network.parameters(), 1.0)
-            optimizer.step()
-
-
-def with_states(cell: Network, ids: Tensor, count: int, way: str) -> Network:
-    """A copy with k-means centroids; the third way clusters in the metric of the gradients.
-
-    The metric is the mean of g g^T over all steps and classes, g = d score / d h_t: directions
-    that no score depends on do not count.
-    """
-    scores, hidden, _ = cell(ids[:400])
-    metric = torch.eye(HIDDEN)
-    if way == WAYS[2]:
-        total = torch.zeros(HIDDEN, HIDDEN)
-        for column in scores.sum(0):
-            for g in torch.autograd.grad(column, hidden, retain_graph=True):
-                total += g.T @ g
-        values, vectors = torch.linalg.eigh(total)
-        metric = vectors * (values.clamp_min(0) / values.max()) ** 0.25
-    vectors = torch.cat(hidden).detach()
-    vectors = vectors[torch.from_numpy(np.random.default_rng(0).permutation(len(vectors))[:8000])]
-    found = KMeans(count, n_init=1, random_state=0).fit((vectors @ metric).numpy())
-    means = [vectors[found.labels_ == i].mean(0) for i in range(count)]
-    copy = deepcopy(cell)
-    copy.mode, copy.metric = way.split(",")[0], metric
-    copy.centroids = nn.Parameter(torch.stack(means))
-    return copy
-
-
-@torch.no_grad()
-def figures(network: Network, ids: Tensor, labels: Tensor) -> dict[str, float]:
-    scores, hidden, _ = network(ids)
-    vectors, length = torch.stack(hidden, 1).numpy(), ids.shape[1]
-    half = len(ids) // 2
-    position = np.tile(np.arange(length), half)
-    probe = Ridge(1e-2).fit(vectors[:half].reshape(-1, HIDDEN), position)
-    known = probe.score(vectors[half : 2 * half].reshape(-1, HIDDEN), position)
-    accuracy = (scores.argmax(1) == labels).float().mean()
-    return {"accuracy": round(float(accuracy), 4), "position": round(float(known), 3)}
+Split = tuple[Rows, Rows]
+REVIEWS, REVIEW_TOKENS = 5_000, 200
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=1_500)
-    parser.add_argument("--length", type=int, default=30)
+    parser.add_argument("--data", default=os.environ.get("KLEENE_DATA", "."))
+    parser.add_argument("--only", nargs="*", choices=DATA, default=list(DATA))
+    parser.add_argument("--seeds", type=int, nargs="*", default=[0])
     options = parser.parse_args()
     torch.set_num_threads(1)
-    texts, names = fixed_motifs(options.rows + NEW, length=options.length, seed=0)
-    ids = torch.tensor([[LETTERS.index(letter) for letter in text] for text in texts])
-    labels = torch.tensor([CLASSES.index(name) for name in names])
-    seen, new = (ids[: options.rows], labels[: options.rows]), (ids[-NEW:], labels[-NEW:])
+    warnings.filterwarnings("ignore")
     ledger = Ledger("states_accuracy")
-    key = {"rows": options.rows, "length": options.length}
-    for kind, counts in (("gru", (20, 64, 256)), ("lstm", (20,))):
-        torch.manual_seed(0)
-        cell = Network(kind)
-        train(cell, *seen, epochs=40, rate=3e-3)
-        ledger.run(lambda c=cell: figures(c, *new), cell=kind, states=0, way="plain cell", **key)
-        for count in counts:
-            for way in WAYS[: 2 if kind == "lstm" else 3]:
-                work = partial(trained_states, cell, count, way, seen, new)
-                print(ledger.run(work, cell=kind, states=count, way=way, **key), flush=True)
+    for seed in options.seeds:
+        for name in options.only:
+            train, test = DATA[name](options.data)
+            row = ledger.run(lambda a=train, b=test, s=seed: measure(a, b, s), data=name, seed=seed)
+            print(row["key"], row["result"], flush=True)
 
 
-def trained_states(
-    cell: Network, count: int, way: str, seen: tuple[Tensor, Tensor], new: tuple[Tensor, Tensor]
-) -> dict[str, float]:
-    torch.manual_seed(1)
-    network = with_states(cell, seen[0], count, way)
-    before = figures(network, *new)
-    train(network, *seen, epochs=10, rate=1e-3)
-    return {**figures(network, *new), "start": before["accuracy"], "position": before["position"]}
+def measure(train: Rows, test: Rows, seed: int) -> dict[str, Any]:
+    """Accuracies on the test rows, CPU seconds of both fits, and what was kept."""
+    found: dict[str, Any] = {"rows": len(train.labels), "new_rows": len(test.labels)}
+    found["ngrams"] = ngrams(train, test)
+    for name, settings in (("plain", {"states": 0}), ("fit", {})):
+        started = time.process_time()
+        fitted = SequenceClassifier(random_state=seed, **settings).fit(*train)
+        found[f"{name}_seconds"] = round(time.process_time() - started, 1)
+        found[name] = round(float(fitted.score(*test)), 4)
+    model = fitted.model_
+    states, log = model.network.rnn.num_states, list(fitted.fit_log_)
+    taught = any(line.startswith("taught the") for line in log)
+    kept = "automaton" if taught else "states" if states else "plain cell"
+    return {**found, "kept": kept, "states": states, "memory": _memory(model), "log": log}
+
+
+def _memory(model: Any) -> bool:
+    return bool(model.network.rnn.cell.has_memory)
+
+
+def tokens(text: Any) -> list[str]:
+    """Words of prose; characters of a string without spaces; symbols as they are."""
+    return list(tokenize(text) if isinstance(text, str) and " " in text else text)
+
+
+def ngrams(train: Rows, test: Rows) -> float:
+    """Counts of 1- to 3-grams with logistic regression; 1- and 2-grams of words."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    words = len({symbol for text in train.texts for symbol in tokens(text)}) > 1_000
+
+    def grams(text: Any) -> list[tuple[str, ...]]:
+        symbols = ["<", *tokens(text), ">"]
+        sizes = (1, 2) if words else (1, 2, 3)
+        return [tuple(symbols[i : i + n]) for n in sizes for i in range(len(symbols) + 1 - n)]
+
+    counts = TfidfVectorizer(analyzer=grams, sublinear_tf=True)
+    model = make_pipeline(counts, LogisticRegression(C=10, max_iter=300)).fit(*train)
+    return round(float(model.score(*test)), 4)
+
+
+def _split(rows: tuple[Any, Any], new: int) -> Split:
+    texts, labels = rows
+    return Rows(texts[:-new], labels[:-new]), Rows(texts[-new:], labels[-new:])
+
+
+def noisy_tomita(data: str) -> Split:
+    """Tomita 5, a twentieth of the training labels flipped; the new rows are right."""
+    train, test = _split(tomita(5).sample(3_000, lengths=range(2, 22), seed=0), 1_000)
+    wrong = np.random.default_rng(0).random(len(train.labels)) < 0.05
+    labels = [label != flip for label, flip in zip(train.labels, wrong.tolist(), strict=True)]
+    return Rows(train.texts, labels), test
+
+
+def logs(data: str) -> Split:
+    """12,000 log sessions."""
+    return _sessions(data, "train"), _sessions(data, "test")
+
+
+def _sessions(data: str, part: str) -> Rows:
+    with gzip.open(Path(data) / "logs" / f"hdfs_sessions_{part}.csv.gz", "rt") as file:
+        pairs = list(csv.reader(file))[1:]
+    return Rows([tuple(text.split()) for text, _ in pairs], [label for _, label in pairs])
+
+
+def reviews(data: str) -> Split:
+    """5,000 + 5,000 film reviews, the first 200 tokens of each."""
+    return tuple(_cut(part) for part in (imdb(data).train, imdb(data).test))  # type: ignore
+
+
+def _cut(part: Any) -> Rows:
+    chosen = np.random.default_rng(0).permutation(len(part))[:REVIEWS].tolist()
+    texts = [list(part.words[i][:REVIEW_TOKENS]) for i in chosen]
+    return Rows(texts, [str(part.labels[i]) for i in chosen])
+
+
+DATA: dict[str, Callable[[str], Split]] = {
+    "tomita": noisy_tomita,
+    "names": lambda data: _split(overlapping_names(14_000, seed=0), 2_000),
+    "motifs": lambda data: _split(fixed_motifs(3_500, seed=0), 1_000),
+    "logs": logs,
+    "sms": sms,
+    "newsgroups": two_newsgroups,
+    "imdb": reviews,
+}
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from memory_tables import MEMORY
 from page import ROOT, load, markdown, measured
 from readable_tables import READABLE
 from speed_tables import SPEED
+from states_tables import STATES
 from summary_table import summary
 from trust_tables import TRUST
 
@@ -29,6 +30,7 @@ PAGES = (
     *sorted((DOCS / "reproduction").glob("*.md")),
     *(DOCS / "results" / f"{name}.md" for name in ("induction", "languages", "speed", "states")),
     DOCS / "explanation" / "uncertainty.md",
+    DOCS / "explanation" / "induction.md",
 )
 MARKER = re.compile(r"(<!-- table: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -295,6 +297,7 @@ TABLES: dict[str, Callable[[], str]] = {
     **MEMORY,
     **READABLE,
     **SPEED,
+    **STATES,
     **TRUST,
 }
 

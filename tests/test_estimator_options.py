@@ -183,6 +183,8 @@ def test_weights_keep_an_automaton_that_ignores_them_from_the_networks_place(wei
     clf = small(consolidate=True, states=None, epochs=3, **given)
     clf.fit(words, labels, sample_weight=None if given else 1.0 + 999 * labels)
     assert "kept the network" in clf.fit_log_
+    searches = [line for line in clf.fit_log_ if line.startswith("found an automaton")]
+    assert len(searches) == 1 + (weighted == "classes")  # the first, though it was not taken
 
 
 @pytest.mark.parametrize(

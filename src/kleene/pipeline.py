@@ -1,7 +1,8 @@
 """What `fit` does with encoded rows: induce an automaton or train, select, measure.
 
 rows -> automaton, if it explains them
-     -> else trained cell -> automaton or states -> the better of states and plain cell -> figures
+     -> else trained cell -> automaton or states
+     -> where states cost accuracy: a network with memory read by its states, or the plain cell
 """
 
 from __future__ import annotations
@@ -22,8 +23,11 @@ from kleene.defaults import readable, stages_of, text_note
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.evaluation.figures import Figures, measure
 from kleene.model import Model
+from kleene.nn.config import NetworkConfig
+from kleene.training.history import History
 from kleene.training.loop import Hook, fit
 from kleene.training.progress import Reporter
+from kleene.training.read_by_states import read_by_states
 from kleene.training.selection import compare, plain_cell
 
 if TYPE_CHECKING:
@@ -89,6 +93,8 @@ def fit_model(
         if first is None:  # the main process has it
             return Fitted(model=model, log=log, figures=None)
         return _measured(first.model, rows, log + first.steps, baseline=baseline, seed=seed)
+    if first is not None:
+        log += first.steps
     history = fit(
         model.network,
         rows.training,
@@ -125,7 +131,9 @@ def fit_model(
         )
         model, taught, log = induced.model, induced.taught, log + induced.steps
     if not taught:
-        model, lines = select(model, cell, rows, parameters)
+        model, lines = select(
+            model, cell, rows, parameters, seed=seed, reporter=reporter, hook=hook
+        )
         log += lines
     return _measured(model, rows, log, baseline=baseline, seed=seed)
 
@@ -172,9 +180,16 @@ def _moves(model: Model, rows: Rows) -> dict[str, Any]:
 
 
 def select(
-    model: Model, cell_weights: dict[str, Tensor], rows: Rows, parameters: Parameters
+    model: Model,
+    cell_weights: dict[str, Tensor],
+    rows: Rows,
+    parameters: Parameters,
+    *,
+    seed: int = 0,
+    reporter: Reporter | None = None,
+    hook: Hook | None = None,
 ) -> tuple[Model, tuple[str, ...]]:
-    """The model, or the plain cell it started from where states cost accuracy, and why.
+    """The model, or where its states cost accuracy one with memory or the plain cell, and why.
 
     A number of states that was asked for is kept in any case; the log has both figures.
     """
@@ -188,5 +203,28 @@ def select(
         return model, (f"kept the network with states: {figures}",)
     if parameters.states is not None:
         return model, (f"states={parameters.states} costs accuracy: {figures}",)
-    line = f"kept the plain cell, as states cost accuracy: {figures}"
-    return replace(model, network=cell), (line,)
+    costly = (f"states without memory cost accuracy: {figures}",)
+    if rows.held_out is None or not _may_have_memory(config, parameters):
+        return replace(model, network=cell), (*costly, "kept the plain cell")
+    network, history = read_by_states(
+        cell,
+        rows.training,
+        held_out=rows.held_out,
+        config=parameters,
+        seed=seed,
+        reporter=reporter,
+        hook=hook,
+    )
+    found = compare(network, cell, rows.held_out)
+    line = f"an LSTM with memory, read by its states: {found.describe('held-out')}"
+    if found.states_cost_accuracy:
+        return replace(model, network=cell), (*costly, line, "kept the plain cell")
+    history = History([*model.history.epochs, *history.epochs])
+    model = replace(model, network=network, history=history)
+    return model, (*costly, line, "kept the network with memory")
+
+
+def _may_have_memory(config: NetworkConfig, parameters: Parameters) -> bool:
+    """Whether the user left open which network reads the symbols."""
+    given = (parameters.cell, parameters.pooling, parameters.recipe, parameters.similarity)
+    return bool(config.num_symbols) and config.num_layers == 1 and given == (None,) * len(given)

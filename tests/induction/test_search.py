@@ -167,3 +167,16 @@ def test_kernels_are_compiled_once_whatever_the_arrays_come_from():
     for evidence in (whole, some, whole.without(some), some.joined(whole)):
         search_automaton(evidence, some, suggested=[lambda: automaton], seconds=0.2)
     assert [len(kernel.signatures) for kernel in kernels] == compiled
+
+
+def test_a_search_that_look_ups_end_is_the_same_again() -> None:
+    words, labels = random_rows(5)
+    evidence = Evidence.from_rows(words, labels, alphabet=(0, 1, 2), classes=(0, 1, 2))
+    some = evidence.subset(np.arange(20))
+    compile_kernels()
+    one, other = (
+        search_automaton(evidence, some, seconds=1e-4, limit=60.0, seed=3) for _ in range(2)
+    )
+    assert one.stopped_early
+    assert one.dfa == other.dfa
+    assert one.description_length == other.description_length

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -38,15 +39,36 @@ def test_a_comparison_counts_the_rows_that_one_alone_gets_right() -> None:
     right = evaluate(one, EXAMPLES).predicted == EXAMPLES.labels
     other_right = evaluate(other, EXAMPLES).predicted == EXAMPLES.labels
     assert (found.states, found.rows) == (3, len(EXAMPLES))
-    assert found.lost - found.won == other_right.sum() - right.sum()
-    assert found.lost + found.won == (right != other_right).sum() > 0
+    assert found.lost == other_right.sum() - right.sum()
+    assert found.standard_error**2 == pytest.approx((right != other_right).sum())
+    assert found.standard_error > 0
 
 
-@pytest.mark.parametrize(("lost", "won", "cost"), [(0, 0, False), (1, 0, False), (2, 0, True)])
-def test_one_standard_error_is_the_limit(lost: int, won: int, cost: bool) -> None:
+def test_a_comparison_goes_by_the_weights_of_the_rows() -> None:
+    one, other = make_network(1), make_network(2)
+    right = evaluate(one, EXAMPLES).predicted == EXAMPLES.labels
+    other_right = evaluate(other, EXAMPLES).predicted == EXAMPLES.labels
+    assert (right & ~other_right).any()
+    weights = np.where(right & ~other_right, 3.0, 0.5).astype(np.float32)
+    found = compare(one, other, replace(EXAMPLES, weights=weights))
+    assert found.lost == pytest.approx((weights * (other_right.astype(float) - right)).sum())
+    assert found.states_accuracy == pytest.approx(weights[right].sum() / weights.sum())
+
+
+def test_equal_rows_count_as_one_row_with_their_weight() -> None:
+    one, other = make_network(1), make_network(2)
+    copies = EXAMPLES.select(np.repeat(np.arange(len(EXAMPLES)), 3))
+    weighted = replace(EXAMPLES, weights=np.full(len(EXAMPLES), 3.0, dtype=np.float32))
+    by_copies, by_weight = compare(one, other, copies), compare(one, other, weighted)
+    assert by_copies.lost == by_weight.lost
+    assert by_copies.standard_error == pytest.approx(by_weight.standard_error)
+
+
+@pytest.mark.parametrize(("lost", "cost"), [(-2, False), (0, False), (1, False), (2, True)])
+def test_one_standard_error_is_the_limit(lost: int, cost: bool) -> None:
     figures = {"states": 4, "rows": 100, "states_accuracy": 0.9, "cell_accuracy": 0.9}
-    assert Comparison(lost=lost, won=won, **figures).states_cost_accuracy is cost
-    assert not Comparison(lost=won, won=lost, **figures).states_cost_accuracy
+    found = Comparison(lost=lost, standard_error=abs(lost) ** 0.5, **figures)
+    assert found.states_cost_accuracy is cost
 
 
 def test_the_weights_of_the_cell_survive_an_interruption(tmp_path: Path) -> None:
@@ -68,13 +90,13 @@ def test_the_weights_of_the_cell_survive_an_interruption(tmp_path: Path) -> None
 SMALL = {"hidden_size": 24, "embedding_size": 8, "consolidate": False, "random_state": 0}
 
 
-def test_motifs_at_a_fixed_place_keep_the_cell_and_its_accuracy(tmp_path: Path) -> None:
+def test_where_states_cost_accuracy_and_the_cell_was_asked_for_it_is_kept(tmp_path: Path) -> None:
     words, labels = fixed_motifs(900, length=20, seed=1)
-    found = SequenceClassifier(**SMALL).fit(words[:500], labels[:500])
+    found = SequenceClassifier(cell="gru", **SMALL).fit(words[:500], labels[:500])
     assert found.network_.rnn.num_states == 0
-    line = found.fit_log_[-1]
-    assert line.startswith("kept the plain cell")
-    assert "of 50 held-out rows" in line
+    assert found.fit_log_[-1] == "kept the plain cell"
+    assert found.fit_log_[-2].startswith("states without memory cost accuracy: 20 states")
+    assert "of 50 held-out rows" in found.fit_log_[-2]
     assert found.score(words[500:], labels[500:]) > 0.8
     loaded = SequenceClassifier.load(found.save(tmp_path))
     assert loaded.predict(words).tolist() == found.predict(words).tolist()
@@ -93,6 +115,18 @@ def test_states_that_cost_nothing_stay() -> None:
     found = SequenceClassifier(**SMALL).fit(words, labels)
     assert found.network_.rnn.num_states == 20
     assert found.fit_log_[-1].startswith("kept the network with states")
+
+
+@pytest.mark.slow
+def test_what_needs_more_states_than_there_are_is_learned_with_a_memory(tmp_path: Path) -> None:
+    words, labels = fixed_motifs(1_900, length=20, seed=1)
+    found = SequenceClassifier(**{**SMALL, "hidden_size": 48}).fit(words[:1500], labels[:1500])
+    assert found.fit_log_[-1] == "kept the network with memory"
+    config = found.network_.config
+    assert (config.cell, config.pooling, config.num_states) == ("lstm-p", "states", 64)
+    assert found.score(words[1500:], labels[1500:]) > 0.85
+    loaded = SequenceClassifier.load(found.save(tmp_path))
+    assert loaded.predict(words).tolist() == found.predict(words).tolist()
 
 
 @pytest.mark.slow

@@ -104,17 +104,20 @@ def search_automaton(
     first: Induction | None = None,
     max_states: int | None = None,
     seconds: float | None = None,
+    limit: float | None = None,
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> Induction:
     """Search over the training rows, choose on the held-out rows, refine on all of them.
 
     `suggested` are automata over the same alphabet to start from, each made when it is needed;
-    `first` is the result of an earlier search in the same rows, which is continued.
+    `first` is the result of an earlier search in the same rows, which is continued. The search
+    does the work of `seconds` on an ordinary core, counted in look-ups, and ends after `limit`
+    seconds of CPU time (by default `seconds`) wherever it is, which alone is not repeatable.
     """
     budget = Budget(look_ups=LOOK_UPS)
     if seconds is not None:
-        budget = Budget(look_ups=seconds * LOOK_UPS_PER_SECOND, seconds=seconds)
+        budget = Budget(look_ups=seconds * LOOK_UPS_PER_SECOND, seconds=limit or seconds)
     candidates = CandidateSearch(
         training,
         budget.part(0.9) if held_out.rows else budget,

@@ -73,10 +73,10 @@ def induce_first(
 ) -> Induced:
     """Search the rows before any training; teach the automaton if no network could do better.
 
-    The search takes at most `seconds` of CPU time, and about as much as a few epochs of training.
+    The search does the work of a few epochs of training, and takes at most `seconds` of CPU time.
     """
     rows = _Rows(model, examples, held_out)
-    found = rows.search(seconds=_first_seconds(examples, seconds), seed=seed)
+    found = rows.search(seconds=_first_seconds(examples, seconds), limit=seconds, seed=seed)
     steps = [_describe(found)]
     perfect = rows.compare(found, network_errors=0)
     explained = found.training_errors <= UNEXPLAINED * rows.baseline_errors(examples)
@@ -112,17 +112,18 @@ def induce_into(
     """Teach a trained network the best automaton found, or give it states of its own.
 
     `examples` are all rows, of which the cell was trained on `training` and stopped by `held_out`;
-    `first` is what a search found before the training. The search takes at most `seconds` of
-    CPU time, and no more than the training of the cell took, by the number of symbols it saw.
+    `first` is what a search found before the training. The search does no more work than the
+    training of the cell, by the number of symbols it saw, and takes at most `seconds` of CPU time.
     """
     symbols = float(examples.lengths.mean()) * sum(epoch.words for epoch in model.history.epochs)
     spent = 0.0 if first is None else _first_seconds(examples, seconds)
-    seconds = min(seconds, SYMBOL_SECONDS * symbols) - spent
+    work = min(seconds, SYMBOL_SECONDS * symbols) - spent
     rows = _Rows(model, examples, held_out)
     found = rows.search(
         suggested=suggestions(model, examples, clusters=clusters or CLUSTERS, seed=seed),
         first=first,
-        seconds=max(seconds, LEAST_SECONDS),
+        seconds=max(work, LEAST_SECONDS),
+        limit=max(seconds - (0.0 if first is None else first.seconds), LEAST_SECONDS),
         seed=seed,
     )
     evaluation = evaluate(model.network, examples if held_out is None else held_out)
@@ -143,7 +144,7 @@ def induce_into(
         model.network,
         training,
         validation=held_out,
-        stages=[states_stage(config)],
+        stages=[states_stage(config, cell_accuracy=evaluation.accuracy if held_out else None)],
         seed=seed,
         hook=hook,
         reporter=reporter,
@@ -175,13 +176,20 @@ class _Rows:
         self,
         *,
         seconds: float,
+        limit: float,
         seed: int,
         suggested: Iterable[Callable[[], DFA]] = (),
         first: Induction | None = None,
     ) -> Induction:
         compile_kernels()
         return search_automaton(
-            self.training, self.check, suggested=suggested, first=first, seconds=seconds, seed=seed
+            self.training,
+            self.check,
+            suggested=suggested,
+            first=first,
+            seconds=seconds,
+            limit=limit,
+            seed=seed,
         )
 
     def compare(self, found: Induction, *, network_errors: int) -> Comparison:

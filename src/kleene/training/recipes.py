@@ -8,15 +8,18 @@ the component comes on, with Gumbel noise that grows until only clear transition
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from kleene.training.centroids import seed_centroids
 from kleene.training.config import TrainConfig
+from kleene.training.history import Epoch
 from kleene.training.ngram_states import init_ngram_states
 from kleene.training.stages import Curriculum, Stage
 
 Recipe = Callable[[TrainConfig], list[Stage]]
+MUCH, FIRST_EPOCHS = 0.1, 3
+"""Accuracy that states cost so many epochs after they came on, where more will not help."""
 
 
 def cell_stage(config: TrainConfig) -> Stage:
@@ -36,8 +39,17 @@ def cell_stage(config: TrainConfig) -> Stage:
     )
 
 
-def states_stage(config: TrainConfig) -> Stage:
-    """Centroids where the hidden vectors cluster, then the component with growing noise."""
+def states_stage(config: TrainConfig, *, cell_accuracy: float | None = None) -> Stage:
+    """Centroids where the hidden vectors cluster, then the component with growing noise.
+
+    It ends early where the states cost much of the `cell_accuracy` on the held-out rows.
+    """
+
+    def costly(epochs: Sequence[Epoch]) -> bool:
+        reached = max((epoch.validation_accuracy or 0.0) for epoch in epochs)
+        late = len(epochs) >= FIRST_EPOCHS
+        return cell_accuracy is not None and late and reached < cell_accuracy - MUCH
+
     return Stage(
         name="states",
         epochs=config.epochs or 12,
@@ -49,6 +61,7 @@ def states_stage(config: TrainConfig) -> Stage:
         noise=lambda epoch: min(1.0, 0.25 * epoch),
         prepare=seed_centroids,
         patience=config.patience or 6,
+        until=costly,
     )
 
 

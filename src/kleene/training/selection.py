@@ -7,10 +7,13 @@ rows that neither has trained on; otherwise the cell is.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import sqrt
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from kleene.data.examples import Examples
@@ -20,21 +23,22 @@ from kleene.nn.classifier import Classifier
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """A network with states beside a plain cell, on the same rows."""
+    """A network with states beside a plain cell, on the same rows, by the weights of the rows."""
 
     states: int
     rows: int
     states_accuracy: float
     cell_accuracy: float
-    lost: int
-    """Rows that the cell alone gets right."""
-    won: int
-    """Rows that the network with states alone gets right."""
+    lost: float
+    """Weight of the rows that the cell gets right and the network wrong, less that of the rows
+    where it is the other way round."""
+    standard_error: float
+    """Of `lost`, if both were equally good; equal rows say the same thing, not as many things."""
 
     @property
     def states_cost_accuracy(self) -> bool:
         """Whether the cell is better by more than one standard error of the paired difference."""
-        return self.lost - self.won > sqrt(self.lost + self.won)
+        return self.lost > self.standard_error
 
     def describe(self, rows: str) -> str:
         """One line with both figures; `rows` says of which kind the rows are."""
@@ -46,16 +50,26 @@ class Comparison:
 
 def compare(with_states: Classifier, cell: Classifier, rows: Examples) -> Comparison:
     """Compare two networks on the same rows."""
+    weights = np.ones(len(rows)) if rows.weights is None else rows.weights.astype(np.float64)
     one, other = evaluate(with_states, rows), evaluate(cell, rows)
     right, cell_right = one.predicted == one.labels, other.predicted == other.labels
+    lost = weights * (cell_right.astype(np.float64) - right)
+    distinct: dict[tuple[bytes, int], float] = defaultdict(float)
+    for row in np.flatnonzero(lost).tolist():
+        distinct[rows.words[row].tobytes(), int(rows.labels[row])] += lost[row]
     return Comparison(
         states=with_states.rnn.num_states,
         rows=len(rows),
-        states_accuracy=one.accuracy,
-        cell_accuracy=other.accuracy,
-        lost=int((cell_right & ~right).sum()),
-        won=int((right & ~cell_right).sum()),
+        states_accuracy=_share(right, weights),
+        cell_accuracy=_share(cell_right, weights),
+        lost=float(lost.sum()),
+        standard_error=sqrt(sum(value**2 for value in distinct.values())),
     )
+
+
+def _share(right: NDArray[np.bool_], weights: NDArray[np.float64]) -> float:
+    """The weight of the rows that are right, of all."""
+    return float(weights[right].sum() / weights.sum()) if weights.any() else 1.0
 
 
 def plain_cell(network: Classifier, weights: Mapping[str, Tensor]) -> Classifier:
