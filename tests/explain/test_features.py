@@ -7,7 +7,7 @@ from toy_readers import ALPHABET, toy_model, toy_network, toy_words
 from kleene.data.alphabet import Alphabet
 from kleene.errors import DataError, SettingError
 from kleene.explain.explain import explain_many
-from kleene.explain.features import features, transition_maps
+from kleene.explain.features import features, state_levels, transition_maps
 from kleene.model import Model
 
 
@@ -44,5 +44,8 @@ def test_maps_are_means_over_the_images_of_a_class() -> None:
     assert np.allclose(
         transition_maps(network, images), transition_maps(network, images, predicted), atol=1e-6
     )
+    total = sum(e.probs.sum(0) for e in explained)
+    lit = sum((e.probs * x).sum(0) for e, x in zip(explained, images, strict=True))
+    assert np.allclose(state_levels(network, images), lit / total, atol=1e-5)
     with pytest.raises(DataError, match="one length, got 2, from 4 to 6"):
         transition_maps(network, [*images, images[0][:4]], np.zeros(21, int))

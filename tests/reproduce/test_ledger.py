@@ -39,6 +39,13 @@ def test_a_run_of_other_settings_is_stale_and_replaced(tmp_path: Path) -> None:
     assert [row["result"] for row in Ledger("x", tmp_path).rows] == [{"error": 2}]
 
 
+def test_what_another_process_wrote_meanwhile_stays(tmp_path: Path) -> None:
+    one, other = Ledger("toy", tmp_path), Ledger("toy", tmp_path)
+    one.run(lambda: {"n": 1}, seed=1)
+    other.run(lambda: {"n": 2}, seed=2)
+    assert [row["key"]["seed"] for row in Ledger("toy", tmp_path).rows] == [1, 2]
+
+
 def test_rows_without_recorded_settings_stay(tmp_path: Path) -> None:
     ledger = Ledger("x", tmp_path)
     ledger.rows = [{"key": {"seed": 0}, "result": {"error": 1}}]

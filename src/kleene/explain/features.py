@@ -57,6 +57,17 @@ def transition_maps(
     return means.transpose(0, 2, 1)
 
 
+def state_levels(network: Classifier, encoded: Sequence[Encoded]) -> Floats:
+    """Mean input at the steps that enter each state, (state,), for words of single numbers."""
+    sums = np.zeros((2, network.config.num_states))
+    for traced in batched_traces(network, encoded):
+        for row, word in enumerate(traced.batch.order):
+            probs = traced.probs[row, 1 : 1 + len(encoded[word])]
+            sums += np.stack([encoded[word][:, 0] @ probs, probs.sum(0)])
+    levels: Floats = (sums[0] / np.maximum(sums[1], 1e-9)).astype(np.float32)
+    return levels
+
+
 def telling_states(maps: Floats) -> Ints:
     """States in the order in which their maps, (class, state, time), tell the classes apart."""
     order: Ints = np.argsort(-maps.std(0).mean(-1), kind="stable")

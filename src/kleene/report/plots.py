@@ -56,11 +56,11 @@ def save(figure: Figure, path: str | Path, dpi: int = 150) -> Path:
 
 
 def transition_maps(
-    maps: ArrayLike, classes: Sequence[Label], names: Sequence[int] | None = None
+    maps: ArrayLike, classes: Sequence[Label], names: Sequence[int | str] | None = None
 ) -> Figure:
     """A grid of mean transition probabilities over the pixels, (class, state, row, column).
 
-    `names` are the numbers of the states where not all are drawn.
+    `names` are those of the columns where they are not all the states.
     """
     grid = np.asarray(maps)
     if grid.ndim != 4 or len(grid) != len(classes):

@@ -59,7 +59,8 @@ class Ledger:
             "wall_seconds": round(time.time() - wall, 2),
             "finished": time.strftime("%Y-%m-%d %H:%M:%S"),
         }
-        self.rows = [other for other in self.rows if other is not found] + [row]
+        others = _read(self.path) if self.path.exists() else []  # another process may have written
+        self.rows = [other for other in others if other["key"] != key] + [row]
         self.save()
         return row
 

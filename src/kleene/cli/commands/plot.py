@@ -30,6 +30,8 @@ plot = typer.Typer(
     no_args_is_help=False,
     rich_markup_mode=None,
 )
+LEVELS = 500
+"""Images from which the brightness of the states is taken."""
 Picture = Annotated[
     Path, typer.Option(metavar="FILE", help="The picture to write: .png, .svg or .pdf.")
 ]
@@ -85,7 +87,8 @@ def maps(
 ) -> None:
     """Draw where in an image each state is entered.
 
-    The mean probability of each state by class and pixel.
+    The mean probability of each state by class and pixel. The first column is the picture that all
+    states make together, each drawn as bright as the pixels at which it is entered.
 
     DATA is JSONL with the pixels of an image as its sequence, or an IDX file of images as those of
     MNIST, which is pooled to the size that the model was trained on. Classes are the labels where
@@ -96,7 +99,9 @@ def maps(
       kleene plot maps digits t10k-images-idx3-ubyte.gz --out maps.png
       kleene plot maps digits images.jsonl --shape 14x14
     """
-    from kleene.explain.features import telling_states, transition_maps
+    import numpy as np
+
+    from kleene.explain.features import state_levels, telling_states, transition_maps
     from kleene.explain.prototypes import class_numbers
     from kleene.model import Model
     from kleene.report.plots import save
@@ -108,8 +113,14 @@ def maps(
     found = transition_maps(trained.network, encoded, numbers)
     rows, columns = _size(shape, found.shape[-1])
     chosen = sorted(telling_states(found)[:states].tolist())
-    shaped = found[:, chosen].reshape(len(found), len(chosen), rows, columns)
-    answer(str(save(draw(shaped, trained.classes, chosen), out)))
+    names: list[int | str] = [*chosen]
+    drawn = found[:, chosen]
+    if not trained.reads_symbols and trained.network.config.input_size == 1:
+        levels = state_levels(trained.network, encoded[:LEVELS])
+        picture = np.einsum("cst,s->ct", found, levels)[:, None]
+        names, drawn = ["all", *names], np.concatenate([picture, drawn], 1)
+    shaped = drawn.reshape(*drawn.shape[:2], rows, columns)
+    answer(str(save(draw(shaped, trained.classes, names), out)))
 
 
 @plot.command()
