@@ -18,15 +18,17 @@ from kleene.data.streaming import TrainingData
 from kleene.evaluation.metrics import evaluate
 from kleene.nn.classifier import Classifier
 from kleene.training.config import TrainConfig
+from kleene.training.embeddings import init_ppmi_embeddings
 from kleene.training.history import History
 from kleene.training.loop import Hook, fit
+from kleene.training.ngram_states import init_ngram_states
 from kleene.training.progress import Reporter
 from kleene.training.recipes import text
 from kleene.training.stages import Stage
 
 STATES = 64
 OVERFIT, DROPOUT = 0.05, 0.5
-"""How much better the plain cell is on training rows from which on entries are dropped."""
+"""How much better the plain cell is on training rows where it has learned them by heart."""
 EPOCHS, PATIENCE, FINE_EPOCHS = 40, 8, 5
 
 
@@ -42,7 +44,8 @@ def read_by_states(
 ) -> tuple[Classifier, History]:
     """An LSTM with peepholes for the same symbols and classes, trained from random weights.
 
-    `cell` is the plain cell: where it has learned rows by heart, entries are dropped in training.
+    `cell` is the plain cell: where it has learned rows by heart, n-grams teach the states first,
+    and entries are dropped in training.
     """
     seen = next(training.parts())
     seen = seen.select(np.arange(len(seen))[: len(held_out)])
@@ -64,7 +67,7 @@ def read_by_states(
         made,
         training,
         validation=held_out,
-        stages=stages(config, len(training)),
+        stages=stages(config, len(training), overfit=overfit),
         seed=seed,
         hook=hook,
         reporter=reporter,
@@ -72,13 +75,14 @@ def read_by_states(
     return made, history
 
 
-def stages(config: TrainConfig, rows: int) -> list[Stage]:
+def stages(config: TrainConfig, rows: int, *, overfit: bool) -> list[Stage]:
     """The stages of texts, until held-out rows stop improving; weights averaged over two epochs."""
     steps = max(rows // config.batch_size, 1)
     ema = config.ema or min(max(1 - 1 / (2 * steps), 0.9), 0.998)
     first, fine = text(config)
     first = replace(
         first,
+        prepare=init_ngram_states if overfit else init_ppmi_embeddings,
         name="memory",
         ema=ema,
         epochs=config.epochs or EPOCHS,
