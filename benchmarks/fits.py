@@ -31,7 +31,7 @@ from kleene import languages
 from kleene.datasets.corpora import imdb, newsgroups
 
 GROUPS = ("sci.med", "sci.space")
-IMDB = 2_000
+IMDB = 1_000
 METHODS = ("kleene", "padded", "packed", "grams", "fasttext")
 Pairs = list[tuple[str, str]]
 
@@ -135,7 +135,7 @@ def main() -> None:
     parser.add_argument("--data", default=os.environ.get("KLEENE_DATA", "data"))
     parser.add_argument("--tasks", default=",".join(TASKS))
     parser.add_argument("--methods", default=",".join(METHODS))
-    parser.add_argument("--seconds", type=float, default=300.0)
+    parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--again", action="store_true")
     given = parser.parse_args()
     file = RESULTS / "fits.json"

@@ -1,6 +1,6 @@
 """What a user may fit instead: the same network in plain PyTorch, n-grams, fastText.
 
-    python benchmarks/rivals.py padded train.csv test.csv out --tokens text [--seconds 300]
+    python benchmarks/rivals.py padded train.csv test.csv out --tokens text [--seconds 120]
 
 Each reads a CSV of `text,label`, fits, saves, and prints its CPU seconds up to there, its accuracy
 on the other file, and whether it was stopped before its schedule was over. benchmarks/fits.py runs
@@ -180,7 +180,7 @@ def main() -> None:
     parser.add_argument("test")
     parser.add_argument("out")
     parser.add_argument("--tokens", required=True)
-    parser.add_argument("--seconds", type=float, default=300.0)
+    parser.add_argument("--seconds", type=float, default=120.0)
     given = parser.parse_args()
     train, test = read(given.train, given.tokens), read(given.test, given.tokens)
     Path(given.out).mkdir(exist_ok=True)

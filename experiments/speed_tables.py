@@ -176,7 +176,7 @@ TASKS = {
     "tomita4": "Tomita 4",
     "logs": "log sessions",
     "newsgroups": "two newsgroups",
-    "imdb": "IMDB, every 12th review",
+    "imdb": "IMDB, every 25th review",
 }
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -55,17 +54,15 @@ def use_one_thread() -> None:
     _limit()(1)
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
+class one_thread:  # noqa: N801  used like torch.no_grad
     """Make the BLAS calls of this thread run on it alone, for a block."""
-    if torch.get_num_threads() == 1:
-        yield
-        return
-    before = _limit()(1)
-    try:
-        yield
-    finally:
-        _limit()(before)
+
+    def __enter__(self) -> None:
+        self._before = None if torch.get_num_threads() == 1 else _limit()(1)
+
+    def __exit__(self, *error: object) -> None:
+        if self._before is not None:
+            _limit()(self._before)
 
 
 @intrinsic

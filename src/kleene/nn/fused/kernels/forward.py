@@ -194,6 +194,7 @@ def forward(arguments: int) -> None:
     if begin:
         before = load_int(job.starts, begin - 1) + first
     left = before  # the row of the memory of the step before
+    late = fwd.hidden != 0 and job.batch == 1  # the hidden vectors of one sequence, all at its end
 
     for t in range(begin, job.time):
         n = min(load_int(job.sizes, t), end) - first
@@ -228,7 +229,7 @@ def forward(arguments: int) -> None:
             lstm_rows(H, X, ids, x, G, B, fwd.memory + 4 * q * d, job.peephole, u, d, n)
         if job.states:
             transition(job, fwd, keys, U, p, q, n)
-        if fwd.hidden:
+        if fwd.hidden and not late:
             k = job.states
             times(job.sgemm, n, d, k, fwd.weights, p * k, job.S, S, fwd.hidden, p * d)
 
@@ -238,6 +239,12 @@ def forward(arguments: int) -> None:
         if running < n:
             to, at, ended = first + running, p + running, n - running
             copy(fwd.last_weights, to * carried, fwd.weights, at * carried, ended * carried)
+            if late:
+                k = job.states
+                gemm(
+                    job.sgemm, False, False, p + 1, d, k, fwd.weights, 0, k,
+                    job.S, 0, d, ZERO, fwd.hidden, 0, d,
+                )  # fmt: skip
             if fwd.hidden:
                 copy(fwd.last_hidden, to * d, fwd.hidden, at * d, ended * d)
             elif fwd.last_hidden:
