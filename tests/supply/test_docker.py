@@ -30,6 +30,13 @@ def test_the_image_serves_as_nobody_special() -> None:
     assert "KLEENE_TOKEN" in DOCKERFILE
 
 
+def test_the_kernels_are_compiled_where_the_server_may_use_them() -> None:
+    """Numba ignores a cache that its user cannot write."""
+    user, warm = DOCKERFILE.index("\nUSER "), DOCKERFILE.index("\nRUN kleene warm")
+    assert user < warm
+    assert DOCKERFILE.index("ENV NUMBA_CACHE_DIR=") < warm
+
+
 def engine() -> bool:
     docker = shutil.which("docker")
     return (

@@ -81,6 +81,16 @@ def test_named_hosts_are_the_only_ones() -> None:
         assert client.get("/models", Host="127.0.0.1").status == 403
 
 
+def test_probes_need_no_host_name_and_learn_nothing() -> None:
+    access = Access.for_address("0.0.0.0", hosts=("example.org",))
+    with running(create_app(REGISTRY, access=access)) as client:
+        for host in ("127.0.0.1", "10.1.2.3:8000"):
+            assert set(client.get("/health", Host=host).json) == {"status", "version"}
+            assert client.get("/ready", Host=host).status == 200
+        assert client.get("/health", Host="example.org").json["models"] == ["even"]
+        assert client.get("/health", Origin="http://evil.example").status == 403
+
+
 @pytest.mark.parametrize(
     ("origin", "status"),
     [

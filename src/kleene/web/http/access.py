@@ -17,6 +17,8 @@ from kleene.web.http.limits import RefusedError
 
 OPEN = ("/", "/kleene.js", "/kleene.css", "/health", "/ready")
 """Paths that need no token: they tell nothing about the models."""
+PROBES = ("/health", "/ready")
+"""Paths that answer under any host name: probes use the address of a container."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,20 +61,25 @@ class Access:
         named = frozenset(host.lower().rstrip(".") for host in hosts)
         return cls(local=local, hosts=named, origins=frozenset(origins), token=token)
 
-    def check_sender(self, headers: Mapping[bytes, str]) -> None:
-        """Refuse unknown host names and pages of other sites; headers are by lower-case name."""
+    def check_sender(self, path: str, headers: Mapping[bytes, str]) -> bool:
+        """Whether the host name is known; refuse unknown ones, and pages of other sites.
+
+        Headers are by lower-case name. Probes are answered under any host name.
+        """
         host = headers.get(b"host", "")
-        if (self.local or self.hosts) and not self._answers_to(host):
+        known = not (self.local or self.hosts) or self._answers_to(host)
+        if not known and path not in PROBES:
             cure = "open the server by its address, or start it with --allow-host NAME"
             raise RefusedError(403, f"unknown host name; {cure}")
         origin = headers.get(b"origin")
         if origin is not None and self.allows_origin(origin):
-            return
+            return known
         foreign = origin is not None and _authority(origin) != host.lower()
         if foreign or headers.get(b"sec-fetch-site", "none") not in ("same-origin", "none"):
             raise RefusedError(
                 403, "pages of other sites may not ask this server; start it with --allow-origin"
             )
+        return known
 
     def check_token(self, path: str, headers: Mapping[bytes, str]) -> bool:
         """Whether the token was sent, or none is set; where it must be sent, refuse others."""

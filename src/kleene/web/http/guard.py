@@ -117,12 +117,13 @@ class _Exchange:
 
     async def _answered(self) -> None:
         try:
-            self.guard.access.check_sender(self.headers)
+            known = self.guard.access.check_sender(self.path, self.headers)
             if self._is_preflight():
                 await self.send({"type": "http.response.start", "status": 204, "headers": []})
                 await self.send({"type": "http.response.body", "body": b""})
                 return
-            self.scope["authorized"] = self.guard.access.check_token(self.path, self.headers)
+            authorized = self.guard.access.check_token(self.path, self.headers)
+            self.scope["authorized"] = authorized and known
             self._check_length()
             await self._let_through(await self._body())
         except RefusedError as refused:
