@@ -252,7 +252,13 @@ def serving() -> str:
         for name, found in measured.items()
     ]
     header = ["16 connections, one core", "requests a second", "errors", "p50, ms", "p99, ms"]
-    return markdown([*header, "CPU ms a request", "ms after slow clients leave"], lines)
+    table = markdown([*header, "CPU ms a request", "ms after slow clients leave"], lines)
+    if faults is None:
+        return table
+    ratio, goal = faults["ratio p99"], 3
+    verdict = "met" if ratio <= goal else "missed"
+    beside = f"{ratio:g} times that of the quiet blocks between (goal: {goal}, {verdict})"
+    return f"{table}\n\nThe p99 beside clients that misbehave is {beside}."
 
 
 SPEED: dict[str, Callable[[], str]] = {
