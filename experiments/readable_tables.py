@@ -15,6 +15,7 @@ from kleene.reproduce.experiment import chosen, middle
 MISSING = "_No results yet: `python experiments/readable_texts.py`._"
 ERRORS = (  # what it is, the ledger, readable row, opaque row, the paper's error in per cent
     ("IMDB", "imdb", "SR-LSTM-P states", "SR-LSTM-P", "9.2"),
+    ("IMDB, finite automaton (SR-GRU)", "imdb", "SR-GRU states", "SR-LSTM-P", "9.2"),
     ("20 Newsgroups", "newsgroups", "SR-LSTM-P states", "SR-LSTM-P", "14.4"),
     (
         "20 Newsgroups, bodies only",
@@ -24,6 +25,8 @@ ERRORS = (  # what it is, the ledger, readable row, opaque row, the paper's erro
         "34.3",
     ),
 )
+SELDOM = 0.0005
+"""The share of all steps below which a state is not shown."""
 PAPER = {  # Table of IMDB prototypes, k = 5: the two centroids that the paper names
     "positive": "loved (1.0), definitely (1.0), 8 (0.99), realistic (0.99)",
     "negative": "no (1.0), worst (1.0), terrible (1.0), poorly (1.0)",
@@ -54,7 +57,7 @@ def prototypes() -> str:
     for state in states:
         label, strongest = state["label"], max(state["weights"].values())
         words = ", ".join(f"{_text(p['symbol'])} ({p['mean']:.2f})" for p in state["symbols"][:8])
-        if state["visits"] >= 0.0005:
+        if state["visits"] >= SELDOM:
             other = "neutral" if strongest < NEUTRAL * most else "mixed"
             name = other if label is None else str(label)
             lines.append([name, f"{strongest:+.1f}", f"{state['visits']:.1%}", words])
@@ -69,7 +72,7 @@ def beside_the_paper() -> str:
     lines = []
     for label, theirs in PAPER.items():
         states = [one for one in result["prototypes"]["states"] if one["label"] == label]
-        best = max(states, key=lambda one: one["symbols"][0]["mean"])
+        best = max(states, key=lambda one: one["weights"][label] * (one["visits"] >= SELDOM))
         ours = ", ".join(f"{_text(p['symbol'])} ({p['mean']:.2f})" for p in best["symbols"][:4])
         lines.append([label, theirs, ours])
     return markdown(["class", "the paper's centroid", "ours"], lines)
@@ -122,6 +125,28 @@ def quality(part: str) -> str:
     return markdown(header, lines)
 
 
+def automaton() -> str:
+    """What is proved of the network that is a finite automaton over words."""
+    found = {row["key"]["part"]: row["result"] for row in load("text_automaton")}
+    if not found:
+        return "_No results yet: `python experiments/text_automaton.py MODEL`._"
+    lines = []
+    if one := found.get("certificate"):
+        what = f"the state after every prefix, {one['states']} states, {one['words']:,} words"
+        answer = f"{one['steps_checked']:,} steps, {one['seconds']:.0f} CPU s"
+        lines.append([what, f"proved: {answer}" if one["holds"] else "not proved"])
+        lines.append(["words changed: their next state was a close call", one["words_changed"]])
+    if one := found.get("error"):
+        lines.append([f"test error on {one['reviews']:,} reviews, %", one["test_error"]])
+        lines.append(["predictions that the change of words changed", one["predictions_changed"]])
+    if one := found.get("words"):
+        lines.append(["words that lead to one state from all", one["words_that_lead_to_one_state"]])
+    if one := found.get("substitutions"):
+        share = f"{one['certified']:.1%} ({one['certified_and_right']:.1%} and right)"
+        lines.append([f"of {one['reviews']:,} reviews, no other word anywhere changes", share])
+    return markdown(["what", "found"], [[str(cell) for cell in line] for line in lines])
+
+
 def defaults() -> str:
     """Texts with nothing but defaults, beside n-grams."""
     rows = load("text_defaults")
@@ -154,6 +179,7 @@ def _text(text: Any) -> str:
 READABLE: dict[str, Callable[[], str]] = {
     "readable-errors": errors,
     "text-defaults": defaults,
+    "text-automaton": automaton,
     "readable-paper": beside_the_paper,
     "readable-prototypes-imdb": prototypes,
     "readable-phrases": phrases,

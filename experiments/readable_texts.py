@@ -15,6 +15,7 @@ Run: KLEENE_DATA=... python experiments/readable_texts.py imdb MODEL [--texts 50
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -58,9 +59,11 @@ def main() -> None:
     splits = _splits(options.corpus, options.data, options.seed)
     study = Study(options.corpus, Model.load(options.model), splits, options.texts)
     ledger = Ledger("readable_texts")
+    weights = hashlib.sha256((options.model / "model.safetensors").read_bytes()).hexdigest()[:16]
     for part in options.parts.split(","):
         key = {"part": part, "corpus": options.corpus, "model": options.model.name}
-        row = ledger.run(lambda part=part: PARTS[part](study), **key)
+        recipe = {"texts": options.texts, "sha256": weights}
+        row = ledger.run(lambda part=part: PARTS[part](study), recipe=recipe, **key)
         print(row["key"], row["result"], flush=True)
 
 

@@ -20,6 +20,9 @@ from ledger import Ledger
 from kleene.data.tokenize import tokenize
 from kleene.datasets.corpora import LabelledTexts, newsgroups
 from kleene.estimator import SequenceClassifier
+from kleene.reproduce.experiment import plain
+from kleene.training.config import TrainConfig
+from kleene.training.recipes import text
 
 GROUPS = ("sci.med", "sci.space")
 TOKENS = 100
@@ -43,6 +46,7 @@ def main() -> None:
     for name, load in CORPORA.items():
         row = ledger.run(
             lambda load=load: measure(*load(options.data), options.seed),
+            recipe=plain(text(TrainConfig())),
             corpus=name,
             seed=options.seed,
         )

@@ -95,7 +95,7 @@ def test_kinds_of_a_memoryless_cell_are_those_of_an_automaton() -> None:
 def test_a_taught_network_is_accurate_before_any_epoch(
     cell: str, transition: str, turned: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ngram_states, "STEPS", 300)
+    monkeypatch.setattr(ngram_states, "STEPS", 600)
     taught = network(cell, transition)
     init_ngram_states(taught, reviews(1_500, turned_share=turned), seed=0)
     held_out = reviews(500, seed=1, turned_share=turned)

@@ -30,6 +30,8 @@ from kleene.training.step_kinds import StepKinds, step_kinds
 
 WINDOW, WINDOWS, STEPS = 12, 128, 800
 """Symbols of a window, windows of a batch, and batches."""
+MANY = 500_000
+"""Symbols of all texts, below which half as many batches do."""
 LEARNING_RATE = 3e-3
 DEVIATION = 0.3
 """Root mean square of what the words' weights add to the entries of their vectors."""
@@ -67,8 +69,9 @@ def _teach(network: Classifier, texts: Texts, kinds: StepKinds, seed: int) -> No
     torch.manual_seed(seed % 2**31)
     optimizer = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE)
     network.train()
-    for step in range(STEPS):
-        falling = 0.5 * (1 + math.cos(math.pi * step / STEPS)) + 0.01
+    steps = STEPS if len(texts.ids) >= MANY else STEPS // 2
+    for step in range(steps):
+        falling = 0.5 * (1 + math.cos(math.pi * step / steps)) + 0.01
         for group in optimizer.param_groups:
             group["lr"] = LEARNING_RATE * falling * min(1, (step + 1) / 30)
         batch, targets = _windows(texts, kinds, random)

@@ -19,7 +19,7 @@ from kleene.data.streaming import TrainingData
 MIN_COUNT = 3
 """Occurrences from which on a pair of words counts."""
 PENALTIES = (0.02, 0.1, 0.5)
-"""Inverse strengths of the penalty, of which a fifth of the texts chooses one."""
+"""Inverse strengths of the penalty; a fifth of the texts chooses one, for the commonest class."""
 MOST_SYMBOLS = 10_000_000
 """Symbols that are looked at, at most."""
 
@@ -91,14 +91,12 @@ def ngram_weights(texts: Texts, symbols: int, classes: int, seed: int) -> NgramW
     features = _features(texts, numbers, pairs, symbols)
     random = np.random.default_rng(seed)
     held = random.random(len(texts.labels)) < 0.2
-    columns = []
-    for label in range(classes) if classes > 2 else [1]:
-        is_label = texts.labels == label
-        if is_label.all() or not is_label.any():
-            columns.append(np.zeros(features.shape[1], np.float32))
-            continue
-        penalty = _best_penalty(features, is_label, held)
-        columns.append(_fit(features, is_label, penalty)[0])
+    commonest = texts.labels == np.bincount(texts.labels).argmax()
+    penalty = _best_penalty(features, commonest, held)
+    columns = [
+        _fit(features, texts.labels == label, penalty)[0]
+        for label in (range(classes) if classes > 2 else [1])
+    ]
     weights = np.stack(columns, 1)
     weights -= weights.mean(1, keepdims=True) if classes > 2 else 0
     return NgramWeights(words=weights[:symbols], pairs=pairs, of_pairs=weights[symbols:])
@@ -123,18 +121,19 @@ def _features(texts: Texts, numbers: Ints, pairs: Ints, symbols: int) -> Any:
 
 def _best_penalty(features: Any, is_label: NDArray[np.bool_], held: NDArray[np.bool_]) -> float:
     """The one that does best on the texts held back; the strongest where none can be."""
-    train = is_label[~held]
-    if not held.any() or train.all() or not train.any():
+    if not held.any() or held.all():
         return PENALTIES[0]
     errors = []
     for penalty in PENALTIES:
-        weights, bias = _fit(features[~held], train, penalty)
+        weights, bias = _fit(features[~held], is_label[~held], penalty)
         errors.append(float(np.mean((features[held] @ weights + bias > 0) != is_label[held])))
     return PENALTIES[int(np.argmin(errors))]
 
 
 def _fit(features: Any, is_label: NDArray[np.bool_], penalty: float) -> tuple[Weights, float]:
     """The weight of every n-gram for a class against the rest, and the bias."""
+    if is_label.all() or not is_label.any():
+        return np.zeros(features.shape[1], np.float32), 0.0
     from scipy.sparse import diags_array
     from sklearn.linear_model import LogisticRegression
 
