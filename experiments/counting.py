@@ -16,6 +16,8 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +54,7 @@ RECIPE = Recipe(
 Make = Callable[[], Language]
 LANGUAGES: dict[str, Make] = {
     "anbn": lambda: blocks("ab"),
-    "dyck1": lambda: balanced_parentheses("abc"),
+    "dyck1": lambda: with_depth_0(balanced_parentheses("abc")),
     "dyck1-bare": lambda: balanced_parentheses(""),
     "equal-counts": lambda: equal_counts("xyz"),
     "anbncn": lambda: blocks("abc"),
@@ -74,7 +76,7 @@ def main() -> None:
         for name in options.languages.split(","):
             row = ledger.run(
                 lambda n=name, s=seed: run(n, s, options.peers, options.keep),
-                recipe=plain(RECIPE),
+                recipe=plain(RECIPE) | ({"depth": [0, 5]} if name == "dyck1" else {}),
                 language=name,
                 seed=seed,
             )
@@ -135,6 +137,12 @@ def equal_blocks(empty: bool = True) -> CounterMachine:
 
     accept = {("second", 0), *([("empty", 0)] if empty else [])}
     return CounterMachine.from_rule(rule, start="empty", alphabet="ab", accept=accept)
+
+
+def with_depth_0(language: Language) -> Language:
+    """The language with words of letters alone among those that are drawn."""
+    assert language.sampler is not None
+    return replace(language, sampler=partial(language.sampler, depth=range(6)))
 
 
 def equal_counts(letters: str) -> Language:

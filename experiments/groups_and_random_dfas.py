@@ -95,7 +95,7 @@ def replaced(words: list[Word], share: float, width: int, seed: int) -> list[Wor
     generator = np.random.default_rng([seed, 78])
     return [
         tuple(
-            (symbol + generator.integers(1, width)) % width
+            int(symbol + generator.integers(1, width)) % width
             if generator.random() < share
             else symbol
             for symbol in word

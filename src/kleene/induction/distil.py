@@ -41,7 +41,7 @@ def consolidate(
     *,
     seed: int = 0,
     epochs: int | None = None,
-    learning_rate: float = 1e-3,
+    learning_rate: float = 2e-3,
     reporter: Reporter | None = None,
     hook: Hook | None = None,
 ) -> tuple[Model, bool]:
