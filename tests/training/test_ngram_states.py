@@ -88,6 +88,30 @@ def test_kinds_of_a_memoryless_cell_are_those_of_an_automaton() -> None:
     assert len(np.unique(kinds.of_steps)) > 2
 
 
+@pytest.mark.parametrize("words", [[[], []], [[GOOD], [BAD]], [[GOOD, NOT], [GOOD, NOT]]])
+def test_few_words_are_enough(words: list[list[int]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ngram_states, "STEPS", 4)
+    taught = network("lstm-p")
+    examples = Examples(
+        words=[np.array(word, dtype=np.int64) for word in words], labels=np.array([0, 1])
+    )
+    init_ngram_states(taught, examples, seed=0)
+    assert all(torch.isfinite(weight).all() for weight in taught.parameters())
+
+
+def test_networks_that_do_not_classify_states_get_their_embeddings_only() -> None:
+    config = NetworkConfig(num_symbols=SYMBOLS, num_classes=2, num_states=0, pooling="max")
+    torch.manual_seed(0)
+    plain, taught = Classifier(config), Classifier(config)
+    plain.load_state_dict(taught.state_dict())
+    init_ngram_states(taught, reviews(50), seed=0)
+    same = {
+        name: torch.equal(weight, taught.state_dict()[name])
+        for name, weight in plain.state_dict().items()
+    }
+    assert [name for name, equal in same.items() if not equal] == ["embedding.weight"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("cell", "transition", "turned"), [("lstm-p", "mixture", 0.4), ("gru", "soft-argmax", 0.0)]

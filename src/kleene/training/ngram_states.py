@@ -41,11 +41,16 @@ UNTAUGHT = -100
 
 
 def init_ngram_states(network: Classifier, examples: TrainingData, seed: int) -> None:
-    """Set embedding, cell, centroids and head of a network to what n-grams teach it."""
+    """Set embedding, cell, centroids and head of a network to what n-grams teach it.
+
+    A network that does not classify its states gets PPMI embeddings only.
+    """
     config = network.config
-    texts = read_texts(examples, seed)
-    weights = ngram_weights(texts, config.num_symbols, config.num_classes, seed)
     init_ppmi_embeddings(network, examples, seed)
+    texts = read_texts(examples, seed)
+    if config.pooling != "states" or not len(texts.ids):
+        return
+    weights = ngram_weights(texts, config.num_symbols, config.num_classes, seed)
     _add_weights(network, weights, texts, seed)
     kinds = step_kinds(weights, texts, config, seed)
     _teach(network, texts, kinds, seed)
