@@ -58,7 +58,7 @@ def main() -> None:
             print(row["key"], row["result"], row["cpu_seconds"], flush=True)
 
 
-RECIPE = {"induce": "defaults", "restarts": "kicks, columns, splits, random, grown"}
+RECIPE = {"induce": "defaults", "search": "merges, patterns (lists, products), splits, restarts"}
 Task = tuple[dict[str, Any], Callable[[], dict[str, Any]]]
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -14,16 +16,10 @@ from kleene.automata import DFA
 from kleene.errors import DataError, SettingError
 from kleene.induction.budget import Budget
 from kleene.induction.evidence import Evidence
-from kleene.induction.features import (
-    Feature,
-    counter,
-    factor,
-    factor_counter,
-    features,
-    sequence,
-    subsequence,
-)
+from kleene.induction.feature_pool import FeaturePool
+from kleene.induction.features import Feature, Occurrence, counter, factor_counter
 from kleene.induction.patterns import patterns
+from kleene.induction.specialise import Specialiser, chain_share
 
 
 @pytest.mark.parametrize("number", range(1, 8))
@@ -120,6 +116,7 @@ def test_wrong_settings_and_labels_are_refused() -> None:
 def test_torch_is_not_imported() -> None:
     code = """
 import sys
+from itertools import pairwise, product
 import kleene as kl
 print(kl.induce(["", "a", "aa", "aaa"] * 20, [0, 1, 0, 1] * 20).dfa.num_states)
 assert "torch" not in sys.modules
@@ -144,31 +141,47 @@ WORDS = ["", "a", "ab", "ba", "abab", "cabcab", "acb", "aab", "abcba", "bcacbab"
 
 @pytest.mark.parametrize("word", WORDS)
 def test_features_are_what_they_say(word: str) -> None:
-    ab, every = (0, 1), (0, 1, 2)
-    occurrences = sum(word[i : i + 2] == "ab" for i in range(len(word)))
-    tier = word.replace("c", "")
-    assert value(factor(ab, every, 3), word) == ("ab" in word)
-    assert value(factor(ab, every, 3, times=2), word) == (word.count("ab") >= 2)
-    assert value(factor(ab, every, 3, place="start"), word) == word.startswith("ab")
-    assert value(factor(ab, every, 3, place="end"), word) == word.endswith("ab")
-    assert value(factor(ab, (0, 1), 3), word) == ("ab" in tier)
-    assert value(factor(ab, (0, 1), 3, place="start"), word) == tier.startswith("ab")
-    assert value(subsequence((0, 2, 1), 3), word) == (
-        "a" in word
-        and "c" in word[word.find("a") :]
-        and "b" in word[word.find("c", word.find("a")) :]
-    )
-    assert value(sequence((0, 1), (1,), 3), word) == ("b" in word.partition("ab")[2])
+    def occurs(test: Occurrence) -> int:
+        return value(test.feature(3), word)
+
+    def overlapping(part: str) -> int:
+        return sum(word.startswith(part, i) for i in range(len(word)))
+
+    ab, tier = (0, 1), word.replace("c", "")
+    assert occurs(Occurrence.factor(ab)) == ("ab" in word)
+    assert occurs(Occurrence.factor(ab, times=2)) == (word.count("ab") >= 2)
+    assert occurs(Occurrence.factor((0, 1, 0), times=2)) == (overlapping("aba") >= 2)
+    assert occurs(Occurrence.factor((2, 2), times=2)) == (overlapping("cc") >= 2)
+    assert occurs(Occurrence.factor(ab, place="start")) == word.startswith("ab")
+    assert occurs(Occurrence.factor(ab, place="end")) == word.endswith("ab")
+    assert occurs(Occurrence.factor(ab, ab)) == ("ab" in tier)
+    assert occurs(Occurrence.factor(ab, ab, place="start")) == tier.startswith("ab")
+    assert occurs(Occurrence.factor(ab, ab, place="end")) == tier.endswith("ab")
+    assert occurs(Occurrence.subsequence((0, 2, 1))) == bool(re.search("a.*c.*b", word))
+    joined = (True, False)
+    assert occurs(Occurrence((0, 1, 1), joined)) == bool(re.search("ab.*b", word))
     assert value(counter((1, 2, 0), 3), word) == (word.count("a") + 2 * word.count("b")) % 3
-    assert value(factor_counter(ab, 2, 3), word) == occurrences % 2
+    assert value(factor_counter(ab, 2, 3), word) == overlapping("ab") % 2
 
 
-@pytest.mark.parametrize("width", [2, 4, 9])
-def test_features_stay_within_their_tables(width: int) -> None:
-    for feature in features(width, 800):
-        assert feature.table.shape == (feature.num_states, width)
-        assert 0 <= feature.table.min() <= feature.table.max() < feature.num_states
-        assert len(feature.values) == feature.num_states
+def test_neighbours_are_valid_tests_and_lead_back() -> None:
+    """Whatever is one step away has a table over the alphabet, and one step leads back."""
+    for test in (
+        Occurrence.factor((0, 1), times=2),
+        Occurrence.factor((0, 1), place="end"),
+        Occurrence.factor((0, 1, 2), (0, 1, 2)),
+        Occurrence.subsequence((0, 1, 0, 2)),
+        Occurrence((0, 1, 1), (True, False)),
+        Occurrence.factor((3,)),
+    ):
+        near = set(test.neighbours(range(5), 5))
+        assert len(near) > 10
+        for one in near:
+            feature = one.feature(5)
+            assert feature.table.shape == (feature.num_states, 5)
+            assert 0 <= feature.table.min() <= feature.table.max() < feature.num_states
+            if one.tier == test.tier:
+                assert test in set(one.neighbours(range(5), 5))
 
 
 def test_a_product_of_two_patterns_is_found() -> None:
@@ -181,7 +194,74 @@ def test_a_product_of_two_patterns_is_found() -> None:
     assert best.run_many(words).tolist() == labels
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("symbols", "tests"),
+    [
+        ("abcd", [Occurrence.subsequence((0, 1, 1, 3, 2, 0))]),
+        ("abcd", [Occurrence.factor((0, 0, 2, 3)), Occurrence.factor((1, 0, 1, 1))]),
+        ("abcd", [Occurrence.factor((0, 1), (0, 1, 2), times=4)]),
+        ("abcdefghijklmnop", [Occurrence.subsequence((3, 9, 9, 1)), Occurrence.factor((4, 15))]),
+    ],
+)
+def test_words_without_patterns_are_told_from_others(symbols: str, tests: list[Occurrence]) -> None:
+    width = len(symbols)
+    truth = DFA(alphabet=symbols, transitions=np.zeros((1, width), np.int32), outputs=(False,))
+    for test in tests:
+        feature = test.feature(width)
+        outputs = tuple(bool(one) for one in feature.values)
+        found = DFA(alphabet=symbols, transitions=feature.table, outputs=outputs)
+        truth = truth.union(found)
+    random = np.random.default_rng(0)
+    words = ["".join(random.choice(list(symbols), random.integers(8, 24))) for _ in range(2000)]
+    for i in range(0, len(words), 4):  # rare patterns are written into some of the words
+        places = np.sort(random.permutation(len(words[i]))[: len(tests[i % len(tests)].word)])
+        letters = list(words[i])
+        for place, symbol in zip(places, tests[i % len(tests)].word, strict=True):
+            letters[place] = symbols[symbol]
+        words[i] = "".join(letters)
+    found = kl.induce(words, truth.run_many(words).tolist())
+    assert found.dfa == truth.minimize()
+
+
 @pytest.mark.parametrize("seed", [-1, None, 0.5])
 def test_a_seed_is_a_whole_number(seed: object) -> None:
     with pytest.raises(SettingError, match="seed must be a whole number >= 0"):
         kl.induce(["a", "b"], [0, 1], seed=seed)
+
+
+def test_the_share_of_a_chain_is_that_of_all_words() -> None:
+    random = np.random.default_rng(0)
+    start, pairs = random.dirichlet(np.ones(3)), random.dirichlet(np.ones(3), 3)
+    lengths = np.array([0.1, 0.2, 0.0, 0.3, 0.4])
+    for test in (Occurrence.factor((0, 1), times=2), Occurrence.subsequence((2, 0))):
+        feature = test.feature(3)
+        share = 0.0
+        for length, weight in enumerate(lengths):
+            for word in product(range(3), repeat=length):
+                chance = start[word[0]] if word else 1.0
+                chance *= np.prod([pairs[a, b] for a, b in pairwise(word)])
+                share += weight * chance * value(feature, "".join("abc"[i] for i in word))
+        found = chain_share(feature.table, feature.values, start, pairs, lengths)
+        assert found == pytest.approx(share)
+
+
+def test_words_drawn_class_by_class_tell_more_than_their_labels() -> None:
+    """Every other word was made to have "abc" three times; "ab" three times has the same labels."""
+    random, letters = np.random.default_rng(0), list("abcdefghijklmnop")
+    given = Occurrence.factor((0, 1), times=3)
+    special = []
+    for inserted in ("abc", ""):
+        words = []
+        for i in range(400):
+            parts = ["".join(random.choice(letters, random.integers(2, 9))) for _ in range(4)]
+            words.append((inserted if i % 2 else "").join(parts))
+        words = [word for word in words if (word.count("ab") >= 3) == (word.count("abc") >= 3)]
+        labels = [word.count("ab") >= 3 for word in words]
+        evidence = Evidence.from_rows(words, labels, alphabet=letters, classes=(False, True))
+        pool = FeaturePool(evidence, Budget())
+        feature = Specialiser(pool).special(given.feature(16), given)
+        special.append(DFA(alphabet=letters, transitions=feature.table, outputs=feature.values))
+    assert special[0].run("abdabdabd") == 0
+    assert special[0].run("abcabcabc") == 1
+    assert special[1].run("abdabdabd") == 1  # words without any "abc" do not tell

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from kleene.automata import DFA
 from kleene.induction.budget import Budget
 from kleene.induction.evidence import Evidence
+from kleene.induction.feature_kernels import rank_features, run_features
 from kleene.induction.learner import compile_kernels, search_automaton
-from kleene.induction.patterns import rank_features, run_features
 from kleene.induction.search import Search, merge, split
 from kleene.induction.search_kernels import (
     best_merge,

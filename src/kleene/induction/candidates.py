@@ -7,7 +7,7 @@ candidates are compared by description length.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
@@ -24,7 +24,8 @@ from kleene.induction.state_merging import NOISE, merged
 FIRST_SAMPLE, GROWTH, MOST_WORDS = 2_000, 4, 32_000
 PATIENCE, GROWN = 60, 6
 """Restarts without a shorter description after which the search ends; every sixth one grows."""
-MOST_STATES_REFINED = 100
+MOST_STATES_SUGGESTED, MOST_STATES_REFINED = 100, 40
+"""Larger automata are not refined: the first if a network suggests them, the second if patterns."""
 SHARES = (0.25, 0.35, 0.5, 0.7, 1.0)
 """Shares of the words, the shortest ones, whose prefix trees are merged."""
 
@@ -35,6 +36,8 @@ class Candidate:
 
     table: Table
     description_length: float
+    model_bits: float
+    """The part of the description that is not the labels: a table, or the features of a pattern."""
     origin: str
     method: str
 
@@ -71,34 +74,48 @@ class CandidateSearch:
         """The candidate of the shortest description."""
         return min(self.found, key=lambda one: one.description_length)
 
-    def add(self, found: Found, method: str, origin: str = FROM_DATA) -> None:
-        """Keep a candidate unless it has too many states."""
+    def add(
+        self,
+        found: Found,
+        method: str,
+        origin: str = FROM_DATA,
+        *,
+        model_bits: float | None = None,
+    ) -> None:
+        """Keep a candidate unless it has too many states.
+
+        `model_bits` describe the automaton where that is shorter than its table.
+        """
         if self.max_states is not None and found.num_states > self.max_states:
             return
+        table_bits = self.search.table_bits(found.table)
+        bits = table_bits if model_bits is None else min(model_bits, table_bits)
         candidate = Candidate(
             table=found.table,
-            description_length=found.description_length,
+            description_length=found.description_length - table_bits + bits,
+            model_bits=bits,
             origin=origin,
             method=method,
         )
         self.found.append(candidate)
         if candidate is self.best:
-            self.progress(f"{found.num_states} states, {found.description_length:,.0f} bits")
+            self.progress(f"{found.num_states} states, {candidate.description_length:,.0f} bits")
 
     def run(
-        self, suggested: Iterable[Callable[[], DFA]] = (), known: DFA | None = None
+        self, suggested: Iterable[Callable[[], DFA]] = (), known: Candidate | None = None
     ) -> Candidate:
         """Try every source of candidates and return the best one.
 
-        Where the data alone was searched before, `known` is the automaton found.
+        Where the data alone was searched before, `known` is what was found.
         """
         if known is None:
-            self.merge()
-            if not self.is_done or self.held_out is None or not self.held_out.rows:
-                self.grow()
-                self.add_patterns()
+            for search in (self.merge, self.add_patterns, self.grow):
+                search()
+                if self.is_done and self.held_out is not None and self.held_out.rows:
+                    break
         else:
-            self.add(self.search.judge(known.reachable().transitions), "splits")
+            judged = self.search.judge(known.table)
+            self.add(judged, known.method, known.origin, model_bits=known.model_bits)
         for suggest in suggested:
             if self.is_done:
                 break
@@ -122,7 +139,7 @@ class CandidateSearch:
         evidence = self.search.evidence
         by_length = np.argsort(np.diff(evidence.starts), kind="stable")
         for noise in NOISE:
-            budget = self.budget.part(0.15)
+            budget = self.budget.part(0.05)
             tables = []
             for share in SHARES if noise == 0 else SHARES[-1:]:
                 shortest = np.sort(by_length[: ceil(share * len(by_length))])
@@ -136,7 +153,8 @@ class CandidateSearch:
                     break
             if tables:
                 best = min(tables, key=lambda found: found.description_length)
-                self.add(self.search.refine(best.table), "merges", MERGED)
+                search = self._search(evidence, self.budget.part(0.03))
+                self.add(search.refine(best.table), "merges", MERGED)
                 if self.is_done:
                     return
 
@@ -144,29 +162,25 @@ class CandidateSearch:
         """Split states from one state on, over larger and larger samples."""
         table = self.single_state
         for sample in self.samples:
-            search = self._search(sample, self.budget.part(0.6))
+            search = self._search(sample, self.budget.part(0.4))
             steps = search.grow(table)
             table = steps[-1].table
         for step in steps:
             self.add(self.search.judge(step.table), "splits")
 
     def add_patterns(self) -> None:
-        """Products of features, as they are and refined."""
-        budget = self.budget.part(0.5)
-        for pattern in patterns(self.evidence, budget, seed=self.seed):
-            if pattern.dfa.num_states > MOST_STATES_REFINED:
-                continue
+        """Combinations of features, as they are and refined."""
+        for pattern in patterns(self.evidence, self.budget.part(0.5), seed=self.seed):
             judged = self.search.judge(pattern.dfa.transitions)
-            labels = judged.description_length - self.search.table_bits(judged.table)
-            shorter = min(judged.description_length, pattern.bits + labels)
-            self.add(replace(judged, description_length=shorter), "patterns")
-            self.add(self.search.refine(judged.table), "patterns")
-            if self.budget.is_spent:
+            self.add(judged, "patterns", model_bits=pattern.bits)
+            if self.is_done:
                 break
+            if judged.num_states <= MOST_STATES_REFINED:
+                self.add(self.search.refine(judged.table), "patterns")
 
     def refine_suggestion(self, dfa: DFA) -> None:
         """Refine a given automaton over the same alphabet, then let it grow."""
-        if dfa.num_states > MOST_STATES_REFINED:
+        if dfa.num_states > MOST_STATES_SUGGESTED:
             return
         table = dfa.reachable().transitions.copy()
         self.add(self.search.judge(table), "clusters", READ_OFF)
@@ -176,7 +190,9 @@ class CandidateSearch:
     def restart(self) -> None:
         """Search from disturbed and random tables while there are errors."""
         search = self._search(self.samples[0])
-        best = search.judge(self.best.table)
+        small = [one for one in self.found if len(one.table) <= MOST_STATES_REFINED]
+        shortest = min(small or self.found, key=lambda one: one.description_length)
+        best = search.judge(shortest.table)
         failures = 0
         while failures < PATIENCE and not self.is_done:
             if failures % GROWN == 0:

@@ -1,9 +1,8 @@
-"""Small automata that each test one property of a word, for alphabets of a few symbols.
+"""Small automata that each test one property of a word.
 
-    factor        a factor occurs at least t times, or at the start, or at the end; other symbols
-                  than those of a tier are skipped
-    subsequence   symbols occur in this order
-    sequence      one factor occurs, and later another
+    occurrence    factors occur one after the other, one factor at least t times, at the start, or
+                  at the end; symbols outside a tier are skipped. Factors of one symbol each make a
+                  subsequence
     counter       the weights of the symbols, or the occurrences of a factor, summed modulo m
 
 They cover the (tier-based) locally testable, piecewise testable and modular languages; products of
@@ -13,8 +12,9 @@ them cover many more.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
+from math import comb, log2
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +23,17 @@ MOST_TIER_SYMBOLS = 6
 """The largest alphabet all of whose subsets are tried as tiers."""
 MOST_WEIGHTS = 300
 """The largest number of different weights of the symbols that are tried in a counter."""
+LONGEST, MOST_TIMES = 6, 6
+"""The most symbols of an occurrence, and how often a factor may be asked for."""
 
 
 @dataclass(frozen=True, eq=False)
 class Feature:
-    """A transition table that starts in state 0, and the value of each state."""
+    """A transition table that starts in state 0, the value of each state, and the bits it costs."""
 
     table: NDArray[np.int32]
     values: NDArray[np.int64]
+    bits: float
 
     @property
     def num_states(self) -> int:
@@ -38,100 +41,167 @@ class Feature:
         return len(self.table)
 
 
-def factor(
-    word: Sequence[int], tier: Sequence[int], width: int, *, times: int = 1, place: str = ""
-) -> Feature:
-    """Whether a factor occurs `times` times on a tier, or at the "start" or "end" of it."""
-    length = len(word)
-    matched = _matching(word, tier, width)
-    if place == "end":
-        return Feature(matched, (np.arange(length + 1) == length).astype(np.int64))
-    if place == "start":
-        table = np.tile(np.arange(length + 2, dtype=np.int32)[:, None], (1, width))
-        for i, symbol in enumerate(word):
-            table[i, list(tier)] = length + 1
-            table[i, symbol] = i + 1
-        return Feature(table, (np.arange(length + 2) == length).astype(np.int64))
-    return _chain([matched] * times)
+@dataclass(frozen=True)
+class Occurrence:
+    """Whether symbols occur in this order.
 
+    `joined` says of each symbol but the last whether the next one follows at once; `tier` names the
+    symbols that are not skipped, None all of them. With all symbols joined, the factor may be asked
+    for at least `times` times, overlaps counted, or at the "start" or "end".
+    """
 
-def subsequence(word: Sequence[int], width: int) -> Feature:
-    """Whether symbols occur in this order, others between them."""
-    table = np.tile(np.arange(len(word) + 1, dtype=np.int32)[:, None], (1, width))
-    for i, symbol in enumerate(word):
-        table[i, symbol] = i + 1
-    return Feature(table, (np.arange(len(word) + 1) == len(word)).astype(np.int64))
+    word: tuple[int, ...]
+    joined: tuple[bool, ...]
+    tier: frozenset[int] | None = None
+    times: int = 1
+    place: str = ""
 
+    @classmethod
+    def factor(
+        cls,
+        word: Sequence[int],
+        tier: Sequence[int] | None = None,
+        *,
+        times: int = 1,
+        place: str = "",
+    ) -> Occurrence:
+        """Symbols that follow each other at once, on a tier."""
+        symbols = None if tier is None else frozenset(tier)
+        return cls(tuple(word), (True,) * (len(word) - 1), symbols, times, place)
 
-def sequence(first: Sequence[int], second: Sequence[int], width: int) -> Feature:
-    """Whether one factor occurs and after its first occurrence another."""
-    tier = range(width)
-    return _chain([_matching(first, tier, width), _matching(second, tier, width)])
+    @classmethod
+    def subsequence(cls, word: Sequence[int]) -> Occurrence:
+        """Symbols in this order, any others between them."""
+        return cls(tuple(word), (False,) * (len(word) - 1))
+
+    @property
+    def is_factor(self) -> bool:
+        """Whether all symbols follow each other at once."""
+        return all(self.joined)
+
+    def blocks(self) -> list[tuple[int, ...]]:
+        """The factors that occur one after the other."""
+        found: list[list[int]] = [[self.word[0]]]
+        for symbol, joined in zip(self.word[1:], self.joined, strict=True):
+            if joined:
+                found[-1].append(symbol)
+            else:
+                found.append([symbol])
+        return [tuple(block) for block in found]
+
+    def feature(self, width: int) -> Feature:
+        """The automaton of this test over an alphabet."""
+        bits = 3 + len(self.word) * log2(width) + (self.times - 1)
+        skipped: list[int] = []
+        if self.tier is not None:
+            bits += log2(width) + log2(comb(width, len(self.tier)))
+            skipped = [symbol for symbol in range(width) if symbol not in self.tier]
+        if self.place == "start":
+            table, value = _prefix(self.word, width)
+        elif self.place == "end":
+            table = _matching(self.word, width)
+            value = len(self.word)
+        else:
+            parts = self.blocks() if not self.is_factor else [self.word] * self.times
+            table = _chain([_matching(part, width) for part in parts], overlap=self.is_factor)
+            value = len(table) - 1
+        table[:, skipped] = np.arange(len(table), dtype=np.int32)[:, None]
+        return Feature(table, (np.arange(len(table)) == value).astype(np.int64), bits)
+
+    def neighbours(self, letters: Sequence[int], width: int) -> Iterator[Occurrence]:
+        """Tests that differ in one symbol, joint, tier symbol, threshold or place."""
+        yield from self._words(letters)
+        for i in range(len(self.joined)):
+            if self.times == 1 and not self.place:
+                changed = replace(self, joined=_with(self.joined, i, not self.joined[i]))
+                yield changed
+                if self.tier is None and not self.joined[i]:
+                    yield replace(changed, tier=frozenset(self.word))
+        if self.is_factor:
+            for place in {"", "start", "end"} - {self.place}:
+                if self.times == 1:
+                    yield replace(self, place=place)
+            for times in (self.times - 1, self.times + 1):
+                if 1 <= times <= MOST_TIMES and not self.place:
+                    yield replace(self, times=times)
+        if any(self.joined) or self.place:
+            yield from self._tiers(width)
+
+    def _words(self, letters: Sequence[int]) -> Iterator[Occurrence]:
+        size = len(self.word)
+        for i in range(size):
+            for symbol in letters:
+                if symbol != self.word[i]:
+                    yield self._on_tier(_with(self.word, i, symbol), self.joined)
+            if size > 1:
+                left = self.joined[: max(i - 1, 0)]
+                right = self.joined[i + 1 :]
+                middle = (self.joined[i - 1] and self.joined[i],) if 0 < i < size - 1 else ()
+                yield self._on_tier((*self.word[:i], *self.word[i + 1 :]), (*left, *middle, *right))
+        if size >= LONGEST:
+            return
+        whole = self.times > 1 or bool(self.place)
+        for i in range(size + 1):
+            sides = [(True,), (False,)] if i in (0, size) else [(True, False), (False, True)]
+            if 0 < i < size:
+                sides = [(True, True)] if self.joined[i - 1] else [(False, False), *sides]
+            for symbol in letters:
+                for side in sides:
+                    if all(side) or not whole:
+                        kept = self.joined[: max(i - 1, 0)], self.joined[i:]
+                        yield self._on_tier(
+                            (*self.word[:i], symbol, *self.word[i:]), (*kept[0], *side, *kept[1])
+                        )
+
+    def _on_tier(self, word: tuple[int, ...], joined: tuple[bool, ...]) -> Occurrence:
+        tier = None if self.tier is None else self.tier | set(word)
+        if not any(joined) and not self.place and self.times == 1:
+            tier = None
+        return replace(self, word=word, joined=joined, tier=tier)
+
+    def _tiers(self, width: int) -> Iterator[Occurrence]:
+        tier = frozenset(range(width)) if self.tier is None else self.tier
+        if self.tier is None:
+            yield replace(self, tier=frozenset(self.word))
+        for symbol in range(width):
+            if symbol not in self.word:
+                changed = tier ^ {symbol}
+                yield replace(self, tier=None if len(changed) == width else changed)
 
 
 def counter(weights: Sequence[int], modulus: int) -> Feature:
     """The sum of the weights of the symbols, modulo a number."""
     table = (np.arange(modulus)[:, None] + np.array(weights)[None]) % modulus
-    return Feature(table.astype(np.int32), np.arange(modulus))
+    bits = 3 + len(weights) * log2(modulus)
+    return Feature(table.astype(np.int32), np.arange(modulus), bits)
 
 
 def factor_counter(word: Sequence[int], modulus: int, width: int) -> Feature:
     """The number of occurrences of a factor, modulo a number."""
     length = len(word)
-    matched = _matching(word, range(width), width)
+    matched = _matching(word, width)
     rows = []
     for count in range(modulus):
         base = count * (length + 1)
         row = np.where(matched == length, (base + length + 1) % (modulus * (length + 1)), base)
         rows.append(row + matched)
     values = np.repeat(np.arange(modulus), length + 1)
-    return Feature(np.concatenate(rows).astype(np.int32), values)
+    bits = 3 + length * log2(width) + log2(modulus)
+    return Feature(np.concatenate(rows).astype(np.int32), values, bits)
 
 
-def features(width: int, most: int) -> list[Feature]:
-    """Features over an alphabet, the simplest first, at most so many."""
-    found: list[Feature] = []
-    for feature in _simplest_first(width):
-        if len(found) >= most:
-            break
-        found.append(feature)
-    return found
-
-
-def _simplest_first(width: int) -> Iterator[Feature]:
+def counters(width: int) -> Iterator[Feature]:
+    """Sums of weights, and occurrences of two symbols, modulo small numbers."""
     letters = range(width)
-    small = width <= MOST_TIER_SYMBOLS
-    sizes = range(1, width + 1) if small else (1,)
+    sizes = range(1, width + 1) if width <= MOST_TIER_SYMBOLS else (1,)
     sets = [s for size in sizes for s in combinations(letters, size)]
-    tiers = [tuple(letters), *(s for s in sets if len(s) < width)]
     for modulus in range(2, 7):
         for weights in _weights(width, modulus, sets):
             yield counter(weights, modulus)
-    for length in range(1, 5):
-        for tier in tiers:
-            if len(tier) < width and length == 4 and len(tier) > 2:
-                continue
-            for word in product(tier, repeat=length):
-                yield factor(word, tier, width)
-                if length < 4:
-                    yield factor(word, tier, width, place="start")
-                    yield factor(word, tier, width, place="end")
-                if length < 4:
-                    yield factor(word, tier, width, times=2)
-                if length < 3:
-                    yield factor(word, tier, width, times=3)
-        if length > 1:
-            for word in product(letters, repeat=length):
-                yield subsequence(word, width)
-        if length == 2:
-            for modulus in (2, 3, 4):
-                for word in product(letters, repeat=2):
-                    yield factor_counter(word, modulus, width)
-        if length == 3:
-            for one, two in product(range(1, 3), repeat=2):
-                if one + two > 2:
-                    for word in product(letters, repeat=one + two):
-                        yield sequence(word[:one], word[one:], width)
+    if width <= MOST_TIER_SYMBOLS:
+        for modulus in (2, 3, 4):
+            for word in product(letters, repeat=2):
+                yield factor_counter(word, modulus, width)
 
 
 def _weights(
@@ -148,27 +218,49 @@ def _weights(
             yield weights
 
 
-def _matching(word: Sequence[int], tier: Sequence[int], width: int) -> NDArray[np.int32]:
+def _matching(word: Sequence[int], width: int) -> NDArray[np.int32]:
     """The automaton of Knuth, Morris and Pratt: how much of a word has just been read."""
-    length = len(word)
-    table = np.tile(np.arange(length + 1, dtype=np.int32)[:, None], (1, width))
-    for state in range(length + 1):
-        for symbol in tier:
-            read = (*word[:state], symbol)
-            table[state, symbol] = next(
-                k
-                for k in range(min(len(read), length), -1, -1)
-                if read[len(read) - k :] == tuple(word[:k])
-            )
+    table = np.zeros((len(word) + 1, width), dtype=np.int32)
+    table[0, word[0]] = 1
+    border = 0
+    for state in range(1, len(word) + 1):
+        table[state] = table[border]
+        if state < len(word):
+            table[state, word[state]] = state + 1
+            border = int(table[border, word[state]])
     return table
 
 
-def _chain(parts: Sequence[NDArray[np.int32]]) -> Feature:
-    """One matching automaton after the other; the last state is kept for good."""
+def _prefix(word: Sequence[int], width: int) -> tuple[NDArray[np.int32], int]:
+    """A word at the start, and the state that says so."""
+    length = len(word)
+    table = np.full((length + 2, width), length + 1, dtype=np.int32)
+    for i, symbol in enumerate(word):
+        table[i, symbol] = i + 1
+    table[length] = length
+    return table, length
+
+
+def _chain(parts: Sequence[NDArray[np.int32]], *, overlap: bool) -> NDArray[np.int32]:
+    """One matching automaton after the other; the last state is kept for good.
+
+    With `overlap` the parts are equal, and what ends one match may begin the next.
+    """
     rows, base = [], 0
-    for part in parts:
-        rows.append(part[:-1] + base)  # its last state is the first of the next part
-        base += len(part) - 1
+    for index, part in enumerate(parts):
+        length, last = len(part) - 1, index + 1 == len(parts)
+        border = _border(part) if overlap and not last else 0
+        rows.append(np.where(part[:-1] == length, base + length + border, base + part[:-1]))
+        base += length
     rows.append(np.full((1, parts[0].shape[1]), base))
-    table = np.concatenate(rows).astype(np.int32)
-    return Feature(table, (np.arange(len(table)) == base).astype(np.int64))
+    return np.concatenate(rows).astype(np.int32)
+
+
+def _border(matched: NDArray[np.int32]) -> int:
+    """How much of a word has been read again when all of it has been read."""
+    rows = matched.tolist()
+    return next(k for k in range(len(rows) - 2, -1, -1) if rows[k] == rows[-1] or k == 0)
+
+
+def _with(values: tuple, place: int, value: object) -> tuple:  # type: ignore[type-arg]
+    return (*values[:place], value, *values[place + 1 :])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import inf, sqrt
 from typing import Any
@@ -126,16 +126,18 @@ def search_automaton(
         seed=seed,
         **({} if progress is None else {"progress": progress}),
     )
-    candidates.run(suggested, None if first is None else first.dfa)
+    everything = training.joined(held_out)
+    search = Search(everything, budget, max_states=max_states, seed=seed)
+    candidates.run(suggested, None if first is None else _known(first, search))
     stopped = candidates.budget.is_spent
     judged = [
         _Judged(candidate, *errors(candidate.table, training, held_out))
         for candidate in candidates.found
     ]
     chosen = _choose(judged)
-    everything = training.joined(held_out)
-    search = Search(everything, budget, max_states=max_states, seed=seed)
     final = search.judge(chosen.candidate.table)
+    changed = search.table_bits(final.table) - chosen.candidate.model_bits
+    final = replace(final, description_length=final.description_length - changed)
     if chosen.held_out_errors:
         final = min(final, search.refine(final.table), key=lambda one: one.description_length)
     votes = search.votes(final.table)
@@ -153,6 +155,19 @@ def search_automaton(
         seconds=budget.elapsed,
         stopped_early=stopped,
         seed=seed,
+    )
+
+
+def _known(first: Induction, search: Search) -> Candidate:
+    """What an earlier search in the same rows found."""
+    judged = search.judge(first.dfa.reachable().transitions)
+    labels = judged.description_length - search.table_bits(judged.table)
+    return Candidate(
+        table=judged.table,
+        description_length=first.description_length,
+        model_bits=first.description_length - labels,
+        origin=first.origin,
+        method=first.method,
     )
 
 

@@ -1,251 +1,292 @@
-"""Automata as products of a few features, found by a beam search over the values of the words.
+"""Automata as combinations of a few features, found by beam searches over the words' values.
 
-Every feature gives each word a value; the values of several features divide the words into cells,
-and each cell costs the same class code as a state of an automaton. The product of the chosen
-features, with the majority of each cell as output, is minimised.
+A *product* divides the words into cells by the values of all its features, and each cell costs the
+same class code as a state of an automaton. A *list* has rules, the first of which that fits a word
+decides it: "ab occurs: no; else ...". Products stand for any function of a few features, lists for
+many features of which each decides alone. Before a feature is chosen, the best ones are varied.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kleene.automata import DFA
-from kleene.compiling import njit
 from kleene.induction.budget import Budget
 from kleene.induction.evidence import Evidence
-from kleene.induction.features import Feature, features, subsequence
+from kleene.induction.feature_kernels import rank_features, rank_rules
+from kleene.induction.feature_pool import FeaturePool, Values
+from kleene.induction.features import Feature
 from kleene.induction.search_kernels import class_code
+from kleene.induction.specialise import Specialiser
+from kleene.machine import Label
 
-MOST_SYMBOLS = 12
-"""The largest alphabet for which products of features are searched."""
+MOST_SYMBOLS = 256
+"""The largest alphabet for which combinations of features are searched."""
 MOST_WORDS = 3_000
-MOST_FEATURES = 5_000
-MOST_PRODUCT = 3_000
-BEAM = 6
-DEPTH = 6
-STATE_BITS = 2.0
-"""What a state of a feature costs in the beam; the product is priced in full afterwards."""
-
-
-@dataclass(frozen=True, eq=False)
-class Chosen:
-    """Features, the cell of each word under them, and what they cost."""
-
-    features: tuple[Feature, ...]
-    cells: NDArray[np.int64]
-    bits: float
+MOST_STATES = 3_000
+BEAM, VARIED, SEEDS = 5, 2, 4
+"""Combinations kept at each depth, those for which features are varied, and how many features."""
+DEPTH = 8
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pattern:
-    """An automaton, and the bits that name the features it is made of."""
+    """An automaton, and the bits that describe the features it is made of."""
 
     dfa: DFA
     bits: float
 
 
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """Features, the cell of each word under them, the bits of both, and the rules of a list."""
+
+    features: tuple[Feature, ...]
+    cells: NDArray[np.int64]
+    bits: float
+    rules: tuple[int, ...] = ()
+
+    def is_pure(self, evidence: Evidence) -> bool:
+        """Whether no cell has words of two classes."""
+        votes = np.zeros((int(self.cells.max()) + 1, len(evidence.classes)), dtype=np.int64)
+        np.add.at(votes, self.cells, evidence.counts)
+        return bool(((votes > 0).sum(1) <= 1).all())
+
+    @property
+    def feature_bits(self) -> float:
+        """The bits of the features."""
+        return sum(feature.bits for feature in self.features)
+
+
+@dataclass(frozen=True)
+class Product:
+    """Every combination of values is a cell with the majority of its words as output."""
+
+    evidence: Evidence
+
+    def rank(
+        self, cells: NDArray[np.int64], values: Values, sizes: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Bits of the classes after one more feature, and the rule that it adds."""
+        evidence, count = self.evidence, int(cells.max()) + 1
+        bits = rank_features(cells, count, values, sizes, evidence.counts, evidence.log_factorials)
+        return bits, np.zeros(len(bits), np.int64)
+
+    def cells(
+        self, before: NDArray[np.int64], values: Values, size: int, rule: int
+    ) -> NDArray[np.int64]:
+        """The cells of the words after one more feature."""
+        cells: NDArray[np.int64] = np.unique(before * size + values, return_inverse=True)[1]
+        return cells
+
+    def automaton(self, chosen: Chosen, pool: FeaturePool) -> DFA | None:
+        """The minimal automaton of a product; None if it is too large.
+
+        A combination of values without words goes with the values of the first features.
+        """
+        values = pool.run(list(chosen.features))
+        sizes = [int(feature.values.max()) + 1 for feature in chosen.features]
+        dfa = _plain(chosen.features[0], pool)
+        for feature, size in zip(chosen.features[1:], sizes[1:], strict=True):
+            joined = _joined(dfa, _plain(feature, pool), partial(_number, size))
+            if joined is None:
+                return None
+            dfa = joined
+        votes: dict[tuple[int, int], NDArray[np.int64]] = {}
+        code = np.zeros(self.evidence.num_words, dtype=np.int64)
+        for depth, size in enumerate(sizes, 1):
+            code = code * size + values[depth - 1]
+            for number in np.unique(code):
+                votes[depth, int(number)] = self.evidence.counts[code == number].sum(0)
+
+        def output(number: int) -> Label:
+            for depth in range(len(sizes), 0, -1):
+                if (depth, number) in votes:
+                    return self.evidence.classes[int(votes[depth, number].argmax())]
+                number //= sizes[depth - 1]
+            return self.evidence.classes[int(self.evidence.counts.sum(0).argmax())]
+
+        numbers: Sequence[Any] = dfa.outputs
+        outputs = tuple(output(number) for number in numbers)
+        return DFA(
+            alphabet=dfa.alphabet, transitions=dfa.transitions, outputs=outputs, initial=dfa.initial
+        ).minimize()
+
+
+@dataclass(frozen=True)
+class RuleList:
+    """The first rule that fits a word decides; the majority of the others is their output."""
+
+    evidence: Evidence
+
+    def rank(
+        self, cells: NDArray[np.int64], values: Values, sizes: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Bits of the classes after one more feature, and the rule that it adds."""
+        bits, rules = rank_rules(cells, values, self.evidence.counts, self.evidence.log_factorials)
+        return np.where(sizes == 2, bits, np.inf), rules
+
+    def cells(
+        self, before: NDArray[np.int64], values: Values, size: int, rule: int
+    ) -> NDArray[np.int64]:
+        """The cells of the words after one more feature."""
+        value, label = divmod(rule, len(self.evidence.classes))
+        return np.where((before == 0) & (values == value), 1 + label, before)
+
+    def automaton(self, chosen: Chosen, pool: FeaturePool) -> DFA | None:
+        """The minimal automaton of a list; None if it is too large."""
+        left = self.evidence.counts[chosen.cells == 0].sum(0)
+        dfa = DFA(
+            alphabet=self.evidence.alphabet,
+            transitions=np.zeros((1, pool.width), np.int32),
+            outputs=(int(left.argmax()),),
+        )
+        for feature, rule in zip(chosen.features[::-1], chosen.rules[::-1], strict=True):
+            value, label = divmod(rule, len(self.evidence.classes))
+            joined = _joined(_plain(feature, pool), dfa, partial(_decide, value, label))
+            if joined is None:
+                return None
+            dfa = joined
+        numbers: Sequence[Any] = dfa.outputs
+        outputs = tuple(self.evidence.classes[number] for number in numbers)
+        return DFA(
+            alphabet=dfa.alphabet, transitions=dfa.transitions, outputs=outputs, initial=dfa.initial
+        )
+
+
+Combination = Product | RuleList
+
+
 def patterns(evidence: Evidence, budget: Budget, *, seed: int = 0) -> list[Pattern]:
-    """The automata of the best products of features, the best first."""
-    width = len(evidence.alphabet)
-    if width > MOST_SYMBOLS or not evidence.num_words:
+    """The automata of the best combinations of features, the best first."""
+    if not 0 < len(evidence.alphabet) <= MOST_SYMBOLS or not evidence.num_words:
         return []
     if evidence.num_words > MOST_WORDS:
         random = np.random.default_rng(seed)
         evidence = evidence.subset(np.sort(random.permutation(evidence.num_words)[:MOST_WORDS]))
-    left = max(budget.limit - float(budget.work[0]), 0)
-    most = min(MOST_FEATURES, left / 3 / max(len(evidence.symbols), 1))
-    given = _Values(evidence, budget, features(width, int(most)))
-    if not given.features:
-        return []
-    given = _longer_subsequences(given, evidence, budget, width)
-    found = _beam(given, evidence, budget)
-    name_bits = float(np.log2(len(given.features)))
-    return [
-        Pattern(dfa=dfa, bits=len(one.features) * name_bits)
-        for one in found
-        if (dfa := _product(one, evidence)) is not None
-    ]
+    pool = FeaturePool(evidence, budget)
+    found: list[tuple[float, Pattern]] = []
+    specialiser = Specialiser(pool)
+    for combination in (RuleList(evidence), Product(evidence)):
+        best = _beam(pool, combination, budget)
+        for chosen in best:
+            special = [specialiser.special(f, pool.test_of(f)) for f in chosen.features]
+            for features in dict.fromkeys([tuple(special), chosen.features]):
+                made = replace(chosen, features=features)
+                dfa = combination.automaton(made, pool)
+                if dfa is not None:
+                    found.append((chosen.bits, Pattern(dfa=dfa, bits=made.feature_bits)))
+        if best and best[0].is_pure(evidence):
+            break
+    return [pattern for _, pattern in sorted(found, key=lambda one: one[0])]
 
 
-class _Values:
-    """Features that differ on the words, and their values, (feature, word)."""
-
-    def __init__(self, evidence: Evidence, budget: Budget, given: list[Feature]) -> None:
-        values = _run(evidence, budget, given)
-        best: dict[bytes, int] = {}
-        for i, row in enumerate(values):
-            key = (row ^ row[0] if given[i].values.max() == 1 else row).tobytes()
-            if row.min() == row.max():
-                continue
-            if key not in best or given[i].num_states < given[best[key]].num_states:
-                best[key] = i
-        chosen = list(best.values())
-        self.features = [given[i] for i in chosen]
-        self.values = values[chosen]
-
-
-def _run(evidence: Evidence, budget: Budget, given: list[Feature]) -> NDArray[np.uint8]:
-    sizes = np.array([feature.num_states for feature in given], dtype=np.int64)
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
-    width = len(evidence.alphabet)
-    tables = np.concatenate([f.table for f in given] or [np.zeros((0, width), np.int32)])
-    outputs = np.concatenate([f.values for f in given] or [np.zeros(0, np.int64)])
-    values = np.empty((len(given), evidence.num_words), np.uint8)
-    run_features(tables, offsets, outputs, evidence.symbols, evidence.starts, values)
-    budget.work[0] += len(given) * len(evidence.symbols)
-    return values
-
-
-def _longer_subsequences(given: _Values, evidence: Evidence, budget: Budget, width: int) -> _Values:
-    """Add subsequences of five and six symbols that extend the most telling of four."""
-    if width > 4 or budget.is_spent:
-        return given
-    words = [tuple(np.unravel_index(i, (width,) * 4)) for i in range(width**4)]
-    longest = [tuple(map(int, word)) for word in words]
-    added: list[Feature] = []
-    cells = np.zeros(evidence.num_words, dtype=np.int64)
-    for _ in range(2):
-        tried = [subsequence(word, width) for word in longest]
-        values = _run(evidence, budget, tried)
-        bits = _rank(cells, 1, values, np.full(len(tried), 2), evidence, budget)
-        best = [longest[i] for i in np.argsort(bits, kind="stable")[:40]]
-        longest = sorted(
-            {
-                (*word[:i], symbol, *word[i:])
-                for word in best
-                for symbol in range(width)
-                for i in range(len(word) + 1)
-            }
-        )
-        added += [subsequence(word, width) for word in longest]
-    more = _Values(evidence, budget, added)
-    more.features = given.features + more.features
-    more.values = np.concatenate([given.values, more.values])
-    return more
-
-
-def _rank(
-    cells: NDArray[np.int64],
-    num_cells: int,
-    values: NDArray[np.uint8],
-    sizes: NDArray[np.int64],
-    evidence: Evidence,
-    budget: Budget,
-) -> NDArray[np.float64]:
-    budget.work[0] += values.size
-    bits: NDArray[np.float64] = rank_features(
-        cells, num_cells, values, sizes, evidence.counts, evidence.log_factorials
-    )
-    return bits
-
-
-def _beam(given: _Values, evidence: Evidence, budget: Budget) -> list[Chosen]:
-    """The best products, of any number of features up to `DEPTH`, the best first."""
-    sizes = np.array([int(f.values.max()) + 1 for f in given.features], dtype=np.int64)
-    states = np.array([f.num_states for f in given.features])
-    cells = np.zeros(evidence.num_words, dtype=np.int64)
-    total = evidence.counts.sum(0)
-    bits = float(class_code(total, evidence.log_factorials))
-    beam = [Chosen((), cells, bits)]
+def _beam(pool: FeaturePool, combination: Combination, budget: Budget) -> list[Chosen]:
+    """The best combinations, of any number of features up to `DEPTH`, the best first."""
+    evidence = combination.evidence
+    bits = float(class_code(evidence.counts.sum(0), evidence.log_factorials))
+    beam = [Chosen((), np.zeros(evidence.num_words, dtype=np.int64), bits)]
     finished: list[Chosen] = []
     for _ in range(DEPTH):
-        options: list[tuple[float, int, int]] = []
+        for one in beam[:VARIED]:
+            _vary(pool, combination, one, budget)
+        options: list[tuple[float, int, int, int]] = []
         for b, one in enumerate(beam):
-            if budget.is_spent:
+            if budget.is_spent or not len(pool.values):
                 break
-            num_cells = int(one.cells.max()) + 1
-            price = STATE_BITS * sum(f.num_states for f in one.features)
-            ranked = _rank(one.cells, num_cells, given.values, sizes, evidence, budget)
-            ranked = ranked + price + STATE_BITS * states
+            ranked, rules = combination.rank(one.cells, pool.values, pool.sizes)
+            budget.work[0] += pool.values.size // 2
+            ranked = ranked + pool.bits + one.feature_bits
             best = np.argsort(ranked, kind="stable")[: 2 * BEAM]
-            options += [(float(ranked[i]), b, int(i)) for i in best if ranked[i] < one.bits - 1]
+            options += [
+                (float(ranked[i]), b, int(i), int(rules[i]))
+                for i in best
+                if ranked[i] < one.bits - 1
+            ]
         following: list[Chosen] = []
         seen = set()
-        for cost, b, i in sorted(options):
-            joined = beam[b].cells * sizes[i] + given.values[i]
-            _, cells = np.unique(joined, return_inverse=True)
+        for cost, b, i, rule in sorted(options):
+            size = int(pool.features[i].values.max()) + 1
+            cells = combination.cells(beam[b].cells, pool.values[i], size, rule)
             if cells.tobytes() in seen:
                 continue
             seen.add(cells.tobytes())
-            following.append(Chosen((*beam[b].features, given.features[i]), cells, cost))
+            features = (*beam[b].features, pool.features[i])
+            following.append(Chosen(features, cells, cost, (*beam[b].rules, rule)))
             if len(following) == BEAM:
                 break
         if not following:
             break
         finished += following
         beam = following
+        if beam[0].is_pure(evidence):
+            break
     return sorted(finished, key=lambda one: one.bits)[:BEAM]
 
 
-def _product(chosen: Chosen, evidence: Evidence) -> DFA | None:
-    """The product automaton with the majority of each cell as output; None if it is too large.
+def _vary(pool: FeaturePool, combination: Combination, chosen: Chosen, budget: Budget) -> None:
+    """Vary the features that would be chosen next."""
 
-    A cell without words takes the majority of the cell that the first features give.
-    """
-    votes: dict[tuple[int, ...], NDArray[np.int64]] = {}
-    values = _run(evidence, Budget(), list(chosen.features))
-    for word in range(evidence.num_words):
-        key = tuple(values[:, word].tolist())
-        for length in range(len(key) + 1):
-            part = votes.setdefault(key[:length], np.zeros(len(evidence.classes), np.int64))
-            part += evidence.counts[word]
-    start = (0,) * len(chosen.features)
-    numbers = {start: 0}
-    table: list[list[int]] = []
-    outputs = []
-    order = [start]
-    for state in order:
-        key = tuple(int(f.values[s]) for f, s in zip(chosen.features, state, strict=True))
-        while key not in votes:
-            key = key[:-1]
-        outputs.append(evidence.classes[int(votes[key].argmax())])
-        row = []
-        for symbol in range(len(evidence.alphabet)):
-            target = tuple(
-                int(f.table[s, symbol]) for f, s in zip(chosen.features, state, strict=True)
-            )
-            if target not in numbers:
-                numbers[target] = len(order)
-                order.append(target)
-            row.append(numbers[target])
-        table.append(row)
-        if len(order) > MOST_PRODUCT:
-            return None
-    transitions = np.array(table, dtype=np.int32).reshape(-1, len(evidence.alphabet))
-    dfa = DFA(alphabet=evidence.alphabet, transitions=transitions, outputs=tuple(outputs))
-    return dfa.minimize()
+    def score(values: Values, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+        budget.work[0] += values.size // 2
+        return combination.rank(chosen.cells, values, sizes)[0]
+
+    if budget.is_spent or not len(pool.values):
+        return
+    ranked = score(pool.values, pool.sizes) + pool.bits
+    letters = pool.letters(score)
+    for place in _different(np.argsort(ranked, kind="stable").tolist(), pool):
+        pool.climb(score, letters, place)
 
 
-@njit(cache=True, nogil=True)
-def run_features(
-    tables: Any, offsets: Any, outputs: Any, symbols: Any, starts: Any, values: Any
-) -> None:
-    """The value of every feature for every word."""
-    for f in range(len(values)):
-        base = offsets[f]
-        for w in range(values.shape[1]):
-            state = 0
-            for j in range(starts[w], starts[w + 1]):
-                state = tables[base + state, symbols[j]]
-            values[f, w] = outputs[base + state]
+def _different(order: Sequence[int], pool: FeaturePool) -> list[int]:
+    """The first features of each kind: subsequences, factors, thresholds or places, tiers."""
+    found: dict[tuple[bool, bool, bool], list[int]] = {}
+    for place in order[:400]:
+        test = pool.tests[place]
+        if test is not None:
+            kind = (test.is_factor, test.times > 1 or bool(test.place), test.tier is None)
+            if len(found.setdefault(kind, [])) < SEEDS // 2:
+                found[kind].append(place)
+    return [place for places in found.values() for place in places]
 
 
-@njit(cache=True, nogil=True)
-def rank_features(
-    cells: Any, num_cells: Any, values: Any, sizes: Any, counts: Any, log_factorials: Any
-) -> Any:
-    """Bits of the class codes if each cell were divided by the values of each feature."""
-    classes = counts.shape[1]
-    bits = np.zeros(len(values))
-    for f in range(len(values)):
-        votes = np.zeros((num_cells * sizes[f], classes), np.int64)
-        for w in range(len(cells)):
-            for c in range(classes):
-                votes[cells[w] * sizes[f] + values[f, w], c] += counts[w, c]
-        for cell in range(len(votes)):
-            bits[f] += class_code(votes[cell], log_factorials)
-    return bits
+def _plain(feature: Feature, pool: FeaturePool) -> DFA:
+    """A feature as an automaton whose outputs are its values."""
+    return DFA(
+        alphabet=pool.evidence.alphabet,
+        transitions=feature.table,
+        outputs=tuple(map(int, feature.values)),
+    )
+
+
+def _number(size: int, one: int, other: int) -> int:
+    return one * size + other
+
+
+def _decide(value: int, label: int, one: int, other: int) -> int:
+    return label if one == value else other
+
+
+def _joined(one: DFA, other: DFA, output: Callable[[int, int], int]) -> DFA | None:
+    """The minimal product of two automata; None if it is too large."""
+    states = one.num_states * other.num_states
+    if states > 20 * MOST_STATES:
+        return None
+    table = one.transitions[:, None] * other.num_states + other.transitions[None]
+    first: Sequence[Any] = one.outputs
+    second: Sequence[Any] = other.outputs
+    outputs = [output(a, b) for a in first for b in second]
+    found = DFA(
+        alphabet=one.alphabet,
+        transitions=table.reshape(states, -1).astype(np.int32),
+        outputs=tuple(outputs),
+        initial=one.initial * other.num_states + other.initial,
+    ).minimize()
+    return found if found.num_states <= MOST_STATES else None

@@ -1,0 +1,190 @@
+"""Languages made here, of the classes of MLRegTest, to tune on: none of them is one of MLRegTest.
+
+    SL coSL TSL     m forbidden factors of k symbols, on a tier or not; complement
+    SP coSP         m forbidden subsequences of k symbols; complement
+    LT LTT PT PLT   and TLT TLTT TPLT on a tier: a random formula of m tests
+    Reg             a random automaton
+
+Words have lengths 20-29 (training, SR) and 31-50 (LR), uniform among the words of a length, half of
+them accepted; SA and LA have pairs at edit distance one, one accepted and the other not.
+
+Run: python experiments/own_languages.py [--symbols 4,16,64] [--seed 0]
+"""
+
+from __future__ import annotations
+
+import argparse
+from itertools import product
+from typing import Any
+
+import numpy as np
+from ledger import Ledger
+
+import kleene as kl
+from kleene.automata import DFA
+from kleene.induction.features import Occurrence
+from kleene.induction.learner import compile_kernels
+
+Rows = tuple[list[tuple[int, ...]], list[bool]]
+Random = np.random.Generator
+TIERS = {4: 3, 16: 7, 64: 16}
+CLASSES = (
+    *(("SL", k, 1) for k in (4, 6)),
+    *(("coSP", k, 1) for k in (4, 6)),
+    *(("SP", k, 1) for k in (4, 6)),
+    *(("TSL", k, 1) for k in (2, 4)),
+    *(("LT", k, 1) for k in (2, 4)),
+    *(("PT", k, 1) for k in (4, 6)),
+    *(("LTT", k, t) for k, t in ((2, 5), (4, 3))),
+    *(("TLTT", k, t) for k, t in ((2, 5), (4, 3))),
+    ("TLT", 4, 1),
+    ("PLT", 4, 1),
+    ("TPLT", 4, 1),
+    ("Reg", 12, 1),
+)
+
+
+def language(kind: str, k: int, t: int, width: int, seed: int) -> DFA:
+    """A language of a class in which both labels occur among long words."""
+    random = np.random.default_rng([len(kind), ord(kind[-1]), k, t, width, seed])
+    while True:
+        dfa = _draw(kind, k, t, width, random).minimize()
+        shares = [_shares(dfa, length) for length in (20, 50)]
+        if dfa.num_states > 1 and all(min(share) > 1e-12 for share in shares):
+            return dfa
+
+
+def _draw(kind: str, k: int, t: int, width: int, random: Random) -> DFA:
+    if kind == "Reg":
+        table = random.integers(0, k, (k, width))
+        outputs = tuple((random.random(k) < 0.5).tolist())
+        return DFA(alphabet=range(width), transitions=table, outputs=outputs)
+    tier = None
+    if kind.startswith("T"):
+        tier = sorted(random.permutation(width)[: TIERS[width]].tolist())
+    count = int(random.integers(1, 4))
+    tests = [_test(kind.lstrip("T"), k, t, tier, width, random) for _ in range(count)]
+    if kind.endswith(("SL", "SP")):
+        dfa = tests[0]
+        for test in tests[1:]:
+            dfa = dfa.union(test).minimize()
+        return dfa if kind.startswith("co") else dfa.complement()
+    dfa = tests[0]
+    for test in tests[1:]:
+        other = test.complement() if random.random() < 0.5 else test
+        dfa = (dfa.union(other) if random.random() < 0.5 else dfa.intersection(other)).minimize()
+    return dfa
+
+
+def _test(kind: str, k: int, t: int, tier: Any, width: int, random: Random) -> DFA:
+    letters = range(width) if tier is None else tier
+    word = tuple(random.choice(letters, k).tolist())
+    if kind in ("SP", "coSP", "PT"):
+        test = Occurrence.subsequence(word)
+    elif kind == "PLT":
+        cut = int(random.integers(1, k))
+        joined = tuple(i + 1 != cut for i in range(k - 1))
+        test = Occurrence(word, joined, None if tier is None else frozenset(tier))
+    else:
+        times = t if t == 1 else int(random.integers(2, t + 1))
+        test = Occurrence.factor(word, tier, times=times)
+    feature = test.feature(width)
+    outputs = tuple(bool(value) for value in feature.values)
+    return DFA(alphabet=range(width), transitions=feature.table, outputs=outputs).minimize()
+
+
+def _counts(dfa: DFA, label: bool, length: int) -> np.ndarray:
+    """The share of the words of each length, from each state, that have a label."""
+    shares = [np.array([float(output == label) for output in dfa.outputs])]
+    for _ in range(length):
+        shares.append(shares[-1][dfa.transitions].mean(1))
+    return np.array(shares)
+
+
+def _shares(dfa: DFA, length: int) -> tuple[float, float]:
+    found = [_counts(dfa, label, length)[length, dfa.initial] for label in (True, False)]
+    return float(found[0]), float(found[1])
+
+
+def sample(dfa: DFA, lengths: range, rows: int, random: Random) -> Rows:
+    """Words drawn uniformly among those of a length and a label."""
+    words: list[tuple[int, ...]] = []
+    labels: list[bool] = []
+    shares = {label: _counts(dfa, label, max(lengths)) for label in (True, False)}
+    for i in range(rows):
+        label, length = i % 2 == 0, lengths[(i // 2) % len(lengths)]
+        state, word = dfa.initial, []
+        for left in range(length - 1, -1, -1):
+            weights = shares[label][left][dfa.transitions[state]]
+            symbol = int(random.choice(len(weights), p=weights / weights.sum()))
+            word.append(symbol)
+            state = int(dfa.transitions[state, symbol])
+        words.append(tuple(word))
+        labels.append(label)
+    return words, labels
+
+
+def adversarial(dfa: DFA, lengths: range, rows: int, random: Random) -> Rows:
+    """Pairs of words at edit distance one with different labels."""
+    words: list[tuple[int, ...]] = []
+    given, labels = sample(dfa, lengths, rows, random)
+    for word, label in zip(given, labels, strict=True):
+        near = [n for n in _edits(word, len(dfa.alphabet), random) if dfa.run(n) != label]
+        if near and len(words) < rows:
+            words += [word, near[int(random.integers(len(near)))]]
+    return words, [bool(dfa.run(word)) for word in words]
+
+
+def _edits(word: tuple[int, ...], width: int, random: Random) -> list[tuple[int, ...]]:
+    letters = random.permutation(width)[:16].tolist()
+    places = range(len(word))
+    found = [(*word[:i], *word[i + 1 :]) for i in places]
+    found += [(*word[:i], a, *word[i + 1 :]) for i, a in product(places, letters)]
+    return found + [(*word[:i], a, *word[i:]) for i, a in product(places, letters)]
+
+
+def rows_of(dfa: DFA, seed: int) -> dict[str, Rows]:
+    """The training rows and the four tests."""
+    random = np.random.default_rng(seed)
+    return {
+        "train": sample(dfa, range(20, 30), 2_000, random),
+        "SR": sample(dfa, range(20, 30), 500, random),
+        "SA": adversarial(dfa, range(20, 30), 500, random),
+        "LR": sample(dfa, range(31, 51), 500, random),
+        "LA": adversarial(dfa, range(31, 51), 500, random),
+    }
+
+
+def run(dfa: DFA, seed: int) -> dict[str, Any]:
+    """Induction alone, accuracy on the four tests."""
+    rows = rows_of(dfa, seed)
+    found = kl.induce(*rows["train"], seed=seed)
+    result: dict[str, Any] = {"true_states": dfa.num_states, "states": found.dfa.num_states}
+    result |= {"method": found.method, "search_seconds": round(found.seconds, 2)}
+    for test in ("SR", "SA", "LR", "LA"):
+        words, labels = rows[test]
+        result[test] = round(float((found.dfa.run_many(words) == np.array(labels)).mean()), 4)
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--symbols", default="4,16,64")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="", help="only keys that hold this text")
+    options = parser.parse_args()
+    compile_kernels()
+    ledger = Ledger("own_languages")
+    for width in map(int, options.symbols.split(",")):
+        for kind, k, t in CLASSES:
+            key = {"class": f"{kind}.{k}.{t}", "symbols": width, "seed": options.seed}
+            if options.only in str(key):
+                dfa = language(kind, k, t, width, options.seed)
+                row = ledger.run(lambda d=dfa: run(d, options.seed), recipe=RECIPE, **key)
+                print(row["key"], row["result"], row["cpu_seconds"], flush=True)
+
+
+RECIPE = {"rows": 2_000, "induce": "defaults"}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,236 @@
+"""Features with their values for all words: simple ones first, others found step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from itertools import combinations, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kleene.induction.budget import Budget
+from kleene.induction.evidence import Evidence
+from kleene.induction.feature_kernels import rank_features, run_features
+from kleene.induction.features import (
+    LONGEST,
+    MOST_TIER_SYMBOLS,
+    MOST_TIMES,
+    Feature,
+    Occurrence,
+    counters,
+)
+
+Values = NDArray[np.uint8]
+Score = Callable[[Values, NDArray[np.int64]], NDArray[np.float64]]
+"""Bits of the classes that features leave, by their values and numbers of values."""
+
+LEAST_STEP = 0.5
+MOST_STEPS = 40
+FACTORS, LETTERS, PAIRED = 150, 10, 40
+"""Over larger alphabets: factors of each length, symbols of a step, symbols of all pairs."""
+
+
+class FeaturePool:
+    """Features that differ on the words, and their values, (feature, word)."""
+
+    def __init__(self, evidence: Evidence, budget: Budget) -> None:
+        self.evidence, self.budget = evidence, budget
+        self.width = len(evidence.alphabet)
+        self.features: list[Feature] = []
+        self.tests: list[Occurrence | None] = []
+        self.values = np.zeros((0, evidence.num_words), np.uint8)
+        self._known: dict[bytes, int] = {}
+        self.add((None, feature) for feature in counters(self.width))
+        self.add((test, test.feature(self.width)) for test in self._simple())
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many values each feature has."""
+        return np.array([int(f.values.max()) + 1 for f in self.features], dtype=np.int64)
+
+    @property
+    def bits(self) -> NDArray[np.float64]:
+        """What each feature costs."""
+        return np.array([feature.bits for feature in self.features])
+
+    def add(self, given: Iterable[tuple[Occurrence | None, Feature]]) -> None:
+        """Add features; of those with equal values the simplest is kept."""
+        pairs = list(given)
+        values = self.run([feature for _, feature in pairs])
+        new = []
+        for (test, feature), row in zip(pairs, values, strict=True):
+            if row.min() == row.max():
+                continue
+            key = (row ^ row[0] if feature.values.max() == 1 else row).tobytes()
+            if key not in self._known:
+                self._known[key] = len(self.features)
+                self.features.append(feature)
+                self.tests.append(test)
+                new.append(row)
+            elif feature.bits < self.features[self._known[key]].bits:
+                place = self._known[key]
+                self.features[place], self.tests[place] = feature, test
+                if place < len(self.values):
+                    self.values[place] = row
+                else:
+                    new[place - len(self.values)] = row
+        self.values = np.concatenate([self.values, np.array(new).reshape(-1, values.shape[1])])
+        self.values = self.values.astype(np.uint8)
+
+    def test_of(self, feature: Feature) -> Occurrence | None:
+        """The test that a feature of the pool makes; None for a counter."""
+        return next(t for t, one in zip(self.tests, self.features, strict=True) if one is feature)
+
+    def run(self, given: list[Feature]) -> Values:
+        """The values of features for all words."""
+        offsets = np.cumsum([0, *(feature.num_states for feature in given)])
+        empty = np.zeros((0, self.width), np.int32)
+        tables = np.concatenate([empty, *(f.table for f in given)])
+        outputs = np.concatenate([np.zeros(0, np.int64), *(f.values for f in given)])
+        values = np.empty((len(given), self.evidence.num_words), np.uint8)
+        run_features(tables, offsets, outputs, self.evidence.symbols, self.evidence.starts, values)
+        self.budget.work[0] += len(given) * len(self.evidence.symbols) // 2
+        return values
+
+    def climb(self, score: Score, letters: list[int], place: int) -> None:
+        """Vary a feature as long as its score and its own bits get fewer; add what was found."""
+        test = self.tests[place]
+        if test is None:
+            return
+        best = float("inf")
+        seen = {test}
+        for _ in range(MOST_STEPS):
+            tried = [one for one in test.neighbours(letters, self.width) if one not in seen]
+            if best == float("inf"):
+                tried.append(test)
+            if not tried or self.budget.is_spent:
+                break
+            scores = self._scores(tried, score)
+            joint = _joint_tier(test, tried, scores, best)
+            if joint is not None and joint not in seen:
+                tried.append(joint)
+                scores = np.append(scores, self._scores([joint], score))
+            seen.update(tried)
+            least = int(scores.argmin())
+            if scores[least] > best - LEAST_STEP:
+                break
+            test, best = tried[least], float(scores[least])
+        self.add([(test, test.feature(self.width))])
+
+    def _scores(self, tests: list[Occurrence], score: Score) -> NDArray[np.float64]:
+        made = [test.feature(self.width) for test in tests]
+        bits = np.array([feature.bits for feature in made])
+        found: NDArray[np.float64] = score(self.run(made), np.full(len(made), 2)) + bits
+        return found
+
+    def letters(self, score: Score) -> list[int]:
+        """The symbols whose presence tells most; all of a small alphabet."""
+        if self.width <= LETTERS:
+            return list(range(self.width))
+        tests = [Occurrence.factor((symbol,)) for symbol in range(self.width)]
+        order = np.argsort(self._scores(tests, score), kind="stable")[:LETTERS]
+        return [int(symbol) for symbol in order]
+
+    def _simple(self) -> Iterator[Occurrence]:
+        if self.width <= MOST_TIER_SYMBOLS:
+            yield from small_alphabet(self.width)
+            return
+        total = self.evidence.counts.sum(0)
+        cells = np.zeros(self.evidence.num_words, dtype=np.int64)
+
+        def score(values: Values, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+            found: NDArray[np.float64] = rank_features(
+                cells, 1, values, sizes, self.evidence.counts, self.evidence.log_factorials
+            )
+            return found
+
+        for length in range(1, LONGEST + 1):
+            for word in telling_factors(self.evidence, length, total):
+                yield Occurrence.factor(word)
+                if length <= 2:
+                    yield Occurrence.factor(word, place="start")
+                    yield Occurrence.factor(word, place="end")
+                    for times in range(2, MOST_TIMES):
+                        yield Occurrence.factor(word, times=times)
+        tests = [Occurrence.factor((symbol,)) for symbol in range(self.width)]
+        order = np.argsort(self._scores(tests, score), kind="stable")[:PAIRED]
+        for pair in product(order.tolist(), repeat=2):
+            yield Occurrence.subsequence(pair)
+
+
+def small_alphabet(width: int) -> Iterator[Occurrence]:
+    """All short factors on all tiers, with thresholds and places, and short subsequences."""
+    letters = range(width)
+    for length in range(1, 5):
+        for size in range(1, width + 1):
+            if length == 4 and size < width:
+                continue
+            for tier in combinations(letters, size):
+                for word in product(tier, repeat=length):
+                    on = None if size == width else tier
+                    if length == 1 and size < width:
+                        yield Occurrence.factor(word, on, place="start")
+                        yield Occurrence.factor(word, on, place="end")
+                        continue
+                    yield Occurrence.factor(word, on)
+                    if length < 4:
+                        yield Occurrence.factor(word, on, place="start")
+                        yield Occurrence.factor(word, on, place="end")
+                        for times in range(2, MOST_TIMES + 1 if length < 3 else 3):
+                            yield Occurrence.factor(word, on, times=times)
+        if length > 1:
+            for word in product(letters, repeat=length):
+                yield Occurrence.subsequence(word)
+
+
+def telling_factors(
+    evidence: Evidence, length: int, total: NDArray[np.int64]
+) -> list[tuple[int, ...]]:
+    """The factors of a length whose presence tells most about the class."""
+    width = len(evidence.alphabet)
+    word = np.repeat(np.arange(evidence.num_words), np.diff(evidence.starts))
+    symbols = evidence.symbols.astype(np.int64)
+    count = len(symbols) - length + 1
+    if count <= 0 or width**length > 2**62 // max(evidence.num_words, 1):
+        return []
+    keys = sum(symbols[i : i + count] * width ** (length - 1 - i) for i in range(length))
+    whole = word[:count] == word[length - 1 :]
+    pairs = np.unique(keys[whole] * evidence.num_words + word[:count][whole])
+    found, place = np.unique(pairs // evidence.num_words, return_inverse=True)
+    votes = np.zeros((len(found), len(total)), dtype=np.int64)
+    np.add.at(votes, place, evidence.counts[pairs % evidence.num_words])
+    logs = evidence.log_factorials
+
+    def code(rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        bits: NDArray[np.float64] = logs[rows.sum(1) + len(total) - 1] - logs[rows].sum(1)
+        return bits
+
+    order = np.argsort(code(votes) + code(total - votes), kind="stable")[:FACTORS]
+    digits = [found[order] // width ** (length - 1 - i) % width for i in range(length)]
+    return [tuple(map(int, symbols)) for symbols in zip(*digits, strict=True)]
+
+
+def _joint_tier(
+    test: Occurrence, tried: list[Occurrence], scores: NDArray[np.float64], best: float
+) -> Occurrence | None:
+    """All changes of the tier, by one symbol each, that are better than before, at once."""
+    if test.tier is None:
+        changes = [
+            (one.tier, s)
+            for one, s in zip(tried, scores, strict=True)
+            if one.tier is not None and one.word == test.word and one.joined == test.joined
+        ]
+        whole = max((len(tier) for tier, _ in changes), default=0) + 1
+        gone = [tier for tier, s in changes if s < best and len(tier) == whole - 1]
+        if len(gone) < 2:
+            return None
+        tier = frozenset.intersection(*gone)
+    else:
+        tier = test.tier
+        for one, s in zip(tried, scores, strict=True):
+            if one.tier is not None and s < best and one.word == test.word:
+                tier ^= one.tier ^ test.tier
+        if len(tier ^ test.tier) < 2:
+            return None
+    return replace(test, tier=tier)
