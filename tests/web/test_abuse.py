@@ -23,6 +23,8 @@ from kleene.web.app import create_app
 from kleene.web.entries import Automaton, Network
 from kleene.web.forms import PredictForm, read_form
 from kleene.web.handler import RequestHandler, in_slices
+from kleene.web.http.access import LOCAL
+from kleene.web.http.guard import Guard
 from kleene.web.http.limits import Limits, RefusedError
 from kleene.web.http.metrics import Metrics
 from kleene.web.registry import ModelRegistry
@@ -297,6 +299,16 @@ def test_answers_keep_their_order_in_parts() -> None:
     assert asyncio.run(ask()) == [EVEN.accepts(word) for word in words]
     assert max(len(part) for part in parts(words)) == WORDS
     assert [word for part in parts(words) for word in part] == words
+
+
+def test_an_application_that_never_answers_is_given_up() -> None:
+    async def silent(scope: Any, receive: Any, send: Any) -> None:
+        await asyncio.get_running_loop().create_future()
+
+    limits = Limits(seconds=0.05, upload_seconds=0.05)
+    with running(Guard(silent, limits=limits, access=LOCAL)) as client:
+        found = client.get("/health")
+    assert (found.status, found.json["error"]) == (503, "no answer in time; try again later")
 
 
 def test_a_search_that_took_too_long_frees_its_thread() -> None:

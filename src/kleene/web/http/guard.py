@@ -140,6 +140,7 @@ class _Exchange:
         most = 2 * max(limits.seconds, limits.upload_seconds)  # a client that does not read
         try:
             await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED, timeout=most)
+            late = not (work.done() or gone.done())
             if not work.done():
                 self.guard.metrics.add("abandoned")
         finally:
@@ -148,6 +149,8 @@ class _Exchange:
                 work.cancel()
                 with suppress(asyncio.CancelledError):
                     await work
+        if late:
+            raise RefusedError(503, "no answer in time; try again later")
         if not work.cancelled():
             work.result()
 
