@@ -120,6 +120,12 @@ def test_warm_start_continues_from_the_last_fit() -> None:
         warm.fit(["ab", "ba"], [0, 9])
 
 
+def test_warm_start_takes_what_fits_from_a_network_with_another_cell() -> None:
+    first = small(cell="lstm-p", pooling="states").fit(WORDS, LABELS)
+    again = first.set_params(cell="gru", pooling="last", warm_start=True).fit(WORDS, LABELS)
+    assert again.network_.config.cell == "gru"
+
+
 def test_a_fit_where_gradients_are_off_elsewhere() -> None:
     expected = probabilities(small().fit(WORDS, LABELS))
     torch.set_grad_enabled(False)

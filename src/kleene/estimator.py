@@ -207,7 +207,9 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
         model = self._untrained(alphabet, classes, tokens=tokens, longest=longest, seed=seed)
         if earlier is not None:
             old, new = earlier.network.state_dict(), model.network.state_dict()
-            same = {name: w for name, w in old.items() if new[name].shape == w.shape}
+            same = {
+                name: w for name, w in old.items() if name in new and new[name].shape == w.shape
+            }
             model.network.load_state_dict(same, strict=False)
         return model, words, labels
 

@@ -227,4 +227,5 @@ def select(
 def _may_have_memory(config: NetworkConfig, parameters: Parameters) -> bool:
     """Whether the user left open which network reads the symbols."""
     given = (parameters.cell, parameters.pooling, parameters.recipe, parameters.similarity)
-    return bool(config.num_symbols) and config.num_layers == 1 and given == (None,) * len(given)
+    asked = parameters.warm_start or any(one is not None for one in given)
+    return bool(config.num_symbols) and config.num_layers == 1 and not asked
