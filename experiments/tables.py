@@ -16,6 +16,7 @@ from induction_tables import INDUCTION
 from meaning_tables import MEANING
 from memory_tables import MEMORY
 from page import ROOT, load, markdown, measured
+from proof_tables import PROOFS
 from readable_tables import READABLE
 from speed_tables import SPEED
 from states_tables import STATES
@@ -29,8 +30,7 @@ PAGES = (
     ROOT / "README.md",
     *sorted((DOCS / "reproduction").glob("*.md")),
     *(DOCS / "results" / f"{name}.md" for name in ("induction", "languages", "speed", "states")),
-    DOCS / "explanation" / "uncertainty.md",
-    DOCS / "explanation" / "induction.md",
+    *(DOCS / "explanation" / f"{name}.md" for name in ("induction", "proofs", "uncertainty")),
 )
 MARKER = re.compile(r"(<!-- table: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -295,6 +295,7 @@ TABLES: dict[str, Callable[[], str]] = {
     **INDUCTION,
     **MEANING,
     **MEMORY,
+    **PROOFS,
     **READABLE,
     **SPEED,
     **STATES,

@@ -7,14 +7,22 @@ import gzip
 import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
+from counting_network import counting_model
 from shell import Kleene, assert_one_clear_line
 
 import kleene as kl
 from kleene.cli.automaton_files import write_dfa
+from kleene.data.alphabet import Alphabet
 from kleene.languages import by_name
+from kleene.model import Model
+from kleene.nn.classifier import Classifier
+from kleene.nn.config import NetworkConfig
+from kleene.reproduce.counter_reading import balanced
 
 
 @pytest.fixture
@@ -214,6 +222,52 @@ def test_certify_then_verify(kleene: Kleene, model: Path, truth: Path, tmp_path:
     assert refused.status == 1
     assert json.loads(refused.out)["holds"] is False
     assert kleene("verify", model, wrong, proof).status == 1
+
+
+def test_certify_against_a_counter_machine(kleene: Kleene, truth: Path, tmp_path: Path) -> None:
+    model, machine = tmp_path / "model", tmp_path / "machine.json"
+    counting_model("a").save(model)
+    nested = balanced(True, letters="a")
+    nested.save(machine)
+    bounds = ("--depth", 3, "--length", 20)
+    proved = kleene("certify", model, machine, *bounds, "--json")
+    assert proved.status == 0
+    found = json.loads(proved.out)
+    assert found["holds"]
+    assert (found["depth"], found["length"], found["asked"]) == (3, 20, 20)
+    assert "depth up to 3 and length up to 20" in kleene("certify", model, machine, *bounds).out
+    other = tuple(tuple(not label for label in row) for row in nested.outputs)
+    replace(nested, outputs=other).save(machine)
+    refused = kleene("certify", model, machine, *bounds)
+    assert refused.status == 1
+    assert "not certain" in refused.out
+    for mistake in (("--temperature", 1), ("--out", tmp_path / "proof.json")):
+        assert_one_clear_line(kleene("certify", model, machine, *mistake))
+    assert_one_clear_line(kleene("certify", model, truth, "--teach", tmp_path / "taught"))
+
+
+@pytest.mark.slow
+def test_certify_teaches_a_copy_to_count(kleene: Kleene, tmp_path: Path) -> None:
+    model, machine, taught = tmp_path / "model", tmp_path / "machine.json", tmp_path / "taught"
+    torch.manual_seed(0)
+    alphabet = Alphabet("a()")
+    config = NetworkConfig(
+        num_symbols=len(alphabet),
+        num_classes=2,
+        cell="lstm-p",
+        input_size=8,
+        hidden_size=8,
+        num_states=2,
+    )
+    Model(network=Classifier(config), alphabet=alphabet, classes=(False, True), longest=9).save(
+        model
+    )
+    balanced(True, letters="a").minimize().save(machine)
+    bounds = ("--depth", 2, "--length", 30)
+    assert kleene("certify", model, machine, *bounds).status == 1
+    assert kleene("certify", model, machine, *bounds, "--teach", taught).status == 0
+    assert kleene("certify", taught, machine, *bounds).status == 0
+    assert kleene("predict", taught, "-", stdin="(a)\n(\n").out.split() == ["true", "false"]
 
 
 def test_explain_prototypes_and_phrases(

@@ -14,7 +14,7 @@ from kleene.data.batch import make_batch
 from kleene.errors import ReadingError
 from kleene.extraction.counter.units import CountingUnit
 from kleene.model import Model
-from kleene.proof.counter import _Proof, counter_bound
+from kleene.proof.counter import _Proof, counter_bound, find_counter
 from kleene.reproduce.counter_reading import balanced
 
 UNIT = CountingUnit(unit=0, step=1.0, noise=0.0)
@@ -113,6 +113,14 @@ def test_a_wrong_machine_and_a_missing_latch_are_not_proved():
     assert counter_bound(counting_model("a"), other, UNIT, depth=3, length=5).length == -1
     found = counter_bound(counting_model("a", latch=False), MACHINE, UNIT, depth=3, length=5)
     assert found.length == 0  # it accepts ")", which is not above 0
+
+
+def test_the_counting_unit_is_found():
+    model = counting_model("a")
+    unit = find_counter(model, MACHINE)
+    assert unit.unit == 0
+    assert unit.step == pytest.approx(1, abs=1e-3)
+    assert counter_bound(model, MACHINE, depth=3, length=20).reached
 
 
 def test_networks_without_a_memory_are_refused():

@@ -17,7 +17,7 @@ from kleene.model import Model
 from kleene.nn.config import NetworkConfig
 from kleene.proof import verify_core, verify_files
 from kleene.proof.certify import certify
-from kleene.proof.verify import CLAIM, verify
+from kleene.proof.verify import ASSUMES, CLAIM, verify
 
 verifier = sys.modules[verify.__module__]
 
@@ -126,3 +126,16 @@ def test_files_that_cannot_be_read(files, tmp_path):
     random_model(24, cell="lstm").save(tmp_path / "lstm")
     with pytest.raises(ReadingError, match=r"cell in .* got 'lstm'"):
         verify(tmp_path / "lstm", dfa, certificate)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("README.md", "docs/tutorials/first-automaton.md", "docs/explanation/proofs.md"),
+        *("src/kleene/cli/commands/certify.py", "src/kleene/cli/commands/verify.py"),
+    ],
+)
+def test_claim_and_assumptions_are_the_same_sentences_everywhere(path):
+    text = " ".join((Path(__file__).parents[2] / path).read_text().split()).lower()
+    assert CLAIM.lower() in text
+    assert f"it assumes {ASSUMES.lower()}" in text

@@ -68,6 +68,19 @@ def write_counter(machine: CounterMachine, path: Path) -> None:
         write_atomically(path, (machine.to_dot() if ending == ".dot" else machine.to_json()) + "\n")
 
 
+def load_machine(path: Path) -> DFA | CounterMachine:
+    """Read an automaton or a counter machine, whichever the file says it is."""
+    from kleene.automata.counter.machine import CounterMachine
+    from kleene.automata.formats.json import read_text
+
+    if '"kleene.counter/' not in read_text(path)[:200]:
+        return load_dfa(path)
+    try:
+        return CounterMachine.load(path)
+    except AutomatonError as error:
+        raise AutomatonError(f"{path}: {error}") from None
+
+
 def load_dfa(path: Path) -> DFA:
     """Read an automaton; an error names the file."""
     from kleene.automata import DFA

@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kleene.automata.counter.machine import CounterMachine
-from kleene.automata.symbols import check_same_alphabet
-from kleene.data.alphabet import END, FIRST_SYMBOL, START
-from kleene.extraction.counter.units import CountingUnit, require_memory
+from kleene.automata.symbols import check_same_alphabet, show
+from kleene.data.alphabet import END, FIRST_SYMBOL, START, Alphabet
+from kleene.errors import ReadingError
+from kleene.extraction.counter.units import CountingUnit, record_memory, require_memory
 from kleene.model import Model
 from kleene.proof.bounds import (
     FUNCTION,
@@ -39,6 +40,7 @@ from kleene.proof.bounds import (
 
 Key: TypeAlias = tuple[int, int, int, int, int]  # state, counter, height, centroid, unit's count
 MOST_BOXES = 5_000
+FINDING_WORDS, FINDING_LENGTH = 200, 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +74,7 @@ class CounterBound:
 def counter_bound(
     model: Model,
     machine: CounterMachine,
-    unit: CountingUnit,
+    unit: CountingUnit | None = None,
     *,
     depth: int = 20,
     length: int = 1000,
@@ -80,12 +82,43 @@ def counter_bound(
     """The largest length, up to `length`, at which network and machine provably agree.
 
     The depth is counted by what the machine adds for each symbol far above 0, whether or not its
-    counter still moves.
+    counter still moves. The unit of the memory that counts decides how boxes are split, not what is
+    true; without it, `find_counter` looks for it.
     """
     require_memory(model)
     require_as_saved(model)
     check_same_alphabet(model.alphabet.symbols, machine.alphabet)
-    return _Proof(model, machine, unit, depth).run(length)
+    unknown = {o for row in machine.outputs for o in row} - set(model.classes)
+    if unknown:
+        raise ReadingError(f"the machine has labels that the model has not: {show(unknown)}")
+    return _Proof(model, machine, unit or find_counter(model, machine), depth).run(length)
+
+
+def find_counter(model: Model, machine: CounterMachine) -> CountingUnit:
+    """The unit of the memory that is nearest to a multiple of the height, on random words."""
+    columns = [machine.alphabet.index(symbol) for symbol in model.alphabet.symbols]
+    heights = _heights(np.asarray(machine.increments)[:, :, columns])
+    random = np.random.default_rng(0)
+    moving = np.flatnonzero(heights)
+    drawn = random.choice(moving, (FINDING_WORDS, FINDING_LENGTH))
+    other = random.random(drawn.shape) < 0.5
+    drawn[other] = random.integers(0, len(heights), int(other.sum()))
+    record = record_memory(model, list(Alphabet.ids(drawn)))
+    height = np.pad(heights[drawn].cumsum(1), ((0, 0), (1, 0))).ravel()
+    memory = record.memory.reshape(len(height), -1).astype(np.float64)
+    steps = height @ memory / max(float(height @ height), 1.0)
+    off = np.sqrt(((memory - height[:, None] * steps) ** 2).mean(0)) / np.maximum(abs(steps), 1e-9)
+    unit = int(off.argmin())
+    return CountingUnit(unit=unit, step=float(steps[unit]), noise=float(off[unit]))
+
+
+def _heights(adds: NDArray[np.int64]) -> NDArray[np.int64]:
+    """What each symbol adds far above 0, in the state that adds most; (state, clipped, symbol)."""
+    far = adds[:, -1]
+    found: NDArray[np.int64] = far[np.abs(far).sum(1).argmax()]
+    if not found.any():
+        raise ReadingError("this machine never counts; certify a finite automaton instead")
+    return found
 
 
 @dataclass
@@ -150,8 +183,7 @@ class _Proof:
         columns = [self.machine.alphabet.index(s) for s in self.model.alphabet.symbols]
         self.moves = np.asarray(self.machine.transitions)[:, :, columns]  # state clipped symbol
         self.adds = np.asarray(self.machine.increments)[:, :, columns]
-        far = self.adds[:, -1]  # what each state adds far above 0; where it adds at all
-        self.heights = far[np.abs(far).sum(1).argmax()]
+        self.heights = _heights(self.adds)
         outputs = self.machine.outputs
         self.classes = np.array([[self.model.classes.index(o) for o in row] for row in outputs])
 

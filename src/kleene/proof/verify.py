@@ -32,6 +32,10 @@ CLAIM = (
     "on every sequence over its alphabet, of every length, `predict` of this model folder, in "
     "float32, at the temperature it runs with, returns the label that this automaton gives"
 )
+ASSUMES = (
+    "IEEE float32 sums and products in any order, sigmoid, tanh and exp within their error bounds, "
+    "eval mode, and symbols of the alphabet"
+)
 CERTIFY = "run `kleene certify MODEL DFA.json --out CERTIFICATE.json` again"
 SAME = 2.0**-20  # temperatures that differ by less, relatively, are the same to the bounds
 
@@ -43,6 +47,7 @@ class Verification:
     holds: bool
     reason: str
     claim: str = CLAIM
+    assumes: str = ASSUMES
     temperature: float | None = None
     """The temperature the proof is for (the mean, where layers differ)."""
     running_temperature: float | None = None
@@ -56,7 +61,7 @@ class Verification:
     """By how much the score of the right class is the highest at least."""
 
     def __str__(self) -> str:
-        return self.reason
+        return f"{self.reason}; it assumes {self.assumes}" if self.holds else self.reason
 
 
 def verify(

@@ -29,7 +29,9 @@ def verify(
 
     Status 0 means: on every sequence over its alphabet, of every length, `predict` of this model
     folder, in float32, at the temperature it runs with, returns the label that this automaton
-    gives. Status 1: that is not proved. With --temperature, the same for that temperature.
+    gives. Status 1: that is not proved. With --temperature, the same for that temperature. It
+    assumes IEEE float32 sums and products in any order, sigmoid, tanh and exp within their error
+    bounds, eval mode, and symbols of the alphabet.
 
     \b
     Example:
