@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+from pathlib import Path
 from typing import Any
 
 import pytest
 from numba.core import event
 
+import kleene
 from kleene.compiling import HELD, njit
+
+SOURCE = Path(kleene.__file__).parent
 
 
 class Send(event.Listener):
@@ -66,3 +71,10 @@ def test_a_signal_that_is_ignored_stays_ignored() -> None:
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_every_kernel_is_compiled_with_signals_held() -> None:
+    for path in SOURCE.rglob("*.py"):
+        if path.name != "compiling.py":
+            text = path.read_text()
+            assert not re.search(r"numba\.njit|from numba import .*\bnjit", text), path

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
+from kleene.compiling import njit
 from kleene.induction.search_kernels import class_code
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def run_features(
     tables: Any, offsets: Any, outputs: Any, symbols: Any, starts: Any, values: Any
 ) -> None:
@@ -24,7 +24,7 @@ def run_features(
             values[f, w] = outputs[base + state]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def rank_features(
     cells: Any, num_cells: Any, values: Any, sizes: Any, counts: Any, log_factorials: Any
 ) -> Any:
@@ -41,7 +41,7 @@ def rank_features(
     return bits
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def rank_rules(cells: Any, values: Any, counts: Any, log_factorials: Any) -> Any:
     """Bits of the class codes after the best rule of each feature, and the rule.
 

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from kleene.compiling import njit
 from kleene.induction.feature_pool import FeaturePool
 from kleene.induction.features import Feature, Occurrence
 
@@ -86,7 +86,7 @@ class Specialiser:
         return feature
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def chain_share(table: Any, values: Any, start: Any, pairs: Any, lengths: Any) -> Any:
     """The probability that a word of a Markov chain has value 1, over the given lengths."""
     states, width = table.shape

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
+
+from kleene.compiling import njit
 
 FOLD_COST = 5
 """Look-ups that take as long as folding one node."""
@@ -50,7 +51,7 @@ class Log(NamedTuple):
     stack: Any
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def prefix_tree(symbols: Any, starts: Any, counts: Any, width: Any) -> Any:
     """The prefix tree of distinct words with their counts per class."""
     size = 1
@@ -87,7 +88,7 @@ def prefix_tree(symbols: Any, starts: Any, counts: Any, width: Any) -> Any:
     return Tree(symbol[:found], first_child, next_sibling, votes[:found], weight[:found], red)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def vote_bits(votes: Any, noise: Any) -> Any:
     """Bits of the labels of one state, a share of which is wrong."""
     classes, total, most = len(votes), 0, 0
@@ -104,7 +105,7 @@ def vote_bits(votes: Any, noise: Any) -> Any:
     return bits - (total - most) * np.log2(ratio)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def fold_score(one: Any, other: Any, noise: Any) -> Any:
     """The evidence that two states are one, by the labels of their words."""
     if one.sum() == 0 or other.sum() == 0:
@@ -117,7 +118,7 @@ def fold_score(one: Any, other: Any, noise: Any) -> Any:
     return -np.inf
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def fold(
     tree: Any,
     automaton: Any,
@@ -189,7 +190,7 @@ def fold(
     return score, logged
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def undo(tree: Any, automaton: Any, log: Any, logged: Any) -> None:
     """Take back a trial."""
     width = automaton.rows.shape[1]
@@ -206,7 +207,7 @@ def undo(tree: Any, automaton: Any, log: Any, logged: Any) -> None:
             tree.weight[index] -= tree.weight[old]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def heaviest_blue(tree: Any, automaton: Any, reds: Any, most: Any) -> Any:
     """The transitions (red * symbols + symbol) to the heaviest blue states, the heaviest first."""
     width = automaton.rows.shape[1]
@@ -222,7 +223,7 @@ def heaviest_blue(tree: Any, automaton: Any, reds: Any, most: Any) -> Any:
     return cells[order[:most]]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def merge_states(
     tree: Any, width: Any, noise: Any, most_reds: Any, most_blue: Any, work: Any, limit: Any
 ) -> Any:

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
+from kleene.compiling import njit
 from kleene.nn.fused.kernels.compile import kernel
 from kleene.nn.fused.kernels.simd import LANES, broadcast, get, load, simd
 

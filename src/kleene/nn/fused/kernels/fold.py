@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from kleene.compiling import njit
 from kleene.nn.fused.kernels.blas import gemm
 from kleene.nn.fused.kernels.compile import kernel
 from kleene.nn.fused.kernels.records import LSTM, InputGrads, Job, WeightGrads, Weights
