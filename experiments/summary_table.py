@@ -46,7 +46,7 @@ def _length_generalisation() -> list[str] | None:
     exact = sum(r["exact"] for r in results)
     proved = sum(r["exact"] and r["certified"] for r in results)
     longest = min(r["accuracy"]["10,000"] for r in results)
-    ours = f"{exact} exact, {proved} proved; at length 10,000 {longest:.0%} or more"
+    ours = f"{exact} exact, {proved} proved; lowest accuracy at length 10,000: {longest:.0%}"
     return [
         f"length generalisation, {tasks} tasks, {len(results)} fits on words up to length 40",
         ours,
