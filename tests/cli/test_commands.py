@@ -267,7 +267,7 @@ def test_certify_teaches_a_copy_to_count(kleene: Kleene, tmp_path: Path) -> None
     assert kleene("certify", model, machine, *bounds).status == 1
     assert kleene("certify", model, machine, *bounds, "--teach", taught).status == 0
     assert kleene("certify", taught, machine, *bounds).status == 0
-    assert kleene("predict", taught, "-", stdin="(a)\n(\n").out.split() == ["true", "false"]
+    assert kleene("predict", taught, "-", stdin="(a)\n(\n").out.split() == ["True", "False"]
 
 
 def test_explain_prototypes_and_phrases(

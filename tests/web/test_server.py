@@ -261,8 +261,8 @@ def test_every_answer_forbids_what_it_does_not_need(client: Client) -> None:
 
 
 def test_other_sites_are_not_answered(client: Client) -> None:
-    assert client.get("/health", Host="evil.example").status == 403
-    assert client.get("/health", Sec_Fetch_Site="cross-site").status == 403
+    assert client.get("/models", Host="evil.example").status == 403
+    assert client.get("/models", Sec_Fetch_Site="cross-site").status == 403
     reply = client.ask("OPTIONS", "/predict", Origin="http://evil.example")
     assert "access-control-allow-origin" not in reply.headers
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-import multiprocessing
 import pickle
 import socket
 from collections.abc import Callable
@@ -22,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 from kleene.web.http.frames import as_bytes, as_text, read_frame, to_frame
 from kleene.web.http.guard import Receive, Scope, Send
 from kleene.web.http.limits import RefusedError
+from kleene.web.http.processes import CONTEXT, start
 
 if TYPE_CHECKING:
     from kleene.web.registry import ModelRegistry
 
 LOGGER = logging.getLogger("kleene.background")
 PAUSE, PATIENCE = 1.0, 5.0  # seconds before it is started again, and for its end
-CONTEXT = multiprocessing.get_context("spawn")
 KEPT = ("type", "http_version", "method", "scheme", "path", "root_path", "authorized")
 """Parts of a request's scope that are handed over as they are."""
 
@@ -67,7 +66,7 @@ class Background:
                 name="kleene-background",
                 daemon=True,
             )
-            self._process.start()
+            start(self._process)
 
     async def run(self, registry: ModelRegistry) -> None:
         """Hand the models over and take answers until cancelled; whenever it ends, start again."""

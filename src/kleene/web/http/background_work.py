@@ -7,7 +7,6 @@ import gc
 import logging
 import os
 import pickle
-import signal
 import socket
 import sys
 from contextlib import suppress
@@ -29,7 +28,6 @@ SWITCH = 0.0005  # seconds after which a thread that reads a batch lets the even
 
 def work(line: socket.socket, shared: Any, row: int, log_level: str, log_json: bool) -> None:
     """What the background process does until the other end of the line is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that it belongs to
     with suppress(OSError):
         os.nice(NICE)
     torch.set_num_threads(1)

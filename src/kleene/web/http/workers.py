@@ -18,8 +18,9 @@ from kleene.automata import DFA
 from kleene.model import Model
 from kleene.web.http.access import Access
 from kleene.web.http.access_log import set_up_logs
-from kleene.web.http.background import CONTEXT, Background
+from kleene.web.http.background import Background
 from kleene.web.http.metrics import Metrics
+from kleene.web.http.processes import CONTEXT, start
 
 if TYPE_CHECKING:
     import uvicorn
@@ -103,24 +104,24 @@ def serve_in_workers(
         _ = DFA.load(path) if path.is_file() else Model.load(path)
     shared = CONTEXT.RawArray("d", Metrics.size(2 * count))
 
-    def start(row: int) -> BaseProcess:
+    def start_worker(row: int) -> BaseProcess:
         worker = CONTEXT.Process(
             target=_work, args=(settings, listening, shared, 2 * row), name=f"kleene-{row}"
         )
-        worker.start()
+        start(worker)
         return worker
 
     ending = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ending.set())
-    workers, restarts = [start(row) for row in range(count)], 0
+    workers, restarts = [start_worker(row) for row in range(count)], 0
     started()
     try:
         while not ending.wait(0.2):
             for row, worker in enumerate(workers):
                 if not worker.is_alive() and restarts < RESTARTS:
                     restarts += 1
-                    workers[row] = start(row)
+                    workers[row] = start_worker(row)
             if not any(worker.is_alive() for worker in workers):
                 return
     finally:
@@ -128,7 +129,6 @@ def serve_in_workers(
 
 
 def _work(settings: ServerSettings, listening: socket.socket, shared: Any, row: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the first process to pass on
     serve_models(settings, listening, shared, row)
 
 
