@@ -24,6 +24,8 @@ from kleene.induction.state_merging import NOISE, merged
 FIRST_SAMPLE, GROWTH, MOST_WORDS = 2_000, 4, 32_000
 PATIENCE, GROWN = 60, 6
 """Restarts without a shorter description after which the search ends; every sixth one grows."""
+CHEAP_TO_GROW = 8
+"""States of an automaton that is soon grown as well."""
 MOST_STATES_SUGGESTED, MOST_STATES_REFINED = 100, 40
 """Larger automata are not refined: the first if a network suggests them, the second if patterns."""
 SHARES = (0.25, 0.35, 0.5, 0.7, 1.0)
@@ -109,10 +111,13 @@ class CandidateSearch:
         Where the data alone was searched before, `known` is what was found.
         """
         if known is None:
-            for search in (self.merge, self.add_patterns, self.grow):
-                search()
+            self.merge()
+            if self.is_done and len(self.best.table) <= CHEAP_TO_GROW:
+                self.grow()  # another without errors may be shorter
+            for search in (self.add_patterns, self.grow):
                 if self.is_done and self.held_out is not None and self.held_out.rows:
                     break
+                search()
         else:
             judged = self.search.judge(known.table)
             self.add(judged, known.method, known.origin, model_bits=known.model_bits)

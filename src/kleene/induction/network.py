@@ -43,9 +43,12 @@ BASELINE_LOSS = 0.1
 """The same as a share of the rows that the most common class gets wrong, for rare classes."""
 LEAST_SECONDS = 1.0
 """A search may always take this long, however quickly the cell is trained."""
+FIRST_SECONDS = 20.0
+"""Before training, a search may do at least so many seconds' work: long subsequences and counts are
+found in about ten, and where they explain the rows no cell is trained."""
 EPOCHS, SYMBOL_SECONDS = 4, 1e-5
-"""Before training, a search may take as long as so many epochs would. Training takes at least so
-much a symbol; an estimate, unlike a clock, keeps `fit` repeatable."""
+"""With many rows, it may take as long as so many epochs would. Training takes at least so much a
+symbol; an estimate, unlike a clock, keeps `fit` repeatable."""
 UNEXPLAINED = 0.01
 """The share of the errors of the most common class that is left where no cell need be trained."""
 
@@ -73,10 +76,11 @@ def induce_first(
 ) -> Induced:
     """Search the rows before any training; teach the automaton if no network could do better.
 
-    The search does the work of a few epochs of training, and takes at most `seconds` of CPU time.
+    The search takes at most `seconds` of CPU time, and less where its work is done before.
     """
     rows = _Rows(model, examples, held_out)
-    found = rows.search(seconds=_first_seconds(examples, seconds), limit=seconds, seed=seed)
+    work = min(seconds, max(FIRST_SECONDS, _epochs_seconds(examples)))
+    found = rows.search(seconds=work, limit=seconds, seed=seed)
     steps = [_describe(found)]
     perfect = rows.compare(found, network_errors=0)
     explained = found.training_errors <= UNEXPLAINED * rows.baseline_errors(examples)
@@ -116,7 +120,7 @@ def induce_into(
     training of the cell, by the number of symbols it saw, and takes at most `seconds` of CPU time.
     """
     symbols = float(examples.lengths.mean()) * sum(epoch.words for epoch in model.history.epochs)
-    spent = 0.0 if first is None else _first_seconds(examples, seconds)
+    spent = 0.0 if first is None else _epochs_seconds(examples)
     work = min(seconds, SYMBOL_SECONDS * symbols) - spent
     rows = _Rows(model, examples, held_out)
     found = rows.search(
@@ -159,9 +163,9 @@ def induce_into(
     )
 
 
-def _first_seconds(examples: Examples, seconds: float) -> float:
-    """How long the search before the training may take."""
-    return min(seconds, LEAST_SECONDS + EPOCHS * SYMBOL_SECONDS * int(examples.lengths.sum()))
+def _epochs_seconds(examples: Examples) -> float:
+    """About as long as a few epochs of training take."""
+    return LEAST_SECONDS + EPOCHS * SYMBOL_SECONDS * int(examples.lengths.sum())
 
 
 class _Rows:
