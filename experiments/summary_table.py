@@ -83,7 +83,10 @@ def _mlregtest() -> list[str] | None:
         means = " / ".join(f"{mean(r[test] for r in results):.3f}"[1:] for test in tests)
         perfect = sum(all(r[test] == 1 for test in tests) for r in results)
         by_method[method] = f"{means}, {perfect} of {len(results)} perfect"
-    task = "MLRegTest, 20 languages nobody tuned on: short, adversarial, long, both"
+    task = (
+        "MLRegTest, 20 languages kept apart *(which classes did poorly was known)*: "
+        "short, adversarial, long, both"
+    )
     script = "`experiments/mlregtest.py --archive dev20`"
     day = measured(row for row in load("mlregtest") if row["result"].get("archive") == "dev20")
     return [task, by_method["kleene"], f"plain GRU {by_method['gru']}", script, day]
