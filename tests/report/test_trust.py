@@ -31,7 +31,7 @@ def test_the_share_that_no_edit_changes_is_that_of_enumeration() -> None:
     assert 0 < safe < len(words)
     found = trust(model, extract(model), words)
     assert found["proved"]
-    assert f"the label of {safe:,} of {len(words):,} examples" in found["robust"]
+    assert f"{safe:,} of {len(words):,} examples keep their label" in found["robust"]
 
 
 def test_without_words_or_proof_nothing_is_said_of_edits() -> None:

@@ -46,10 +46,12 @@ def test_what_another_process_wrote_meanwhile_stays(tmp_path: Path) -> None:
     assert [row["key"]["seed"] for row in Ledger("toy", tmp_path).rows] == [1, 2]
 
 
-def test_rows_without_recorded_settings_stay(tmp_path: Path) -> None:
+def test_rows_without_recorded_settings_are_stale_once_there_are_settings(tmp_path: Path) -> None:
     ledger = Ledger("x", tmp_path)
     ledger.rows = [{"key": {"seed": 0}, "result": {"error": 1}}]
-    assert ledger.run(lambda: {"error": 2}, recipe={"epochs": 4}, seed=0)["result"]["error"] == 1
+    assert not ledger.is_stale(None, seed=0)
+    assert ledger.is_stale({"epochs": 4}, seed=0)
+    assert ledger.run(lambda: {"error": 2}, recipe={"epochs": 4}, seed=0)["result"]["error"] == 2
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

@@ -277,13 +277,16 @@ class DFA(TransitionTable):
         """The AT&T format, for languages without labels."""
         return to_att(self)
 
-    def to_dot(self, *, sink: bool = True) -> str:
-        """Graphviz DOT; `sink=False` leaves out rejecting states that nothing leaves."""
-        return to_dot(self, sink=sink)
+    def to_dot(self, *, sink: bool = True, words: Iterable[Word] | None = None) -> str:
+        """Graphviz DOT; `sink=False` leaves out rejecting states that nothing leaves.
 
-    def to_mermaid(self, *, sink: bool = True) -> str:
-        """A Mermaid state diagram, which Markdown viewers draw."""
-        return to_mermaid(self, sink=sink)
+        With `words`, only the states and moves that these pass through are drawn.
+        """
+        return to_dot(self, sink=sink, words=words)
+
+    def to_mermaid(self, *, sink: bool = True, words: Iterable[Word] | None = None) -> str:
+        """A Mermaid state diagram, which Markdown viewers draw; options as of `to_dot`."""
+        return to_mermaid(self, sink=sink, words=words)
 
     def to_c(self, *, name: str = "automaton") -> str:
         """A C file without dependencies; `name` begins the names of its functions."""
@@ -301,9 +304,11 @@ class DFA(TransitionTable):
         """A regular expression of the language, in the syntax of `re`; see `regex`."""
         return to_regex(self)
 
-    def draw(self, path: str | Path, *, sink: bool = True) -> Path:
-        """Draw to a file; its ending (.svg, .png, .pdf) says in which format."""
-        return draw(self, path, sink=sink)
+    def draw(
+        self, path: str | Path, *, sink: bool = True, words: Iterable[Word] | None = None
+    ) -> Path:
+        """Draw to a file; its ending (.svg, .png, .pdf) says the format. Options as of `to_dot`."""
+        return draw(self, path, sink=sink, words=words)
 
     def _repr_svg_(self) -> str:
         return render(self, "svg").decode()

@@ -12,6 +12,7 @@ from kleene.errors import AutomatonError, SettingError
 if TYPE_CHECKING:
     from kleene.automata import DFA
     from kleene.automata.counter.machine import CounterMachine
+    from kleene.machine import Word
 
 
 DRAWINGS = (".svg", ".png", ".pdf")
@@ -30,29 +31,36 @@ def regexes(dfa: DFA) -> str:
 
 CONTENTS: dict[str, Callable[[DFA], str | bytes]] = {
     ".json": lambda dfa: dfa.to_json() + "\n",
-    ".dot": lambda dfa: dfa.to_dot() + "\n",
-    ".mmd": lambda dfa: dfa.to_mermaid() + "\n",
     ".regex": lambda dfa: regexes(dfa) + "\n",
     ".c": lambda dfa: dfa.to_c(),
     ".onnx": lambda dfa: dfa.to_onnx(),
+}
+PICTURES: dict[str, Callable[[DFA, Sequence[Word] | None], str]] = {
+    ".dot": lambda dfa, words: dfa.to_dot(words=words) + "\n",
+    ".mmd": lambda dfa, words: dfa.to_mermaid(words=words) + "\n",
 }
 
 
 def check_ending(path: Path, endings: Sequence[str] = ()) -> None:
     """Refuse a file name whose ending names no format, before any work is done."""
-    known = endings or (*CONTENTS, *DRAWINGS)
+    known = endings or (*CONTENTS, *PICTURES, *DRAWINGS)
     if path.suffix.lower() not in known:
         raise SettingError(f"{path} must end in one of {', '.join(known)}, which names the format")
 
 
-def write_dfa(dfa: DFA, path: Path) -> None:
-    """Write an automaton in the format that the ending of the file names."""
+def write_dfa(dfa: DFA, path: Path, words: Sequence[Word] | None = None) -> None:
+    """Write an automaton in the format that the ending of the file names.
+
+    Pictures show only the moves that the `words` take, where there are words.
+    """
     from kleene.files import write_atomically
 
     check_ending(path)
     ending = path.suffix.lower()
     if ending in DRAWINGS:
-        dfa.draw(path)
+        dfa.draw(path, words=words)
+    elif ending in PICTURES:
+        write_atomically(path, PICTURES[ending](dfa, words))
     else:
         write_atomically(path, CONTENTS[ending](dfa))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 from kleene.automata import DFA
@@ -17,10 +18,11 @@ from kleene.automata.formats.graphviz import load_graphviz
 from kleene.explain.markup import as_text
 from kleene.explain.state_labels import label_text
 from kleene.explain.summary import Move, Summary
+from kleene.machine import Word
 
 POINTS = 72  # to an inch, Graphviz's measure of nodes
 ROUND, LETTER, LINE = 46, 7.4, 17  # pixels: a state's circle, a letter's width, a line's height
-LONGEST = 26  # letters of a label
+LONGEST, LINES = 26, 3  # letters in a line of a label, lines of an arrow's
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,9 +59,12 @@ class Arrow:
     """Its thickness, relative to that of others."""
 
 
-def draw_dfa(dfa: DFA, names: Sequence[str]) -> dict[str, Any]:
-    """An automaton; moves that would crowd the drawing are noted in the states instead."""
-    shown = diagram(dfa)
+def draw_dfa(dfa: DFA, names: Sequence[str], words: Sequence[Word] | None = None) -> dict[str, Any]:
+    """An automaton, or what some words pass through of it.
+
+    Moves that would crowd the drawing are noted in the states instead.
+    """
+    shown = diagram(dfa, words=words)
     nodes = []
     for state in shown.states:
         label = () if dfa.is_boolean else (_short(as_text(dfa.outputs[state])),)
@@ -67,7 +72,7 @@ def draw_dfa(dfa: DFA, names: Sequence[str]) -> dict[str, Any]:
         accepting = dfa.is_boolean and bool(dfa.outputs[state])
         nodes.append(Node(id=state, lines=(names[state], *label, *notes), double=accepting))
     arrows = [
-        Arrow(source=source, target=target, lines=(_short(as_text(text)),))
+        Arrow(source=source, target=target, lines=_wrapped(as_text(text)))
         for (source, target), text in shown.edges.items()
     ]
     return lay_out(nodes, arrows, start=dfa.initial)
@@ -177,6 +182,12 @@ def _path(text: str, height: float) -> dict[str, Any]:
     tip = _point(parts.pop(0)[2:], height) if parts[0].startswith("e,") else None
     points = [_point(part, height) for part in parts]
     return {"points": points, "tip": tip or points[-1]}
+
+
+def _wrapped(text: str) -> tuple[str, ...]:
+    """A text on a few lines; what does not fit ends in an ellipsis."""
+    lines = wrap(text, LONGEST, max_lines=LINES, placeholder=" …", break_long_words=False)
+    return tuple(_short(line) for line in lines) or (text,)
 
 
 def _short(text: str, most: int = LONGEST) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from kleene.automata.moves import known_words
 from kleene.errors import KleeneError
 from kleene.explain.markup import as_json, as_text, joint
 from kleene.extraction.checks.ambiguity import Ambiguity
@@ -76,15 +77,15 @@ def _proof_text(proof: Any, reading: Extraction) -> str:
 
 def _robust_text(proof: Any, reading: Extraction, words: Sequence[Word]) -> str | None:
     """The certified share at one edit, where the proof is of the network as it runs."""
-    known = [word for word in words if all(symbol in reading.dfa.columns for symbol in word)]
+    known = known_words(reading.dfa, words)
     if not (known and proof is not None and proof.holds and proof.at_running_temperature):
         return None
     search = EditSearch(reading.dfa, edits=1)
     some = known[:EDITED]
     safe = sum(search(word).certified for word in some)
     return (
-        f"No single symbol that is substituted, inserted or deleted changes the label of {safe:,} "
-        f"of {len(some):,} examples (exact, by a search in the proved automaton)."
+        f"{safe:,} of {len(some):,} examples keep their label whatever single symbol is "
+        "substituted, inserted or deleted (exact, by a search in the proved automaton)."
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kleene.automata import DFA
+from kleene.automata.moves import known_words, moves_taken
 from kleene.errors import KleeneError
 from kleene.explain.markup import as_json, as_text
 from kleene.explain.state_labels import label_text, state_labels
@@ -42,6 +43,8 @@ class View:
     """The state shown for each centroid of the network."""
     colors: tuple[int | None, ...] | None = None
     """Where states have weights: the number of each state's class, None for neutral ones."""
+    omits: bool = False
+    """Whether moves are left out of the drawing because no example takes them."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for the page."""
@@ -53,6 +56,7 @@ class View:
                 for name, label in zip(self.names, self.labels, strict=True)
             ],
             "colors": self.colors,
+            "omits": self.omits,
             "drawing": self.drawing,
             "machine": None if self.dfa is None else page_table(self.dfa),
             "centroids": {str(centroid): state for centroid, state in self.of_centroid.items()},
@@ -60,15 +64,20 @@ class View:
 
 
 def view(model: Model, reading: Extraction, words: Sequence[Word]) -> View:
-    """The view that suits a model; `words` are what a map is drawn from."""
+    """The view that suits a model: what the `words` pass through, or all where there are none."""
     exact = reading.method == "table"
-    if model.network.config.num_states and words and not (exact and _drawable(reading.dfa)):
+    known = known_words(reading.dfa, words) or None
+    if model.network.config.num_states and words and not (exact and _drawable(reading.dfa, known)):
         return _map(model, reading if exact else None, words)
-    return automaton_view(reading.dfa, centroids=_centroids(reading), exact=exact)
+    return automaton_view(reading.dfa, centroids=_centroids(reading), exact=exact, words=known)
 
 
 def automaton_view(
-    dfa: DFA, *, centroids: dict[int, int] | None = None, exact: bool = True
+    dfa: DFA,
+    *,
+    centroids: dict[int, int] | None = None,
+    exact: bool = True,
+    words: Sequence[Word] | None = None,
 ) -> View:
     """An automaton; where each state is one centroid, it has the centroid's number."""
     of_centroid = centroids or {}
@@ -80,10 +89,11 @@ def automaton_view(
         kind="automaton",
         names=tuple(names),
         labels=dfa.outputs,
-        drawing=draw_dfa(dfa, names),
+        drawing=draw_dfa(dfa, names, words),
         dfa=dfa,
         exact=exact,
         of_centroid=of_centroid,
+        omits=not moves_taken(dfa, words).all(),
     )
 
 
@@ -158,9 +168,10 @@ def _colors(model: Model, labels: Sequence[Label | None]) -> tuple[int | None, .
     return tuple(None if label is None else model.class_ids[label] for label in labels)
 
 
-def _drawable(dfa: DFA) -> bool:
-    pairs = {(s, target) for s, row in enumerate(dfa.rows) for target in row}
-    return len(pairs) <= CROWD
+def _drawable(dfa: DFA, words: Sequence[Word] | None) -> bool:
+    states, symbols = moves_taken(dfa, words).nonzero()
+    pairs = zip(states.tolist(), dfa.transitions[states, symbols].tolist(), strict=True)
+    return len(set(pairs)) <= CROWD
 
 
 def _centroids(reading: Extraction) -> dict[int, int]:

@@ -34,12 +34,12 @@ class Ledger:
         return None
 
     def is_stale(self, recipe: Any, **key: Any) -> bool:
-        """Whether the run was finished with other settings than `recipe`.
+        """Whether the run was finished with other settings than `recipe`, or with unknown ones.
 
-        Rows that were written before settings were recorded are taken as they are.
+        Rows that were written before settings were recorded have unknown ones.
         """
         found = self.find(**key)
-        return found is not None and "recipe" in found and found["recipe"] != recipe
+        return found is not None and found.get("recipe") != recipe
 
     def run(self, work: Callable[[], dict[str, Any]], *, recipe: Any = None, **key: Any) -> Row:
         """The row of this key: from the file, or from doing the work now.

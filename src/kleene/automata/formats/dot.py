@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from kleene.automata.formats.symbol_sets import describe, printable
+from kleene.automata.moves import moves_taken
 from kleene.automata.table import TransitionTable
-from kleene.machine import Label, Symbol
+from kleene.machine import Label, Symbol, Word
 
 # Okabe and Ito's colours, which readers of any colour vision can tell apart, lightened to fill.
 _FILLS = ("#cfe3f2", "#fbe3b8", "#c9e8dd", "#f6d3c0", "#ecd6e5", "#fbf7c4", "#d6e0ea", "#e0e0e0")
@@ -29,14 +33,22 @@ class Diagram:
     notes: dict[int, list[str]]  # lines such as "a-f → 12"
 
 
-def diagram(dfa: TransitionTable, *, sink: bool = True) -> Diagram:
-    """Merge edges and write their symbols briefly; leave out rejecting sinks unless wanted."""
+def diagram(
+    dfa: TransitionTable, *, sink: bool = True, words: Iterable[Word] | None = None
+) -> Diagram:
+    """Merge edges and write their symbols briefly; leave out rejecting sinks unless wanted.
+
+    Where `words` are given, only the states and moves that these pass through are shown.
+    """
     hidden = set() if sink else sinks(dfa) - {dfa.initial}
+    taken = moves_taken(dfa, words)
+    if words is not None:
+        hidden |= set(range(dfa.num_states)) - {dfa.initial, *dfa.transitions[taken].tolist()}
     moves: dict[tuple[int, int], list[Symbol]] = {}
-    for state, row in enumerate(dfa.rows):
-        for symbol, target in zip(dfa.alphabet, row, strict=True):
-            if state not in hidden and target not in hidden:
-                moves.setdefault((state, target), []).append(symbol)
+    for state, column in np.argwhere(taken).tolist():
+        target = dfa.rows[state][column]
+        if state not in hidden and target not in hidden:
+            moves.setdefault((state, target), []).append(dfa.alphabet[column])
     drawn = set(moves) if len(moves) <= _CROWDED else _spanning_tree(dfa) & set(moves)
     noted: dict[int, dict[int, list[Symbol]]] = {}
     for (source, target), symbols in moves.items():
@@ -58,9 +70,9 @@ def sinks(dfa: TransitionTable) -> set[int]:
     }
 
 
-def to_dot(dfa: TransitionTable, *, sink: bool = True) -> str:
+def to_dot(dfa: TransitionTable, *, sink: bool = True, words: Iterable[Word] | None = None) -> str:
     """See `DFA.to_dot`."""
-    shown = diagram(dfa, sink=sink)
+    shown = diagram(dfa, sink=sink, words=words)
     fills = _fills(dfa)
     round_states = dfa.is_boolean and not shown.notes
     shape = "circle, width=0.5" if round_states else "box"
@@ -84,9 +96,11 @@ def to_dot(dfa: TransitionTable, *, sink: bool = True) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def to_mermaid(dfa: TransitionTable, *, sink: bool = True) -> str:
+def to_mermaid(
+    dfa: TransitionTable, *, sink: bool = True, words: Iterable[Word] | None = None
+) -> str:
     """See `DFA.to_mermaid`. Accepting states have a double border; labels stand below names."""
-    shown = diagram(dfa, sink=sink)
+    shown = diagram(dfa, sink=sink, words=words)
     lines = ["flowchart LR", '  start[" "]:::start']
     for state in shown.states:
         body = "<br/>".join(map(_escaped, _texts(dfa, state) + shown.notes.get(state, [])))

@@ -57,6 +57,8 @@ def extract(
 ) -> None:
     """Read the automaton in a network; say how faithful it is.
 
+    With --data, pictures show only the moves that these sequences take; other formats have all.
+
     \b
     Example:
       kleene extract model --out dfa.json --out dfa.svg
@@ -66,6 +68,7 @@ def extract(
     """
     for path in out or []:
         check_ending(path, COUNTER_ENDINGS if method == "counter" else ())
+    from kleene.automata.moves import known_words
     from kleene.cli.input import DataSource
     from kleene.distributed import init_process_group, rank_and_world_size
     from kleene.model import Model
@@ -75,6 +78,7 @@ def extract(
     if rank_and_world_size()[0] and not counted:
         return  # the first process does it alone
     trained = Model.load(model)
+    words = None
     if data is None:
         reading = read(trained, method=method, seed=seed)
     else:
@@ -90,9 +94,10 @@ def extract(
             reading = read(trained, words, method=method, labels=labels or None, seed=seed)
     if rank_and_world_size()[0]:
         return
+    drawn = None if words is None else known_words(reading.dfa, words)
     for path in out or []:
         if reading.counter is None:
-            write_dfa(reading.dfa, path)
+            write_dfa(reading.dfa, path, drawn)
         else:
             write_counter(reading.counter.machine.minimize(), path)
         say(f"wrote {path}")

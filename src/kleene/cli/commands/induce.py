@@ -54,7 +54,8 @@ def induce(
     """Find a small automaton for labelled sequences, no network.
 
     The search weighs the size of the automaton against the labels it explains, so that wrong labels
-    do not add states; a tenth of the rows is held back to check what it finds.
+    do not add states; a tenth of the rows is held back to check what it finds. Pictures show only
+    the moves that the rows take; the other formats have all.
 
     \b
     Example:
@@ -74,7 +75,7 @@ def induce(
             rows.words, labels, max_states, seconds, seed, tokens="symbols", progress=show
         )
     for path in out or []:
-        write_dfa(found.dfa, path)
+        write_dfa(found.dfa, path, rows.words)
         say(f"wrote {path}")
     if json:
         answer_json(found.to_dict())

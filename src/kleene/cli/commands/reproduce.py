@@ -84,7 +84,7 @@ def reproduce(
         runs = []
     stale = [run.name for run in runs if ledger.is_stale(run.recipe, **run.key)]
     if stale:
-        say(f"finished with other settings, run again: {'; '.join(stale)}")
+        say(f"finished with other or unknown settings, run again: {'; '.join(stale)}")
     try:
         with progress.counting(len(runs)):
             for run in runs:

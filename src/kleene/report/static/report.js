@@ -48,7 +48,7 @@ Kleene.report = function (report, place) {
     : Kleene.traceBox(view, examples);
   const leads = {
     automaton: view.exact
-      ? `Every sequence moves through these states, one step a symbol${view.drawing.nodes.some((one) => one.double) ? "; a double border means that it is accepted" : ""}. This page takes the steps of the network itself, on the network's own table.`
+      ? `Every sequence moves through these states, one step a symbol${view.drawing.nodes.some((one) => one.double) ? "; a double border means that it is accepted" : ""}.${view.omits ? " Moves that no example of this report makes are not drawn." : ""} This page takes the steps of the network itself, on the network's own table.`
       : "This automaton was extracted from the network; how often the two agree is said below.",
     map: `The network's states and its commonest moves between them, with the symbols that stand out.${view.exact ? " This page takes the steps on the network's own table." : ""}`,
   };
