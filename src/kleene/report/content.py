@@ -24,6 +24,7 @@ from kleene.reading import extract
 from kleene.report.examples import explained, pick, samples, unit_trajectories
 from kleene.report.figures import epoch_figures, figures
 from kleene.report.trust import trust
+from kleene.report.variants import variants
 from kleene.report.view import view
 
 READ, MAPPED = 3_000, 800  # words that are read and mapped
@@ -55,6 +56,7 @@ def content(
         "meaning": _or_reason(lambda: prototypes(model, read).to_dict()),
         "examples": shown,
         "samples": samples(model, words, result),
+        "variants": variants(words, labels, [model.classes[i] for i in result.predicted.tolist()]),
         "phrases": _or_reason(lambda: phrases(model, read, n=2, min_count=2).to_dict()),
         "trajectories": unit_trajectories(model, words, picked if isinstance(shown, list) else []),
         "map": _or_reason(lambda: _tsne(model, words, labels, result, seed)),

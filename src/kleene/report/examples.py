@@ -25,10 +25,11 @@ METHODS: dict[str, str | None] = {"level": "level", "evidence": None}
 
 
 def pick(words: Sequence[Word], labels: Sequence[Label], result: Evaluation) -> list[int]:
-    """Indices of words of every kind: right and wrong ones of each class, the surest first."""
+    """Indices of different words: right and wrong ones of each class, the surest first."""
     sure = result.probabilities.max(-1)
     usable = [i for i in np.argsort(-sure, kind="stable").tolist() if 0 < len(words[i]) <= LONGEST]
-    usable.sort(key=lambda i: len(words[i]) > PATIENCE)
+    usable = list({(tuple(words[i]), int(result.labels[i])): i for i in reversed(usable)}.values())
+    usable.sort(key=lambda i: (len(words[i]) > PATIENCE, -sure[i]))
     right = [i for i in usable if not labels or result.labels[i] == result.predicted[i]]
     kept = set(right)
     wrong = [i for i in usable if i not in kept]

@@ -144,6 +144,7 @@
 
   Kleene.phrases = function (phrases) {
     if (isMissing(phrases)) return Kleene.missing(phrases);
+    const speaks = (one) => one.weight >= 0.005; // the others would read 0.00
     return h(
       "div",
       { class: "cards" },
@@ -152,11 +153,11 @@
           "article",
           { class: "card" },
           h("h3", {}, name),
-          found.length
+          found.some(speaks)
             ? h(
                 "p",
                 { class: "symbols" },
-                found.map((one) =>
+                found.filter(speaks).map((one) =>
                   h(
                     "span",
                     { class: "token", title: `seen ${one.count} times` },
@@ -169,6 +170,50 @@
         ),
       ),
     );
+  };
+
+  /** Distinct sequences of each class, and those that the model gets wrong. */
+  Kleene.variants = function (variants, labelled) {
+    const text = (one) => one.word.map(Kleene.show).join(variants.between) || "(empty)";
+    const list = (found, note) =>
+      h(
+        "ul",
+        { class: "sequences" },
+        found.map((one) =>
+          h("li", {}, h("code", {}, text(one)), h("small", {}, ` × ${Kleene.number(one.count)}${note(one)}`)),
+        ),
+      );
+    const nothing = () => "";
+    return [
+      h(
+        "div",
+        { class: "cards" },
+        variants.classes.map((one) =>
+          h(
+            "article",
+            { class: "card" },
+            h("h3", {}, one.label),
+            h("p", {}, `${Kleene.number(one.distinct)} different`),
+            h("h4", {}, "Shortest"),
+            list(one.shortest, nothing),
+            h("h4", {}, "Commonest"),
+            list(one.commonest, nothing),
+          ),
+        ),
+      ),
+      labelled && h("h3", {}, "Not explained"),
+      labelled &&
+        (variants.wrong.length
+          ? [
+              h(
+                "p",
+                {},
+                `${Kleene.number(variants.wrong_distinct)} different sequences get another answer than their label:`,
+              ),
+              list(variants.wrong, (one) => `, labelled ${one.label}, answer ${one.answer}`),
+            ]
+          : h("p", {}, "Every one of these sequences gets the answer of its label.")),
+    ];
   };
 
   /** Hidden vector and memory along a word, with the states below. */

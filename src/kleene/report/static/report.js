@@ -73,6 +73,14 @@ Kleene.report = function (report, place) {
       h("h3", {}, "Training"),
       Kleene.training(report.history),
     ),
+    Kleene.isMissing(report.variants)
+      ? null
+      : section(
+          "sequences",
+          "Sequences of each class",
+          "Different sequences among the examples, with how many examples are like that.",
+          Kleene.variants(report.variants, report.labelled),
+        ),
     section("trust", "How far to trust the automaton", null, Kleene.trust(trust)),
     section(
       "meaning",
@@ -127,6 +135,7 @@ Kleene.report = function (report, place) {
   const titles = {
     watch: "Watch",
     learned: "Learned",
+    ...(Kleene.isMissing(report.variants) ? {} : { sequences: "Sequences" }),
     trust: "Trust",
     meaning: "States",
     examples: "Why",
