@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from numba import njit
 
 from kleene.nn.fused.kernels.blas import sgemm_address
-from kleene.nn.fused.kernels.matmul import pack, pack_transposed, panels, times, times_transposed
+from kleene.nn.fused.kernels.matmul import (
+    add_outer,
+    pack,
+    pack_transposed,
+    panels,
+    times,
+    times_transposed,
+)
 from kleene.nn.fused.kernels.rows import padded
 
 GUARD = 32
@@ -28,6 +35,11 @@ def by_times(transposed, sgemm, n, m, k, A, B, P, C):
         times_transposed(sgemm, n, m, k, A, 0, k, B, P, C, 0)
     else:
         times(sgemm, n, m, k, A, 0, B, P, C, 0)
+
+
+@njit
+def by_outer(n, m, rows, A, a_wide, B, b_wide, C):
+    add_outer(n, m, rows, A, 0, a_wide, B, 0, b_wide, C)
 
 
 def panels_of(B: torch.Tensor, transposed: bool) -> torch.Tensor:
@@ -74,3 +86,19 @@ def test_single_rows_panels_and_blas_agree(n: int, packed: bool, turned: bool) -
     places = (A.data_ptr(), given.data_ptr(), P.data_ptr() if packed else 0, C.data_ptr())
     by_times(turned, sgemm_address(), n, m, k, *places)
     check(C, A @ B)
+
+
+@settings(max_examples=100, deadline=None)
+@given(n=sizes, m=sizes, rows=st.integers(1, 300), gap=st.integers(0, 3), more=st.integers(0, 3))
+def test_outer_products_of_any_shape(n: int, m: int, rows: int, gap: int, more: int) -> None:
+    rng = np.random.default_rng(n * m * rows)
+    A, B = (
+        torch.from_numpy(rng.standard_normal(shape).astype(np.float32))
+        for shape in ((rows, n + gap), (rows, m + more))
+    )
+    C = guarded(n, m)
+    C[: n * m] = torch.arange(n * m)
+    true = C[: n * m].view(n, m).double() + A[:, :n].T.double() @ B[:, :m].double()
+    by_outer(n, m, rows, A.data_ptr(), n + gap, B.data_ptr(), m + more, C.data_ptr())
+    torch.testing.assert_close(C[: n * m].view(n, m).double(), true, rtol=1e-4, atol=1e-4)
+    assert (C[n * m :] == 7.0).all()

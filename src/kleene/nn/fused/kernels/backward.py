@@ -18,7 +18,6 @@ from kleene.nn.fused.kernels.cells import elman_backward, gru_backward, lstm_bac
 from kleene.nn.fused.kernels.compile import kernel
 from kleene.nn.fused.kernels.forward import FORWARD_AT, JOB_AT
 from kleene.nn.fused.kernels.matmul import (
-    FEW_WEIGHTS,
     add_outer,
     pack,
     pack_transposed,
@@ -209,14 +208,14 @@ def weights_backward(
         else:
             copy(out.H0, first * width, DH, 0, skip * width)
     if out.M and rows > skip:
-        gemm(
-            job.sgemm, True, False, carried, job.columns, rows - skip, V, skip * carried, carried,
-            DH, skip * width, width, ONE, out.M, 0, job.columns,
+        add_outer(
+            carried, job.columns, rows - skip, V, skip * carried, carried,
+            DH, skip * width, width, out.M,
         )  # fmt: skip
     if out.h_bias:
         add_rows(out.h_bias, DH, skip, rows - skip, width, job.columns)
     if out.keys:
-        gemm(job.sgemm, True, False, k, d, rows, DS, 0, k, U, 0, d, ONE, out.keys, 0, d)
+        add_outer(k, d, rows, DS, 0, k, U, 0, d, out.keys)
     if out.offsets:
         add_rows(out.offsets, DS, 0, rows, k, k)
 
@@ -240,13 +239,7 @@ def mixtures_backward(
         t = stop if whole else t + 1
         last = load_int(job.starts, t - 1) + first
         rows = last + min(load_int(job.sizes, t - 1), end) - first - p
-        if k * d <= FEW_WEIGHTS:
-            add_outer(rows, k, d, fwd.weights, p, grads.hidden, out.S)
-        else:
-            gemm(
-                job.sgemm, True, False, k, d, rows, fwd.weights, p * k, k,
-                grads.hidden, p * d, d, ONE, out.S, 0, d,
-            )  # fmt: skip
+        add_outer(k, d, rows, fwd.weights, p * k, k, grads.hidden, p * d, d, out.S)
 
 
 @njit(error_model="numpy")
@@ -264,10 +257,7 @@ def inputs_backward(
     """Gradients of the input and its weights from steps `t` to `stop`; `source` holds their x."""
     gates, size = job.gates, job.size
     if out.W:
-        gemm(
-            job.sgemm, True, False, gates, size, rows,
-            DX, 0, gates, source, 0, size, ONE, out.W, 0, size,
-        )  # fmt: skip
+        add_outer(gates, size, rows, DX, 0, gates, source, 0, size, out.W)
     if out.bias:
         add_rows(out.bias, DX, 0, rows, gates, gates)
     whole = first == 0 and end == job.batch
@@ -322,10 +312,8 @@ def last_backward(
             job.S, 0, d, ONE, D, 0, k,
         )  # fmt: skip
         if out.S:
-            gemm(
-                job.sgemm, True, False, k, d, rows, fwd.last_weights, first * k, k,
-                grads.last_hidden, first * d, d, ONE, out.S, 0, d,
-            )  # fmt: skip
+            at = first * d
+            add_outer(k, d, rows, fwd.last_weights, first * k, k, grads.last_hidden, at, d, out.S)
 
 
 @kernel

@@ -1,19 +1,13 @@
 """Matrix products of a few rows at a time, faster here than BLAS.
 
 Every step multiplies by the same weights. They are packed once, as panels of one vector's width,
-and stay in the cache; BLAS packs them again at every call.
-
-A panel is multiplied with six rows of A at a time, then four, then one: six sums, the vector of the
-panel and the broadcast element of A fill the sixteen registers of AVX2 (a vector is two of them)
-and hide the latency of a multiply-add. The rows are written out one by one because Numba keeps
-scalars in registers, but not the elements of a tuple or an array.
+and stay in the cache; BLAS packs them again at every call. Gradients of weights are sums of outer
+products, whose rows need no packing. Both are cut into tiles (`tiles`).
 """
 
 # mypy: ignore-errors
 # Compiled code: Numba infers the types, which mypy cannot see.
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -30,10 +24,17 @@ from kleene.nn.fused.kernels.simd import (
     store,
     store_one,
 )
+from kleene.nn.fused.kernels.tiles import VECTORS, outer_product, panel_product
 
 FEW_ROWS, FEW_STEPS = 2, 3  # at or below either, packing costs more than it saves
-FEW_WEIGHTS = 256  # at or below, `add_outer` is faster than BLAS
+STEPS, COLUMNS = 128, 48  # of A in `add_outer` at a time: they stay in the cache
 ZERO = np.float32(0.0)
+_panels, _panel, _last_panel = (
+    panel_product(VECTORS), panel_product(1), panel_product(1, last=True),
+)  # fmt: skip
+_vectors, _vector, _last_vector = (
+    outer_product(VECTORS), outer_product(1), outer_product(1, last=True),
+)  # fmt: skip
 
 
 @njit(error_model="numpy")
@@ -61,80 +62,48 @@ def pack_transposed(m: int, k: int, B: int, P: int) -> None:
 
 
 @njit(error_model="numpy")
-def _six_rows(
-    s: Any, k: int, A: int, a: int, wide: int, P: int, p: int, C: int, c: int, m: int, left: int
-) -> None:
-    """Six rows of A times one panel, plus `s`; `left` floats from `c` on may be written."""
-    s0, s1, s2, s3, s4, s5 = s, s, s, s, s, s
-    for i in range(k):
-        b, at = load(P, p + i * LANES), a + i
-        s0 = s0 + broadcast(load_one(A, at)) * b
-        s1 = s1 + broadcast(load_one(A, at + wide)) * b
-        s2 = s2 + broadcast(load_one(A, at + 2 * wide)) * b
-        s3 = s3 + broadcast(load_one(A, at + 3 * wide)) * b
-        s4 = s4 + broadcast(load_one(A, at + 4 * wide)) * b
-        s5 = s5 + broadcast(load_one(A, at + 5 * wide)) * b
-    put(C, c, left, s0)
-    put(C, c + m, left - m, s1)
-    put(C, c + 2 * m, left - 2 * m, s2)
-    put(C, c + 3 * m, left - 3 * m, s3)
-    put(C, c + 4 * m, left - 4 * m, s4)
-    put(C, c + 5 * m, left - 5 * m, s5)
-
-
-@njit(error_model="numpy")
-def _four_rows(
-    s: Any, k: int, A: int, a: int, wide: int, P: int, p: int, C: int, c: int, m: int, left: int
-) -> None:
-    """The same for four rows."""
-    s0, s1, s2, s3 = s, s, s, s
-    for i in range(k):
-        b, at = load(P, p + i * LANES), a + i
-        s0 = s0 + broadcast(load_one(A, at)) * b
-        s1 = s1 + broadcast(load_one(A, at + wide)) * b
-        s2 = s2 + broadcast(load_one(A, at + 2 * wide)) * b
-        s3 = s3 + broadcast(load_one(A, at + 3 * wide)) * b
-    put(C, c, left, s0)
-    put(C, c + m, left - m, s1)
-    put(C, c + 2 * m, left - 2 * m, s2)
-    put(C, c + 3 * m, left - 3 * m, s3)
-
-
-@njit(error_model="numpy")
-def _panel(
-    bias: int, n: int, m: int, k: int, A: int, a: int, wide: int, P: int, C: int, c: int, j: int
-) -> None:
-    """One vector's width of C, from column `j` on.
-
-    A row's last vector may be stored beyond its end, where the next row is written later, but never
-    beyond the end of the last row.
-    """
-    row, p, left = 0, j * k, n * m - j
-    s = get(bias, j, m - j) if bias else broadcast(0.0)
-    while row + 6 <= n:
-        _six_rows(s, k, A, a + row * wide, wide, P, p, C, c + row * m + j, m, left - row * m)
-        row += 6
-    while row + 4 <= n:
-        _four_rows(s, k, A, a + row * wide, wide, P, p, C, c + row * m + j, m, left - row * m)
-        row += 4
-    while row < n:
-        one = s
-        for i in range(k):
-            one = one + broadcast(load_one(A, a + row * wide + i)) * load(P, p + i * LANES)
-        put(C, c + row * m + j, left - row * m, one)
-        row += 1
-
-
-@njit(error_model="numpy")
 def panels(
     bias: int, n: int, m: int, k: int, A: int, a: int, wide: int, P: int, C: int, c: int
 ) -> None:
     """C = A B + bias of (n, k) and (k, m) by the panels of B; the rows of A are `wide` apart."""
-    whole = m - m % LANES
+    s, t, j, whole = broadcast(0.0), broadcast(0.0), 0, m - m % LANES
     if whole < m:  # first, since it may overwrite the beginnings of rows
-        _panel(bias, n, m, k, A, a, wide, P, C, c, whole)
-    for j in range(0, whole, LANES):
-        _panel(bias, n, m, k, A, a, wide, P, C, c, j)
+        if bias:
+            s = get(bias, whole, m - whole)
+        left = n * m - whole
+        _last_panel(s, t, n, k, A, a, wide, P, whole * k, C, c + whole, m, left)
+    while j + VECTORS * LANES <= whole:
+        if bias:
+            s, t = load(bias, j), load(bias, j + (VECTORS - 1) * LANES)
+        else:
+            s = broadcast(0.0)
+        _panels(s, t, n, k, A, a, wide, P, j * k, C, c + j, m, 0)
+        j += VECTORS * LANES
+    if j < whole:
+        s = load(bias, j) if bias else broadcast(0.0)
+        _panel(s, t, n, k, A, a, wide, P, j * k, C, c + j, m, 0)
+
+
+@njit(error_model="numpy")
+def add_outer(
+    n: int, m: int, rows: int, A: int, a: int, a_wide: int, B: int, b: int, b_wide: int, C: int
+) -> None:
+    """C += A^T B of (rows, n) and (rows, m), rows `a_wide` and `b_wide` apart."""
+    if m == 1:  # a column is as good as a row, which has vectors
+        n, m, A, a, a_wide, B, b, b_wide = m, n, B, b, b_wide, A, a, a_wide
+    whole = m - m % LANES
+    for row in range(0, rows, STEPS):
+        steps, y = min(STEPS, rows - row), b + row * b_wide
+        for i in range(0, n, COLUMNS):
+            count, x, j = min(COLUMNS, n - i), a + row * a_wide + i, 0
+            while j + VECTORS * LANES <= whole:
+                _vectors(count, steps, A, x, a_wide, B, y + j, b_wide, C, i * m + j, m, 0)
+                j += VECTORS * LANES
+            if j < whole:
+                _vector(count, steps, A, x, a_wide, B, y + j, b_wide, C, i * m + j, m, 0)
+            if whole < m:
+                at, left = i * m + whole, m - whole
+                _last_vector(count, steps, A, x, a_wide, B, y + whole, b_wide, C, at, m, left)
 
 
 @njit(error_model="numpy")
@@ -223,14 +192,3 @@ def times_transposed(
         panels(0, n, m, k, A, a, wide, P, C, c)
     else:
         gemm(sgemm, False, True, n, m, k, A, a, wide, B, 0, k, ZERO, C, c, m)
-
-
-@njit(error_model="numpy")
-def add_outer(n: int, k: int, d: int, w: int, row: int, dh: int, dS: int) -> None:
-    """dS += w^T dh of the rows from `row` on, for few states and hidden units."""
-    for j in range(0, d, LANES):
-        for i in range(k):
-            s = get(dS, i * d + j, d - j)
-            for r in range(row, row + n):
-                s = s + broadcast(load_one(w, r * k + i)) * get(dh, r * d + j, d - j)
-            put(dS, i * d + j, d - j, s)

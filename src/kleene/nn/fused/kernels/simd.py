@@ -75,6 +75,38 @@ def _constant(value: float) -> Any:
     return ir.Constant(_FLOATS, [value] * LANES)
 
 
+def vector_at(builder: Any, base: Any, index: Any) -> Any:
+    """The place of a vector, in code that writes code (`tiles`)."""
+    return _address(builder, base, index)
+
+
+def float_at(builder: Any, base: Any, index: Any) -> Any:
+    """The float at `index` in every lane, likewise."""
+    return _splat(builder, builder.load(_address(builder, base, index, _FLOAT), align=4), _FLOATS)
+
+
+def multiply_add(builder: Any, a: Any, b: Any, c: Any) -> Any:
+    """a b + c, one instruction."""
+    return builder.fadd(builder.fmul(a, b, flags=_FAST), c, flags=_FAST)
+
+
+def read_part(builder: Any, place: Any, count: Any) -> Any:
+    """The first `count` floats, 0 in the remaining lanes."""
+    rest = [ir.Constant(_INT, 4), _mask(builder, count), _constant(0.0)]
+    return _call(builder, f"llvm.masked.load.v{LANES}f32.p0", _FLOATS, [place, *rest])
+
+
+def write_part(builder: Any, place: Any, count: Any, value: Any) -> None:
+    """Write the first `count` floats; all of them, which is faster, if there are as many."""
+    whole = builder.icmp_signed(">=", count, ir.Constant(count.type, LANES))
+    with builder.if_else(whole) as (then, otherwise):
+        with then:
+            builder.store(value, place, align=4)
+        with otherwise:
+            rest = [place, ir.Constant(_INT, 4), _mask(builder, count)]
+            _call(builder, f"llvm.masked.store.v{LANES}f32.p0", ir.VoidType(), [value, *rest])
+
+
 @intrinsic
 def load(typing: Any, base: Any, index: Any) -> Any:
     """The floats from `index` on."""
@@ -226,7 +258,7 @@ def _halves(builder: Any, x: Any, lowest: float, highest: float) -> tuple[Any, A
     """2^n and e^r - 1 with e^x = 2^n e^r and |r| <= log(2) / 2, for x within bounds."""
 
     def fma(a: Any, b: Any, c: Any) -> Any:
-        return builder.fadd(builder.fmul(a, b, flags=_FAST), c, flags=_FAST)
+        return multiply_add(builder, a, b, c)
 
     for bound, beyond in ((lowest, ">"), (highest, "<")):
         limit = _constant(bound)
