@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from kleene.nn.fused.backward import gradients
-from kleene.nn.fused.forward import OUTPUTS, Pass, contiguous_inputs, run_forward
+from kleene.nn.fused.forward import OUTPUTS, Pass, run_forward
 from kleene.nn.fused.plain import Plain
 from kleene.nn.fused.plan import INPUTS, Plan
 
@@ -23,7 +24,7 @@ class Fused(Function):
     @staticmethod
     def forward(ctx: Any, plan: Plan, plain: Plain, *inputs: Tensor | None) -> Any:
         """Run the pass and save what its backward pass reads."""
-        done = run_forward(plan, contiguous_inputs(dict(zip(INPUTS, inputs, strict=True))))
+        done = run_forward(plan, dict(zip(INPUTS, inputs, strict=True)))
         outputs = done.outputs.get
         ctx.plan, ctx.plain, ctx.blocks = plan, plain, done.blocks
         saved = [outputs(name) for name in SAVED]
@@ -40,8 +41,8 @@ class Fused(Function):
             return (None, None, *_differentiable(ctx, inputs, needs, grads))
         inner, folded, *results = saved[len(INPUTS) :]
         done = Pass(dict(zip(SAVED, results, strict=True)), inner, folded, ctx.blocks)
-        tensors = contiguous_inputs(dict(zip(INPUTS, inputs, strict=True)))
-        needed = {name for name, need in zip(INPUTS, needs, strict=True) if need}
+        tensors = dict(zip(INPUTS, inputs, strict=True))
+        needed = tuple(compress(INPUTS, needs))
         found = gradients(plan, tensors, needed, done, dict(zip(OUTPUTS, grads, strict=True)))
         return (None, None, *[found.get(name) for name in INPUTS])
 

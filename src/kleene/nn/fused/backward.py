@@ -2,119 +2,106 @@
 
 from __future__ import annotations
 
-import torch
+from functools import lru_cache, partial
+from typing import NamedTuple
+
 from torch import Tensor
 
-from kleene.nn.fused.blocks import run
-from kleene.nn.fused.buffers import Sections, contiguous, workspace
-from kleene.nn.fused.forward import Pass, address, forward_buffers, make_job, raw_weights
+from kleene.nn.fused.blocks import run, run_blocks
+from kleene.nn.fused.buffers import Sections, contiguous, empty
+from kleene.nn.fused.forward import Pass, write_buffers, write_inputs
 from kleene.nn.fused.kernels import backward as kernel
 from kleene.nn.fused.kernels import fold as fold_kernel
-from kleene.nn.fused.kernels.arguments import join
-from kleene.nn.fused.kernels.blas import one_thread
-from kleene.nn.fused.kernels.records import GRU, Block, InputGrads, OutputGrads, WeightGrads
+from kleene.nn.fused.kernels.records import GRU, InputGrads, OutputGrads, WeightGrads, place
 from kleene.nn.fused.plan import Plan, Tensors
 
-WRITTEN = ("R", "hidden", "h_bias", "c0", "x")  # gradients that are written, not added to
+OUTPUT_PLACES = {name: place(OutputGrads, name) for name in OutputGrads._fields}
+S, KEYS = place(InputGrads, "S"), place(InputGrads, "keys")
 
 
 def gradients(
-    plan: Plan, tensors: Tensors, needs: set[str], done: Pass, grads: Tensors
+    plan: Plan, tensors: Tensors, needs: tuple[str, ...], done: Pass, grads: Tensors
 ) -> dict[str, Tensor]:
     """Gradients of the inputs in `needs` from those of the results."""
-    grads = {name: None if grad is None else contiguous(grad) for name, grad in grads.items()}
-    ids = tensors["ids"] is not None
-    found = {name: _zeros(name, tensors[name], ids) for name in needs}
-    job = make_job(plan, tensors, done.folded)
-    forward = forward_buffers(plan, done.outputs, done.inner)
-    outputs = OutputGrads(*[address(grads[name]) for name in OutputGrads._fields])
-    sections = _folded(plan, needs)
-    blocks = [_Sums(plan, found, sections)]
-    for _ in done.blocks[1:]:  # rows of their own, which all threads may write to, are shared
-        own = {n: g if _has_rows(n, ids) else torch.zeros_like(g) for n, g in found.items()}
-        blocks.append(_Sums(plan, own, sections))
-    rooms = [
-        workspace(kernel.workspace_size(job, end - first), number)
-        for number, (first, end) in enumerate(done.blocks)
-    ]
-    run(
-        kernel.backward,
-        [
-            join(Block(room.data_ptr(), first, end), job, forward, outputs, own.addresses)
-            for room, (first, end), own in zip(rooms, done.blocks, blocks, strict=True)
-        ],
-    )
-    for other in blocks[1:]:
-        blocks[0].add(other)
-    weights = WeightGrads(
-        R=address(found.get("R")),
-        hidden=address(found.get("hidden")),
-        h_bias=address(found.get("h_bias")),
-        x_bias=0 if plan.cell == GRU else address(found.get("bias")),
-        S=address(found.get("S")),
-    )
-    with one_thread():
-        fold_kernel.unfold(job, raw_weights(plan, tensors), blocks[0].addresses, weights)
+    call = plan.arguments[:]
+    kept = write_inputs(plan, tensors, call)
+    plan.folded.write(done.folded, call)
+    write_buffers(plan, done.outputs, done.inner, call)
+    for name, grad in grads.items():
+        if grad is not None:
+            kept.append(contiguous(grad))
+            call[OUTPUT_PLACES[name]] = kept[-1].data_ptr()
+
+    to = _targets(plan, needs, tensors["ids"] is not None)
+    found = {name: _empty(tensors[name]) for name in needs}
+    sums = [found]
+    for _ in done.blocks[1:]:  # rows, of which each thread writes its own, are shared
+        sums.append(found | {name: _empty(found[name]) for name in to.added})
+    folded = [to.folded.empty() for _ in sums]
+    calls = [call, *(call[:] for _ in sums[1:])]
+    for one, own, buffer in zip(calls, sums, folded, strict=True):
+        if to.table:
+            own["X"].zero_()  # the rest is cleared by the kernel
+        for name, at in to.loops:
+            one[at] = own[name].data_ptr()
+        one[KEYS] = one[S]
+        to.folded.write(buffer, one)
+    run_blocks(kernel.backward, calls, done.blocks, partial(kernel.workspace_size, plan))
+
+    for own, buffer in zip(sums[1:], folded[1:], strict=True):
+        folded[0] += buffer
+        for name in to.added:
+            found[name] += own[name]
+    for name, at in to.unfold:
+        call[at] = found[name].data_ptr()
+    run(fold_kernel.unfold, [call])
+    del kept  # which had to outlive the calls
     return found
 
 
-class _Sums:
-    """Gradients of what the loops read, summed over the sequences of a block."""
+class _Targets(NamedTuple):
+    """Where gradients go."""
 
-    def __init__(self, plan: Plan, grads: dict[str, Tensor], sections: Sections) -> None:
-        self.grads = grads
-        self.folded = sections.empty().zero_()
-        at = {name: grad.data_ptr() for name, grad in grads.items()}
-        inner = sections.addresses(self.folded)
-        S = at.get("S", 0)
-        self.addresses = InputGrads(
-            X=at.get("X", 0),
-            x=at.get("x", 0),
-            W=at.get("W", 0),
-            bias=at.get("bias", 0) if plan.cell == GRU else 0,
-            H0=inner.get("H0", 0),
-            M=inner.get("M", 0),
-            h_bias=inner.get("h_bias", 0),
-            S=S,
-            keys=inner.get("keys", S),
-            offsets=inner.get("offsets", 0),
-            temperature=at.get("temperature", 0),
-            peephole=at.get("peephole", 0),
-            c0=at.get("c0", 0),
-        )
-
-    def add(self, other: _Sums) -> None:
-        """Add those of another block."""
-        self.folded += other.folded
-        for name, grad in other.grads.items():
-            if grad is not self.grads[name]:
-                self.grads[name] += grad
+    loops: list[tuple[str, int]]  # those which the loops make: name, and place in a call
+    unfold: list[tuple[str, int]]  # and those which `unfold` makes
+    added: list[str]  # of the first: those to which every sequence adds
+    table: bool  # whether the gates of symbols are among them
+    folded: Sections  # gradients of the folded weights on which the others depend
 
 
-def _folded(plan: Plan, needs: set[str]) -> Sections:
-    """The gradients of folded weights which those in `needs` depend on."""
+@lru_cache(maxsize=256)
+def _targets(plan: Plan, needs: tuple[str, ...], ids: bool) -> _Targets:
+    later = {name: name for name in ("R", "hidden", "h_bias", "S")}
+    if plan.cell != GRU:
+        later["bias"] = "x_bias"  # part of the same sum
+    loops = [name for name in needs if name not in later or name == "S"]
+    rows = ("x", "c0") if ids else ("x", "c0", "X")
+    return _Targets(
+        loops=[(name, place(InputGrads, name)) for name in loops],
+        unfold=[(name, place(WeightGrads, later[name])) for name in needs if name in later],
+        added=[name for name in loops if name not in rows],
+        table=ids and "X" in needs,
+        folded=_folded(plan, needs),
+    )
+
+
+def _folded(plan: Plan, needs: tuple[str, ...]) -> Sections:
     k, d = plan.states, plan.hidden
     biases = "h_bias" in needs or ("bias" in needs and plan.cell != GRU)
     starts = biases or (not plan.from_zero and ("R" in needs or "hidden" in needs))
     has_M = "R" in needs or (k > 0 and (biases or "S" in needs))
     return Sections(
+        InputGrads,
         {
             "H0": plan.width * plan.starts if starts else 0,
             "M": (k * plan.width if k else d * plan.gates) if has_M else 0,
             "h_bias": plan.gates if biases and not k else 0,
             "keys": k * d if plan.normalised and "S" in needs else 0,
             "offsets": k if plan.offset and "S" in needs else 0,
-        }
+        },
     )
 
 
-def _has_rows(name: str, ids: bool) -> bool:
-    """Whether a gradient has a row per step or sequence."""
-    return name in ("x", "c0") or (name == "X" and not ids)
-
-
-def _zeros(name: str, tensor: Tensor | None, ids: bool) -> Tensor:
+def _empty(tensor: Tensor | None) -> Tensor:
     assert tensor is not None
-    if name in WRITTEN or _has_rows(name, ids):
-        return torch.empty_like(tensor)
-    return torch.zeros_like(tensor)
+    return empty(*tensor.shape)

@@ -11,7 +11,9 @@ import math
 import os
 import threading
 import weakref
+from array import array
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,6 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kleene.nn.fused.folded import forget
+from kleene.nn.fused.kernels.records import place
 
 MIN_CACHED = 1 << 21
 """Floats of the smallest cached buffer: smaller ones are cached by the allocator itself."""
@@ -51,25 +54,26 @@ def empty_cached(*shape: int) -> Tensor:
 class Sections:
     """Arrays in one buffer, each a multiple of 64 bytes from its start.
 
-    Arrays of no floats have no place in it.
+    They are fields of one of the records of a call. Arrays of no floats have no place.
     """
 
-    def __init__(self, sizes: Mapping[str, int]) -> None:
-        self._offsets: list[tuple[str, int]] = []
+    def __init__(self, kind: Any, sizes: Mapping[str, int]) -> None:
+        self._places: list[tuple[int, int]] = []
         self.floats = 0
         for name, size in sizes.items():
             if size:
-                self._offsets.append((name, 4 * self.floats))
+                self._places.append((place(kind, name), 4 * self.floats))
                 self.floats += size + -size % 16
 
     def empty(self) -> Tensor:
         """A buffer for them: `floats` floats."""
         return empty_cached(self.floats)
 
-    def addresses(self, buffer: Tensor) -> dict[str, int]:
-        """Where each of them is."""
+    def write(self, buffer: Tensor, call: array[int]) -> None:
+        """Write the address of each of them to the arguments of a call."""
         start = buffer.data_ptr()
-        return {name: start + offset for name, offset in self._offsets}
+        for at, offset in self._places:
+            call[at] = start + offset
 
 
 def workspace(size: int, number: int = 0) -> Tensor:

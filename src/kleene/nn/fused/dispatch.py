@@ -126,7 +126,7 @@ def _supported_tensor(tensor: Tensor) -> bool:
 
 def _run(plan: Plan, recurrence: Recurrence, tensors: Tensors) -> Scan:
     from kleene.nn.fused.autograd import Fused
-    from kleene.nn.fused.forward import OUTPUTS, contiguous_inputs, run_forward
+    from kleene.nn.fused.forward import OUTPUTS, run_forward
 
     found: Tensors
     if plan.needs_grad:
@@ -134,7 +134,7 @@ def _run(plan: Plan, recurrence: Recurrence, tensors: Tensors) -> Scan:
         results = Fused.apply(plan, plain, *tensors.values())  # type: ignore[no-untyped-call]
         found = dict(zip(OUTPUTS, results, strict=True))
     else:
-        found = run_forward(plan, contiguous_inputs(tensors)).outputs
+        found = run_forward(plan, tensors).outputs
     carried, hidden = found["weights"], tensors["hidden"]
     last = found.get("last_hidden" if plan.states else "last_weights")
     assert carried is not None

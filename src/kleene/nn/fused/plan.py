@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TypeAlias
@@ -12,6 +13,7 @@ from torch import Tensor
 from kleene.nn.cells import GRU, LSTM, Cell, Elman
 from kleene.nn.fused.buffers import Sections
 from kleene.nn.fused.kernels import records
+from kleene.nn.fused.kernels.records import ForwardBuffers, Job, Weights, blank, place
 from kleene.nn.fused.layout import Layout
 from kleene.nn.inputs import Gates, LookedUp, Projected
 from kleene.nn.recurrence import Recurrence
@@ -38,7 +40,7 @@ class Plan:
     offset: bool  # Euclidean similarity: half the squared norms are subtracted from the scores
     batch: int
     layout: Layout
-    size: int  # of an input vector
+    size: int  # of an input vector; 0 where none is multiplied
     has_bias: bool  # a bias is folded into M and H0
     from_zero: bool  # the initial hidden vectors are zero and need no gradient
     needs_grad: bool
@@ -66,10 +68,13 @@ class Plan:
         return 1 if self.from_zero else self.batch
 
     @cached_property
-    def constants(self) -> dict[str, int]:
-        """What a `Job` consists of beside addresses of tensors."""
+    def arguments(self) -> array[int]:
+        """Those of a call that are the same in every pass."""
+        from kleene.nn.fused.kernels.blas import sgemm_address
+
         sizes, starts = self.layout.addresses
-        return {
+        constants = {
+            "sgemm": sgemm_address(),
             "cell": self.cell,
             "hard": int(self.hard),
             "normalised": int(self.normalised),
@@ -86,12 +91,31 @@ class Plan:
             "sizes": sizes,
             "starts": starts,
         }
+        call = blank()
+        for name, value in constants.items():
+            call[place(Job, name)] = value
+        return call
+
+    @cached_property
+    def input_places(self) -> dict[str, int]:
+        """Where in a call the addresses of the tensors belong."""
+        read_by_fold = ("R", "hidden", "h_bias")
+        places = {n: place(Weights if n in read_by_fold else Job, n) for n in INPUTS}
+        if self.cell != records.GRU:
+            places["bias"] = place(Weights, "x_bias")
+        return places
+
+    @cached_property
+    def folding(self) -> tuple[int, ...]:
+        """What decides, beside the weights, what `fold` makes of them."""
+        return (self.cell, self.hidden, self.states, self.normalised, self.offset)
 
     @cached_property
     def folded(self) -> Sections:
         """What `fold` makes of the weights."""
         k, d = self.states, self.hidden
         return Sections(
+            Job,
             {
                 "H0": self.width * self.starts,
                 "M": k * self.width if k else d * self.gates,
@@ -99,7 +123,7 @@ class Plan:
                 "keys": k * d if self.normalised else 0,
                 "offsets": k if self.offset else 0,
                 "peephole": 3 * d if self.cell == records.LSTM else 0,
-            }
+            },
         )
 
     @cached_property
@@ -108,6 +132,7 @@ class Plan:
         k, d, steps, keep = self.states, self.hidden, self.layout.steps, self.needs_grad
         rows = 0 if self.all_steps else 2 * self.batch if self.two_steps else steps
         return Sections(
+            ForwardBuffers,
             {
                 "scores": rows * k,
                 "memory": rows * d if self.cell >= records.LSTM else 0,
@@ -117,7 +142,7 @@ class Plan:
                 "Q": steps * d if keep and self.normalised else 0,
                 "norms": steps if keep and self.normalised else 0,
                 "soft": steps * k if keep and self.hard else 0,
-            }
+            },
         )
 
 
@@ -139,7 +164,7 @@ def make_plan(
     tensors["hidden"], tensors["c0"] = hidden, memory
     tensors["R"], tensors["h_bias"] = recurrence.weight, recurrence.bias
     tensors["peephole"] = recurrence.peephole
-    size = 1
+    size = 0
     if isinstance(inputs, Projected):
         tensors["x"], tensors["W"], tensors["bias"] = inputs.x, inputs.weight, inputs.bias
         size = inputs.x.shape[1]

@@ -7,10 +7,9 @@ from torch import Tensor
 
 from kleene.nn.fused.blocks import run
 from kleene.nn.fused.buffers import empty
-from kleene.nn.fused.forward import contiguous_inputs, fold, forward_buffers, make_outputs
+from kleene.nn.fused.forward import fold, make_outputs, write_buffers, write_inputs
 from kleene.nn.fused.kernels import forward as kernel
-from kleene.nn.fused.kernels.arguments import join
-from kleene.nn.fused.kernels.records import Block
+from kleene.nn.fused.kernels.records import Block, Job, place
 from kleene.nn.fused.layout import layout
 from kleene.nn.fused.plan import make_plan
 from kleene.nn.inputs import LookedUp, Projected
@@ -25,21 +24,22 @@ class Stepper:
         memory = start if recurrence.cell.has_memory else None
         plan, tensors = make_plan(recurrence, inputs, layout((batch, batch)), start, memory)
         detached = {name: None if t is None else t.detach() for name, t in tensors.items()}
-        self._tensors, self._outputs = contiguous_inputs(detached), make_outputs(plan)
-        self._inner = plan.inner.empty()
-        rows = forward_buffers(plan, self._outputs, self._inner)
-        self._folded, job = fold(plan, self._tensors)
-        self._workspace = empty(kernel.workspace_size(job, batch))
+        self._outputs, self._inner = make_outputs(plan), plan.inner.empty()
+        call = plan.arguments[:]
+        self._tensors = write_inputs(plan, detached, call)
+        write_buffers(plan, self._outputs, self._inner, call)
+        self._folded = fold(plan, call)
+        self._workspace = empty(kernel.workspace_size(plan, batch))
+        call[place(Block, "workspace")] = self._workspace.data_ptr()
+        call[place(Block, "end")] = batch
         self._starts = np.array([[batch, 0], [0, batch]])  # of the last step and this one, in turns
-        place = self._workspace.data_ptr()
-        later = Block(place, 0, batch, begin=1)
-        jobs = [job._replace(starts=starts.ctypes.data) for starts in self._starts]
-        first = join(Block(place, 0, batch), jobs[1]._replace(time=1), rows)
-        self._calls = [first, *(join(later, one, rows) for one in jobs)]
+        self._calls = [call[:] for _ in range(3)]  # the first step, then two in turns
+        for one, turn in zip(self._calls, (1, 0, 1), strict=True):
+            one[place(Job, "starts")] = self._starts[turn].ctypes.data
+            one[place(Block, "begin")] = 1
+        self._calls[0][place(Block, "begin")], self._calls[0][place(Job, "time")] = 0, 1
         self._input = inputs.x if isinstance(inputs, Projected) else inputs.ids
-        folded = self._tensors["x" if isinstance(inputs, Projected) else "ids"]
-        assert folded is not None
-        assert folded.data_ptr() == self._input.data_ptr()
+        assert any(t.data_ptr() == self._input.data_ptr() for t in self._tensors)
         self._batch, self._plan, self._steps = batch, plan, 0
 
     def step(self, x: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor | None]:

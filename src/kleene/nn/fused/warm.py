@@ -25,7 +25,7 @@ def warm() -> None:
         offset=False,
         batch=1,
         layout=layout((1,)),
-        size=1,
+        size=0,
         has_bias=False,
         from_zero=True,
         needs_grad=True,

@@ -16,7 +16,6 @@ from kleene.nn.fused.kernels.arguments import record
 from kleene.nn.fused.kernels.blas import gemm
 from kleene.nn.fused.kernels.cells import elman_backward, gru_backward, lstm_backward
 from kleene.nn.fused.kernels.compile import kernel
-from kleene.nn.fused.kernels.forward import FORWARD_AT, JOB_AT
 from kleene.nn.fused.kernels.matmul import (
     add_outer,
     pack,
@@ -58,8 +57,6 @@ from kleene.nn.fused.kernels.softmax import normalise_backward, softmax_backward
 
 CHUNK = 512  # rows of gradients that are collected before they are multiplied
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
-GRADS_AT = FORWARD_AT + 8 * len(ForwardBuffers._fields)
-OUT_AT = GRADS_AT + 8 * len(OutputGrads._fields)
 
 
 @register_jitable
@@ -316,19 +313,32 @@ def last_backward(
             add_outer(k, d, rows, fwd.last_weights, first * k, k, grads.last_hidden, at, d, out.S)
 
 
+@njit(error_model="numpy")
+def clear(job: Job, out: InputGrads) -> None:
+    """Zeros where the gradients of all steps are added up."""
+    k, d, gates, width = job.states, job.hidden, job.gates, job.width
+    for sums, floats in (
+        (out.W, gates * job.size),
+        (out.bias, gates),
+        (out.H0, width * (1 if job.shared_start else job.batch)),
+        (out.M, (k or d) * job.columns),
+        (out.h_bias, gates),
+        (out.S, k * d),
+        (out.keys, k * d),
+        (out.offsets, k),
+    ):
+        if sums:
+            fill_zero(sums, floats)
+
+
 @kernel
 def backward(arguments: int) -> None:
-    """Gradients of a block of sequences.
-
-    The argument is the address of a `Block`, a `Job`, `ForwardBuffers`, `OutputGrads` and
-    `InputGrads`, one after the other.
-    """
+    """Gradients of a block of sequences."""
     block = record(arguments, Block)
     workspace, first, end = block.workspace, block.first, block.end
-    job = record(arguments + JOB_AT, Job)
-    fwd = record(arguments + FORWARD_AT, ForwardBuffers)
-    grads = record(arguments + GRADS_AT, OutputGrads)
-    out = record(arguments + OUT_AT, InputGrads)
+    job, fwd = record(arguments, Job), record(arguments, ForwardBuffers)
+    grads, out = record(arguments, OutputGrads), record(arguments, InputGrads)
+    clear(job, out)
     d, k, width, columns, size = job.hidden, job.states, job.width, job.columns, job.size
     carried = k or d
     chunk = max(CHUNK, end - first)

@@ -16,7 +16,9 @@ from numba import types
 from numba.extending import intrinsic
 
 from kleene.compiling import njit
+from kleene.nn.fused.kernels.arguments import record
 from kleene.nn.fused.kernels.compile import kernel
+from kleene.nn.fused.kernels.records import Job, Weights
 from kleene.nn.fused.kernels.simd import LANES, broadcast, get, load, simd
 
 PRIME = 0x9E3779B97F4A7C15
@@ -75,11 +77,10 @@ def _array(h: int, A: int, size: int) -> int:
 
 
 @kernel
-def fingerprint(
-    R: int, weights: int, S: int, centroids: int, h_bias: int, x_bias: int, gates: int
-) -> int:
-    """Of the weights that `fold` reads, each given by its address (0 if absent) and floats."""
-    h = _array(np.uint64(1), R, weights)
-    h = _array(h, S, centroids)
-    h = _array(h, h_bias, gates)
-    return _array(h, x_bias, gates)
+def fingerprint(arguments: int) -> int:
+    """Of the weights that `fold` reads."""
+    job, raw = record(arguments, Job), record(arguments, Weights)
+    h = _array(np.uint64(1), raw.R, job.gates * job.hidden)
+    h = _array(h, job.S, job.states * job.hidden)
+    h = _array(h, raw.h_bias, job.gates)
+    return _array(h, raw.x_bias, job.gates)

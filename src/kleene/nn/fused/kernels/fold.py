@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from kleene.compiling import njit
+from kleene.nn.fused.kernels.arguments import record
 from kleene.nn.fused.kernels.blas import gemm
 from kleene.nn.fused.kernels.compile import kernel
 from kleene.nn.fused.kernels.records import LSTM, InputGrads, Job, WeightGrads, Weights
@@ -39,8 +40,9 @@ def _gates(job: Job, raw: Weights, rows: int, source: int, bias: int, to: int, w
 
 
 @kernel
-def fold(job: Job, raw: Weights) -> None:
-    """Write `H0`, `M` and what else of `job` is made from the weights."""
+def fold(arguments: int) -> None:
+    """Write `H0`, `M` and what else of the `Job` is made from the weights."""
+    job, raw = record(arguments, Job), record(arguments, Weights)
     gates, d, k, width = job.gates, job.hidden, job.states, job.width
     bias = job.h_bias
     if raw.h_bias and raw.x_bias:
@@ -100,8 +102,10 @@ def _keys_backward(job: Job, grads: InputGrads, S: int) -> None:
 
 
 @kernel
-def unfold(job: Job, raw: Weights, grads: InputGrads, out: WeightGrads) -> None:
+def unfold(arguments: int) -> None:
     """Gradients of the weights from those of what `fold` made of them."""
+    job, raw = record(arguments, Job), record(arguments, Weights)
+    grads, out = record(arguments, InputGrads), record(arguments, WeightGrads)
     gates, d, k, width, columns = job.gates, job.hidden, job.states, job.width, job.columns
     starts = 1 if job.shared_start else job.batch
     if out.h_bias or out.x_bias:

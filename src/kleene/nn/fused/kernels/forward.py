@@ -27,14 +27,12 @@ from kleene.nn.fused.kernels.softmax import harden, normalise, softmax, softmax_
 
 CHUNK = 512  # rows of input projected at once by BLAS; by panels it is a step's
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
-JOB_AT = 8 * len(Block._fields)
-FORWARD_AT = JOB_AT + 8 * len(Job._fields)
 
 
 @register_jitable
 def workspace_size(job: Job, rows: int) -> int:
     """Floats of workspace for a block of `rows` sequences."""
-    projected = max(CHUNK, rows) * job.gates + padded(job.gates) * job.size if job.x else 0
+    projected = max(CHUNK, rows) * job.gates + padded(job.gates) * job.size if job.size else 0
     packed = job.states * (padded(job.width) + padded(job.hidden))
     packed += padded(job.states) * job.hidden
     return rows * (job.width + job.hidden) + projected + packed
@@ -165,14 +163,10 @@ def transition(job: Job, fwd: ForwardBuffers, keys: int, U: int, p: int, q: int,
 
 @kernel
 def forward(arguments: int) -> None:
-    """Run a block of sequences.
-
-    The argument is the address of a `Block`, a `Job` and `ForwardBuffers`, one after the other.
-    """
+    """Run a block of sequences."""
     block = record(arguments, Block)
     workspace, first, end, begin = block.workspace, block.first, block.end, block.begin
-    job = record(arguments + JOB_AT, Job)
-    fwd = record(arguments + FORWARD_AT, ForwardBuffers)
+    job, fwd = record(arguments, Job), record(arguments, ForwardBuffers)
     d, carried = job.hidden, job.states or job.hidden
     whole = first == 0 and end == job.batch
     H = workspace

@@ -1,6 +1,7 @@
-"""The arguments of the compiled loops, by name: integers only.
+"""The arguments of compiled functions, by name: integers only.
 
-A tensor is given by its address, 0 for an absent one. The comment after a field is its shape. A row
+Those of one pass are the records of `ORDER`, one after the other in one array of integers; a
+compiled function takes the address of that array. A tensor is given by its address, 0 for an absent one. The comment after a field is its shape. A row
 has `hidden`, `states`, `gates` (the input's half of the gates), `width` (the recurrent half, with
 the hidden vector where the cell reads it) or `columns` (what the recurrent product fills of it)
 floats. Every address must point to contiguous float32 memory (`ids`, `sizes` and `starts`: int64)
@@ -9,7 +10,8 @@ of that shape; `dispatch.check_inputs` makes sure of it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from array import array
+from typing import Any, NamedTuple
 
 ELMAN, RELU, GRU, LSTM, PEEPHOLE = range(5)  # the cells by number
 
@@ -41,7 +43,7 @@ class Job(NamedTuple):
     gates: int
     width: int
     columns: int
-    size: int  # of an input vector
+    size: int  # of an input vector; 0 where none is multiplied
     shared_start: int  # all sequences share one row of H0
     two_steps: int  # memory and scores are kept for two steps only, written in turns
     sizes: int  # time; how many sequences have this step
@@ -127,3 +129,24 @@ class WeightGrads(NamedTuple):
     h_bias: int
     x_bias: int
     S: int
+
+
+ORDER: tuple[Any, ...] = (
+    Block, Job, Weights, ForwardBuffers, OutputGrads, InputGrads, WeightGrads,
+)  # fmt: skip
+
+
+def start(kind: Any) -> int:
+    """The number of a record's first integer."""
+    return sum(len(before._fields) for before in ORDER[: ORDER.index(kind)])
+
+
+def place(kind: Any, name: str) -> int:
+    """The number of a field."""
+    fields: tuple[str, ...] = kind._fields
+    return start(kind) + fields.index(name)
+
+
+def blank() -> array[int]:
+    """The arguments of a pass, all 0."""
+    return array("q", bytes(8 * (start(WeightGrads) + len(WeightGrads._fields))))
