@@ -70,7 +70,9 @@ WRITES = [add, through_data, new_data, through_numpy, in_inference_mode, one_bit
 
 
 @pytest.mark.parametrize("write", WRITES, ids=lambda write: write.__name__)
-@pytest.mark.parametrize("name", ["weight_hh_l0", "bias_hh_l0", "bias_ih_l0", "centroids_l0"])
+@pytest.mark.parametrize(
+    "name", ["weight_ih_l0", "weight_hh_l0", "bias_hh_l0", "bias_ih_l0", "centroids_l0"]
+)
 @pytest.mark.parametrize("build", [SRRNN, SRGRU, SRLSTM])
 def test_every_write_is_seen(build, name, write) -> None:
     module = network(build)
@@ -120,6 +122,15 @@ def test_two_modules_that_share_parameters() -> None:
         assert_right(module)
         assert_right(other)
         add(module.weight_hh_l0)
+
+
+@pytest.mark.parametrize("build", [SRRNN, SRGRU, SRLSTM])
+@pytest.mark.parametrize("batch", [1, 2, 3])
+def test_packed_input_weights_of_long_sequences(build, batch: int) -> None:
+    module = network(build)  # up to two sequences are projected many steps at a time
+    x = torch.randn(700, batch, 3, generator=torch.Generator().manual_seed(1))
+    for _ in range(2):
+        torch.testing.assert_close(run(module, x), plain(module, x), rtol=1e-4, atol=1e-5)
 
 
 def folds(monkeypatch: pytest.MonkeyPatch) -> list[object]:

@@ -6,15 +6,13 @@ The fused path computes it inside its loop and never builds all of it; the plain
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from torch import Tensor
 from torch.nn.functional import embedding, linear
 
 
-@dataclass(frozen=True, kw_only=True)
-class Projected:
+class Projected(NamedTuple):
     """Vectors, and the weights that multiply them."""
 
     x: Tensor  # steps input
@@ -26,8 +24,7 @@ class Projected:
         return linear(self.x, self.weight, self.bias)
 
 
-@dataclass(frozen=True, kw_only=True)
-class LookedUp:
+class LookedUp(NamedTuple):
     """Ids of symbols, and a table of the gates of every symbol."""
 
     ids: Tensor  # steps

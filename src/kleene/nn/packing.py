@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
 import torch
 from torch import Tensor
@@ -15,12 +14,11 @@ from kleene.errors import SettingError
 Initial: TypeAlias = Tensor | tuple[Tensor, Tensor] | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Packed:
+class Packed(NamedTuple):
     """The steps of all sequences in packed order, and how to undo it."""
 
     data: Tensor  # steps size
-    batch_sizes: list[int]
+    batch_sizes: tuple[int, ...]
     batch: int
     unbatched: bool = False
     source: PackedSequence | None = None
@@ -85,10 +83,10 @@ def pack(input: Tensor | PackedSequence, batch_first: bool, input_size: int) -> 
             f"the last dimension of the input must be input_size = {input_size}, got {size}"
         )
     if isinstance(input, PackedSequence):
-        sizes = input.batch_sizes.tolist()
+        sizes = tuple(input.batch_sizes.tolist())
         return Packed(data=input.data, batch_sizes=sizes, batch=sizes[0], source=input)
     if input.dim() == 2:
-        return Packed(data=input, batch_sizes=[1] * len(input), batch=1, unbatched=True)
+        return Packed(data=input, batch_sizes=(1,) * len(input), batch=1, unbatched=True)
     if input.dim() != 3:
         raise SettingError(
             "the input must be a tensor of 2 or 3 dimensions or a PackedSequence, "
@@ -96,4 +94,4 @@ def pack(input: Tensor | PackedSequence, batch_first: bool, input_size: int) -> 
         )
     steps = input.transpose(0, 1) if batch_first else input
     time, batch = steps.shape[:2]
-    return Packed(data=steps.reshape(time * batch, size), batch_sizes=[batch] * time, batch=batch)
+    return Packed(data=steps.reshape(time * batch, size), batch_sizes=(batch,) * time, batch=batch)

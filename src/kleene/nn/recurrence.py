@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,8 +14,7 @@ from kleene.nn.similarity import Similarity
 from kleene.nn.transition import Transition
 
 
-@dataclass(frozen=True, kw_only=True)
-class Component:
+class Component(NamedTuple):
     """The stochastic component of one layer."""
 
     centroids: Tensor  # state hidden
@@ -29,8 +29,7 @@ class Component:
         return self.centroids.shape[0]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Recurrence:
+class Recurrence(NamedTuple):
     """The recurrent weights of one layer, and its component where it has one."""
 
     cell: Cell

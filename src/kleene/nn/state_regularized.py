@@ -122,9 +122,10 @@ class StateRegularized(nn.Module):
         return self._weight("centroids", layer)
 
     def _weight(self, name: str, layer: int) -> Tensor:
-        """By attribute, so that `functional_call` and parametrisations can replace it."""
-        weight: Tensor = getattr(self, f"{name}_l{layer}")
-        return weight
+        """A parameter, or what a parametrisation has put in its place."""
+        name = f"{name}_l{layer}"
+        weight = self._parameters.get(name)  # quicker than by attribute
+        return getattr(self, name) if weight is None else weight
 
     def recurrence(self, layer: int) -> Recurrence:
         """The recurrent half of a layer, as the scan takes it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -133,4 +132,4 @@ def _without_noise(network: StateRegularized, layer: int) -> Recurrence:
     recurrence = network.recurrence(layer)
     if recurrence.component is None:
         return recurrence
-    return replace(recurrence, component=replace(recurrence.component, stochastic=False))
+    return recurrence._replace(component=recurrence.component._replace(stochastic=False))

@@ -30,6 +30,7 @@ MAX_CACHED = 1 << 28
 MAX_KEPT = 1 << 20
 """Floats of the largest workspace that a thread keeps."""
 
+_SAMPLE = torch.empty(0, dtype=torch.float32, device="cpu")
 _free: dict[int, NDArray[np.float32]] = {}  # by id, the latest last
 _own = threading.local()
 _lock = threading.RLock()  # a buffer may be released while another is taken
@@ -37,7 +38,7 @@ _lock = threading.RLock()  # a buffer may be released while another is taken
 
 def empty(*shape: int) -> Tensor:
     """`torch.empty` in float32 on the CPU, whatever the defaults are."""
-    return torch.empty(shape, dtype=torch.float32, device="cpu")
+    return _SAMPLE.new_empty(shape)
 
 
 def empty_cached(*shape: int) -> Tensor:

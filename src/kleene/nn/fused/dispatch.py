@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -45,33 +46,28 @@ def supports(
     """Whether the fused path runs this pass."""
     return (
         enabled()
-        and _supported_types(recurrence, inputs, hidden, memory)
+        and _supported_types(recurrence)
+        and not _transformed()
         and check_inputs(recurrence, inputs, rows, hidden, memory)
         and use_kernels(rows.time, rows.steps * recurrence.weight.numel())
     )
 
 
-def _supported_types(
-    recurrence: Recurrence, inputs: Gates, hidden: Tensor, memory: Tensor | None
-) -> bool:
+def _supported_types(recurrence: Recurrence) -> bool:
     component = recurrence.component
-    if type(recurrence.cell) not in CELLS or torch.compiler.is_compiling():
-        return False
-    tensors = [hidden, memory, recurrence.weight, recurrence.bias, recurrence.peephole]
-    if component is not None:
-        if type(component.transition) not in TRANSITIONS:
-            return False
-        if type(component.similarity) not in SIMILARITIES:
-            return False
-        tensors += [component.centroids, component.temperature]
-    if isinstance(inputs, Projected):
-        tensors += [inputs.x, inputs.weight, inputs.bias]
-    else:
-        tensors.append(inputs.table if isinstance(inputs, LookedUp) else inputs)
-    if any(t is not None and not _supported_tensor(t) for t in tensors):
-        return False
-    return not (
-        torch.jit.is_tracing()  # type: ignore[attr-defined,no-untyped-call]
+    return type(recurrence.cell) in CELLS and (
+        component is None
+        or (
+            type(component.transition) in TRANSITIONS and type(component.similarity) in SIMILARITIES
+        )
+    )
+
+
+def _transformed() -> bool:
+    """Whether torch runs the pass in order to record or to transform it."""
+    return (
+        torch.compiler.is_compiling()
+        or torch.jit.is_tracing()  # type: ignore[attr-defined,no-untyped-call]
         or torch.is_autocast_enabled("cpu")
         or torch._C._are_functorch_transforms_active()
         or torch.autograd.forward_ad._current_level >= 0
@@ -81,7 +77,8 @@ def _supported_types(
 def check_inputs(
     recurrence: Recurrence, inputs: Gates, rows: Layout, hidden: Tensor, memory: Tensor | None
 ) -> bool:
-    """Whether every tensor has the shape that the compiled loops assume, and every id a row.
+    """Whether every tensor is of the kind and shape that the compiled loops assume, and every id
+    has a row.
 
     Addresses go to compiled code, which checks nothing. Where this is False, the plain loop runs:
     it broadcasts, or raises torch's own error.
@@ -92,49 +89,59 @@ def check_inputs(
     if not rows.valid or rows.widest > batch or (memory is not None) != cell.has_memory:
         return False
     shapes: list[tuple[Tensor | None, tuple[int, ...]]] = [
+        (hidden, (batch, size)),
         (memory, (batch, size)),
         (recurrence.weight, (width, size)),
         (recurrence.bias, (width,)),
         (recurrence.peephole, (cell.peepholes, size)),
     ]
     if component is not None:
+        temperature = component.temperature
         shapes.append((component.centroids, (component.num_states, size)))
-        if component.num_states < 1 or component.temperature.numel() != 1:
+        shapes.append((temperature, temperature.shape))
+        if component.num_states < 1 or temperature.numel() != 1:
             return False
     if isinstance(inputs, Projected):
         columns = inputs.x.shape[-1]
-        shapes += [
-            (inputs.x, (rows.steps, columns)),
-            (inputs.weight, (width, columns)),
-            (inputs.bias, (width,)),
-        ]
+        shapes.append((inputs.x, (rows.steps, columns)))
+        shapes.append((inputs.weight, (width, columns)))
+        shapes.append((inputs.bias, (width,)))
         if columns < 1:
             return False
     elif isinstance(inputs, LookedUp):
-        ids, symbols = inputs.ids.numpy(), inputs.table.shape[0]
-        shapes.append((inputs.table, (symbols, width)))
-        if ids.shape != (rows.steps,) or ids.min() < 0 or ids.max() >= symbols:
-            return False
+        shapes.append((inputs.table, (inputs.table.shape[0], width)))
     else:
         shapes.append((inputs, (rows.steps, width)))
-    return all(tensor is None or tensor.shape == shape for tensor, shape in shapes)
+    for tensor, shape in shapes:
+        if tensor is not None and not (
+            type(tensor) in KINDS
+            and tensor.dtype is torch.float32
+            and tensor.is_cpu
+            and tensor.shape == shape
+        ):
+            return False
+    if isinstance(inputs, LookedUp):
+        ids = inputs.ids.numpy()
+        return bool(ids.shape == (rows.steps,) and ids.min() >= 0 and ids.max() < len(inputs.table))
+    return True
 
 
-def _supported_tensor(tensor: Tensor) -> bool:
-    return type(tensor) in KINDS and tensor.dtype is torch.float32 and tensor.is_cpu
-
-
-def _run(plan: Plan, recurrence: Recurrence, tensors: Tensors) -> Scan:
+@functools.cache
+def _passes() -> tuple[Callable[[Plan, Recurrence, Tensors], Tensors], ...]:
+    """A pass without gradients, and one with them; imported late, since Numba is."""
     from kleene.nn.fused.autograd import Fused
     from kleene.nn.fused.forward import OUTPUTS, run_forward
 
-    found: Tensors
-    if plan.needs_grad:
+    def with_grad(plan: Plan, recurrence: Recurrence, tensors: Tensors) -> Tensors:
         plain = Plain(recurrence)
         results = Fused.apply(plan, plain, *tensors.values())  # type: ignore[no-untyped-call]
-        found = dict(zip(OUTPUTS, results, strict=True))
-    else:
-        found = run_forward(plan, tensors).outputs
+        return dict(zip(OUTPUTS, results, strict=True))
+
+    return (lambda plan, recurrence, tensors: run_forward(plan, tensors).outputs), with_grad
+
+
+def _run(plan: Plan, recurrence: Recurrence, tensors: Tensors) -> Scan:
+    found = _passes()[plan.needs_grad](plan, recurrence, tensors)
     carried, hidden = found["weights"], tensors["hidden"]
     last = found.get("last_hidden" if plan.states else "last_weights")
     assert carried is not None

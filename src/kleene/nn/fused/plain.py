@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torch import Tensor
@@ -73,9 +73,9 @@ class Plain:
             assert S is not None
             assert temperature is not None
             drawn = Drawn(component.transition, noise)
-            component = replace(component, centroids=S, temperature=temperature, transition=drawn)
-        recurrence = replace(
-            self.recurrence, weight=R, bias=h_bias, peephole=peephole, component=component
+            component = component._replace(centroids=S, temperature=temperature, transition=drawn)
+        recurrence = self.recurrence._replace(
+            weight=R, bias=h_bias, peephole=peephole, component=component
         )
         sizes = plan.layout.sizes.tolist()
         found = loop(recurrence, inputs, sizes, hidden, c0)

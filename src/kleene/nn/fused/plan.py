@@ -13,7 +13,15 @@ from torch import Tensor
 from kleene.nn.cells import GRU, LSTM, Cell, Elman
 from kleene.nn.fused.buffers import Sections
 from kleene.nn.fused.kernels import records
-from kleene.nn.fused.kernels.records import ForwardBuffers, Job, Weights, blank, place
+from kleene.nn.fused.kernels.records import (
+    FEW_ROWS,
+    LANES,
+    ForwardBuffers,
+    Job,
+    Weights,
+    blank,
+    place,
+)
 from kleene.nn.fused.layout import Layout
 from kleene.nn.inputs import Gates, LookedUp, Projected
 from kleene.nn.recurrence import Recurrence
@@ -86,6 +94,7 @@ class Plan:
             "width": self.width,
             "columns": self.width if self.states else self.gates,
             "size": self.size,
+            "few": int(self.few),
             "shared_start": int(self.from_zero),
             "two_steps": int(self.two_steps),
             "sizes": sizes,
@@ -108,7 +117,17 @@ class Plan:
     @cached_property
     def folding(self) -> tuple[int, ...]:
         """What decides, beside the weights, what `fold` makes of them."""
-        return (self.cell, self.hidden, self.states, self.normalised, self.offset)
+        kinds = (self.normalised, self.offset, self.few)
+        return (self.cell, self.hidden, self.states, self.size, *kinds)
+
+    @cached_property
+    def few(self) -> bool:
+        """Whether the input's weights are packed when the others are folded, and kept with them.
+
+        Packing them in every pass, as for larger batches, takes longer than it saves.
+        """
+        kept = self.from_zero and not self.needs_grad
+        return kept and self.batch <= FEW_ROWS and self.size * self.gates < 1 << 19
 
     @cached_property
     def folded(self) -> Sections:
@@ -123,6 +142,7 @@ class Plan:
                 "keys": k * d if self.normalised else 0,
                 "offsets": k if self.offset else 0,
                 "peephole": 3 * d if self.cell == records.LSTM else 0,
+                "W_panels": self.size * (self.gates + -self.gates % LANES) if self.few else 0,
             },
         )
 

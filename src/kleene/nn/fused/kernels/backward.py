@@ -8,6 +8,8 @@ few large products instead of a small one per step and weight.
 # Compiled code: Numba infers the types, which mypy cannot see.
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba.extending import register_jitable
 
@@ -60,8 +62,8 @@ ZERO, ONE = np.float32(0.0), np.float32(1.0)
 
 
 @register_jitable
-def workspace_size(job: Job, rows: int) -> int:
-    """Floats of workspace for a block of `rows` sequences."""
+def workspace_size(job: Any, rows: int) -> int:
+    """Floats of workspace for `rows` sequences; a `Plan` has the sizes of its `Job`, too."""
     chunk = max(CHUNK, rows)
     row = job.width + job.gates + 2 * (job.states or job.hidden) + job.hidden + job.size
     packed = padded(job.states or job.hidden) * job.width + job.states * padded(job.hidden)

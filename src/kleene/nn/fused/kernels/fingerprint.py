@@ -82,5 +82,6 @@ def fingerprint(arguments: int) -> int:
     job, raw = record(arguments, Job), record(arguments, Weights)
     h = _array(np.uint64(1), raw.R, job.gates * job.hidden)
     h = _array(h, job.S, job.states * job.hidden)
+    h = _array(h, job.W if job.few else 0, job.gates * job.size)
     h = _array(h, raw.h_bias, job.gates)
     return _array(h, raw.x_bias, job.gates)

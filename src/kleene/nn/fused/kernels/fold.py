@@ -16,6 +16,7 @@ from kleene.compiling import njit
 from kleene.nn.fused.kernels.arguments import record
 from kleene.nn.fused.kernels.blas import gemm
 from kleene.nn.fused.kernels.compile import kernel
+from kleene.nn.fused.kernels.matmul import pack_transposed
 from kleene.nn.fused.kernels.records import LSTM, InputGrads, Job, WeightGrads, Weights
 from kleene.nn.fused.kernels.rows import add, add_rows, copy, fill_zero
 from kleene.nn.fused.kernels.simd import load_one, store_one
@@ -58,6 +59,8 @@ def fold(arguments: int) -> None:
             copy(job.H0, 0, bias, 0, gates)
     if job.cell == LSTM:
         fill_zero(job.peephole, 3 * d)
+    if job.few:
+        pack_transposed(gates, job.size, job.W, job.W_panels)
     if k == 0:
         for i in range(gates):
             for j in range(d):

@@ -4,6 +4,8 @@
 # Compiled code: Numba infers the types, which mypy cannot see.
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba.extending import register_jitable
 
@@ -20,18 +22,18 @@ from kleene.nn.fused.kernels.matmul import (
     times_transposed,
     worth_packing,
 )
-from kleene.nn.fused.kernels.records import GRU, LSTM, RELU, Block, ForwardBuffers, Job
+from kleene.nn.fused.kernels.records import FEW_ROWS, GRU, LSTM, RELU, Block, ForwardBuffers, Job
 from kleene.nn.fused.kernels.rows import copy, padded
 from kleene.nn.fused.kernels.simd import LANES, load_int, load_one, put, store
 from kleene.nn.fused.kernels.softmax import harden, normalise, softmax, softmax_in_registers
 
-CHUNK = 512  # rows of input projected at once by BLAS; by panels it is a step's
+CHUNK = 512  # rows of input projected at once, if a step has few or by BLAS; else a step's
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
 
 
 @register_jitable
-def workspace_size(job: Job, rows: int) -> int:
-    """Floats of workspace for a block of `rows` sequences."""
+def workspace_size(job: Any, rows: int) -> int:
+    """Floats of workspace for `rows` sequences; a `Plan` has the sizes of its `Job`, too."""
     projected = max(CHUNK, rows) * job.gates + padded(job.gates) * job.size if job.size else 0
     packed = job.states * (padded(job.width) + padded(job.hidden))
     packed += padded(job.states) * job.hidden
@@ -168,11 +170,11 @@ def forward(arguments: int) -> None:
     workspace, first, end, begin = block.workspace, block.first, block.end, block.begin
     job, fwd = record(arguments, Job), record(arguments, ForwardBuffers)
     d, carried = job.hidden, job.states or job.hidden
-    whole = first == 0 and end == job.batch
+    whole, few = first == 0 and end == job.batch, end - first <= FEW_ROWS
     H = workspace
     U = H + 4 * (end - first) * job.width
     projected = U + 4 * (end - first) * d
-    W, M, S, keys = 0, 0, 0, 0  # the weights as panels
+    W, M, S, keys = job.W_panels, 0, 0, 0  # the weights as panels
     if worth_packing(end - first, job.time - begin):
         keys = workspace + 4 * (workspace_size(job, end - first) - padded(job.states) * d)
         S = keys - 4 * job.states * padded(d)
@@ -202,7 +204,7 @@ def forward(arguments: int) -> None:
         if job.x:
             if t >= chunk_end:
                 local, rows = 0, 0
-                while chunk_end < job.time and (rows == 0 or (whole and not W)):
+                while chunk_end < job.time and (rows == 0 or (whole and (few or not W))):
                     more = min(load_int(job.sizes, chunk_end), end) - first
                     if rows > 0 and rows + more > CHUNK:
                         break

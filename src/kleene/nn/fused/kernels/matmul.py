@@ -13,6 +13,7 @@ import numpy as np
 
 from kleene.compiling import njit
 from kleene.nn.fused.kernels.blas import gemm
+from kleene.nn.fused.kernels.records import FEW_ROWS, FEW_STEPS
 from kleene.nn.fused.kernels.simd import (
     LANES,
     broadcast,
@@ -26,15 +27,13 @@ from kleene.nn.fused.kernels.simd import (
 )
 from kleene.nn.fused.kernels.tiles import VECTORS, outer_product, panel_product
 
-FEW_ROWS, FEW_STEPS = 2, 3  # at or below either, packing costs more than it saves
 STEPS, COLUMNS = 128, 48  # of A in `add_outer` at a time: they stay in the cache
 ZERO = np.float32(0.0)
-_panels, _panel, _last_panel = (
-    panel_product(VECTORS), panel_product(1), panel_product(1, last=True),
-)  # fmt: skip
-_vectors, _vector, _last_vector = (
-    outer_product(VECTORS), outer_product(1), outer_product(1, last=True),
-)  # fmt: skip
+HALF = LANES // 2  # lanes of a row's end that has no more floats: half the work
+_panels, _panel = panel_product(VECTORS), panel_product(1)
+_last_panel, _half_panel = panel_product(1, last=LANES), panel_product(1, last=HALF)
+_vectors, _vector = outer_product(VECTORS), outer_product(1)
+_last_vector, _half_vector = outer_product(1, last=LANES), outer_product(1, last=HALF)
 
 
 @njit(error_model="numpy")
@@ -71,7 +70,10 @@ def panels(
         if bias:
             s = get(bias, whole, m - whole)
         left = n * m - whole
-        _last_panel(s, t, n, k, A, a, wide, P, whole * k, C, c + whole, m, left)
+        if m - whole <= HALF:
+            _half_panel(s, t, n, k, A, a, wide, P, whole * k, C, c + whole, m, left)
+        else:
+            _last_panel(s, t, n, k, A, a, wide, P, whole * k, C, c + whole, m, left)
     while j + VECTORS * LANES <= whole:
         if bias:
             s, t = load(bias, j), load(bias, j + (VECTORS - 1) * LANES)
@@ -101,9 +103,11 @@ def add_outer(
                 j += VECTORS * LANES
             if j < whole:
                 _vector(count, steps, A, x, a_wide, B, y + j, b_wide, C, i * m + j, m, 0)
-            if whole < m:
-                at, left = i * m + whole, m - whole
+            at, left = i * m + whole, m - whole
+            if left > HALF:
                 _last_vector(count, steps, A, x, a_wide, B, y + whole, b_wide, C, at, m, left)
+            elif left:
+                _half_vector(count, steps, A, x, a_wide, B, y + whole, b_wide, C, at, m, left)
 
 
 @njit(error_model="numpy")

@@ -1,11 +1,12 @@
 """The arguments of compiled functions, by name: integers only.
 
 Those of one pass are the records of `ORDER`, one after the other in one array of integers; a
-compiled function takes the address of that array. A tensor is given by its address, 0 for an absent one. The comment after a field is its shape. A row
-has `hidden`, `states`, `gates` (the input's half of the gates), `width` (the recurrent half, with
-the hidden vector where the cell reads it) or `columns` (what the recurrent product fills of it)
-floats. Every address must point to contiguous float32 memory (`ids`, `sizes` and `starts`: int64)
-of that shape; `dispatch.check_inputs` makes sure of it.
+compiled function takes the address of that array. A tensor is given by its address, 0 for an absent
+one. The comment after a field is its shape. A row has `hidden`, `states`, `gates` (the input's half
+of the gates), `width` (the recurrent half, with the hidden vector where the cell reads it) or
+`columns` (what the recurrent product fills of it) floats. Every address must point to contiguous
+float32 memory (`ids`, `sizes` and `starts`: int64) of that shape; `dispatch.check_inputs` makes
+sure of it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from array import array
 from typing import Any, NamedTuple
 
 ELMAN, RELU, GRU, LSTM, PEEPHOLE = range(5)  # the cells by number
+LANES = 16  # floats of a vector
+FEW_ROWS, FEW_STEPS = 2, 3  # at or below either, packing weights for one pass does not pay
 
 
 class Block(NamedTuple):
@@ -44,6 +47,7 @@ class Job(NamedTuple):
     width: int
     columns: int
     size: int  # of an input vector; 0 where none is multiplied
+    few: int  # few sequences: W is packed when the weights are folded
     shared_start: int  # all sequences share one row of H0
     two_steps: int  # memory and scores are kept for two steps only, written in turns
     sizes: int  # time; how many sequences have this step
@@ -52,6 +56,7 @@ class Job(NamedTuple):
     ids: int = 0  # steps
     x: int = 0  # steps size
     W: int = 0  # gates size
+    W_panels: int = 0  # the same as panels, with `few`
     bias: int = 0  # gates; of the GRU, elsewhere it is part of H0 and M
     H0: int = 0  # batch (or 1) width; the recurrent half of the first step
     M: int = 0  # states columns; without states, hidden columns

@@ -22,16 +22,27 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
 from kleene.compiling import njit
+from kleene.nn.fused.kernels.emit import (
+    FAST,
+    FLOAT,
+    call,
+    constant,
+    floats,
+    ints,
+    multiply_add,
+    place_at,
+    read_part,
+    splat,
+    vector_at,
+    write_part,
+)
+from kleene.nn.fused.kernels.records import LANES
 
-LANES = 16
-_FLOAT, _INT, _BIT = ir.FloatType(), ir.IntType(32), ir.IntType(1)
-_FLOATS, _INTS, _BITS = (ir.VectorType(of, LANES) for of in (_FLOAT, _INT, _BIT))
-_FAST = ("contract", "nsz", "arcp")  # a * b + c may become one instruction
+_FLOATS, _INTS = floats(), ints()
 
 
 class Simd(types.Type):  # type: ignore[misc]
@@ -50,69 +61,12 @@ class _SimdModel(models.PrimitiveModel):  # type: ignore[misc]
         super().__init__(manager, kind, _FLOATS)
 
 
-def _address(builder: Any, base: Any, index: Any, kind: Any = _FLOATS) -> Any:
-    start = builder.inttoptr(base, ir.PointerType(_FLOAT))
-    return builder.bitcast(builder.gep(start, [index]), ir.PointerType(kind))
-
-
-def _mask(builder: Any, count: Any) -> Any:
-    numbers = ir.Constant(_INTS, list(range(LANES)))
-    return builder.icmp_signed("<", numbers, _splat(builder, builder.trunc(count, _INT), _INTS))
-
-
-def _splat(builder: Any, value: Any, kind: Any) -> Any:
-    one = builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(_INT, 0))
-    zeros = ir.Constant(_INTS, [0] * LANES)
-    return builder.shuffle_vector(one, ir.Constant(kind, ir.Undefined), zeros)
-
-
-def _call(builder: Any, name: str, result: Any, args: list[Any], **kwargs: Any) -> Any:
-    kind = ir.FunctionType(result, [arg.type for arg in args])
-    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), args, **kwargs)
-
-
-def _constant(value: float) -> Any:
-    return ir.Constant(_FLOATS, [value] * LANES)
-
-
-def vector_at(builder: Any, base: Any, index: Any) -> Any:
-    """The place of a vector, in code that writes code (`tiles`)."""
-    return _address(builder, base, index)
-
-
-def float_at(builder: Any, base: Any, index: Any) -> Any:
-    """The float at `index` in every lane, likewise."""
-    return _splat(builder, builder.load(_address(builder, base, index, _FLOAT), align=4), _FLOATS)
-
-
-def multiply_add(builder: Any, a: Any, b: Any, c: Any) -> Any:
-    """a b + c, one instruction."""
-    return builder.fadd(builder.fmul(a, b, flags=_FAST), c, flags=_FAST)
-
-
-def read_part(builder: Any, place: Any, count: Any) -> Any:
-    """The first `count` floats, 0 in the remaining lanes."""
-    rest = [ir.Constant(_INT, 4), _mask(builder, count), _constant(0.0)]
-    return _call(builder, f"llvm.masked.load.v{LANES}f32.p0", _FLOATS, [place, *rest])
-
-
-def write_part(builder: Any, place: Any, count: Any, value: Any) -> None:
-    """Write the first `count` floats; all of them, which is faster, if there are as many."""
-    whole = builder.icmp_signed(">=", count, ir.Constant(count.type, LANES))
-    with builder.if_else(whole) as (then, otherwise):
-        with then:
-            builder.store(value, place, align=4)
-        with otherwise:
-            rest = [place, ir.Constant(_INT, 4), _mask(builder, count)]
-            _call(builder, f"llvm.masked.store.v{LANES}f32.p0", ir.VoidType(), [value, *rest])
-
-
 @intrinsic
 def load(typing: Any, base: Any, index: Any) -> Any:
     """The floats from `index` on."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load(_address(builder, *args), align=4)
+        return builder.load(vector_at(builder, *args), align=4)
 
     return simd(types.intp, types.intp), generate
 
@@ -122,9 +76,8 @@ def load_part(typing: Any, base: Any, index: Any, count: Any, other: Any) -> Any
     """The `count` floats from `index` on, and `other` in the remaining lanes."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        rest = [ir.Constant(_INT, 4), _mask(builder, args[2]), _splat(builder, args[3], _FLOATS)]
-        pointer = _address(builder, args[0], args[1])
-        return _call(builder, f"llvm.masked.load.v{LANES}f32.p0", _FLOATS, [pointer, *rest])
+        there = vector_at(builder, args[0], args[1])
+        return read_part(builder, there, args[2], splat(builder, args[3]))
 
     return simd(types.intp, types.intp, types.intp, types.float32), generate
 
@@ -134,7 +87,7 @@ def store(typing: Any, base: Any, index: Any, value: Any) -> Any:
     """Write the floats from `index` on."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store(args[2], _address(builder, args[0], args[1]), align=4)
+        builder.store(args[2], vector_at(builder, args[0], args[1]), align=4)
         return context.get_dummy_value()
 
     return types.void(types.intp, types.intp, simd), generate
@@ -145,8 +98,7 @@ def store_part(typing: Any, base: Any, index: Any, count: Any, value: Any) -> An
     """Write the first `count` floats from `index` on."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        rest = [_address(builder, args[0], args[1]), ir.Constant(_INT, 4), _mask(builder, args[2])]
-        _call(builder, f"llvm.masked.store.v{LANES}f32.p0", ir.VoidType(), [args[3], *rest])
+        write_part(builder, vector_at(builder, args[0], args[1]), args[2], args[3])
         return context.get_dummy_value()
 
     return types.void(types.intp, types.intp, types.intp, simd), generate
@@ -157,7 +109,7 @@ def load_one(typing: Any, base: Any, index: Any) -> Any:
     """The float at `index`."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load(_address(builder, *args, _FLOAT), align=4)
+        return builder.load(place_at(builder, *args, FLOAT), align=4)
 
     return types.float32(types.intp, types.intp), generate
 
@@ -167,7 +119,7 @@ def store_one(typing: Any, base: Any, index: Any, value: Any) -> Any:
     """Write a float to `index`."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store(args[2], _address(builder, args[0], args[1], _FLOAT), align=4)
+        builder.store(args[2], place_at(builder, args[0], args[1], FLOAT), align=4)
         return context.get_dummy_value()
 
     return types.void(types.intp, types.intp, types.float32), generate
@@ -189,7 +141,7 @@ def broadcast(typing: Any, value: Any) -> Any:
     """The same float in every lane."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _splat(builder, args[0], _FLOATS)
+        return splat(builder, args[0])
 
     return simd(types.float32), generate
 
@@ -203,7 +155,7 @@ def _operator(symbol: Any, method: str) -> None:
 
     @lower_builtin(symbol, Simd, Simd)  # type: ignore[untyped-decorator]
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return getattr(builder, method)(args[0], args[1], flags=_FAST)
+        return getattr(builder, method)(args[0], args[1], flags=FAST)
 
 
 _operator(operator.add, "fadd")
@@ -216,9 +168,9 @@ def _reduction(name: str, start: float | None) -> Any:
     @intrinsic
     def apply(typing: Any, a: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            first = [] if start is None else [ir.Constant(_FLOAT, start)]
+            first = [] if start is None else [ir.Constant(FLOAT, start)]
             fast = ("fast",) if start is not None else ("nnan",)
-            return _call(builder, name, _FLOAT, [*first, args[0]], fastmath=fast)
+            return call(builder, name, FLOAT, [*first, args[0]], fastmath=fast)
 
         return types.float32(simd), generate
 
@@ -244,8 +196,8 @@ def where_positive(typing: Any, condition: Any, value: Any) -> Any:
     """The value where the condition is above 0, elsewhere 0."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        above = builder.fcmp_ordered(">", args[0], _constant(0.0))
-        return builder.select(above, args[1], _constant(0.0))
+        above = builder.fcmp_ordered(">", args[0], constant(0.0))
+        return builder.select(above, args[1], constant(0.0))
 
     return simd(simd, simd), generate
 
@@ -261,17 +213,17 @@ def _halves(builder: Any, x: Any, lowest: float, highest: float) -> tuple[Any, A
         return multiply_add(builder, a, b, c)
 
     for bound, beyond in ((lowest, ">"), (highest, "<")):
-        limit = _constant(bound)
+        limit = constant(bound)
         outside = builder.fcmp_ordered(beyond, limit, x)  # false for not-a-number, which stays
         x = builder.select(outside, limit, x)
-    magic = _constant(12582912.0)  # 1.5 * 2^23: adding it rounds to an integer
-    shifted = fma(x, _constant(1.4426950408889634), magic)
+    magic = constant(12582912.0)  # 1.5 * 2^23: adding it rounds to an integer
+    shifted = fma(x, constant(1.4426950408889634), magic)
     n = builder.fsub(shifted, magic)
-    r = fma(n, _constant(-0.693359375), x)  # log 2 in two parts, so that n log 2 is exact
-    r = fma(n, _constant(2.12194440e-4), r)
-    series = _constant(EXP_SERIES[0])
+    r = fma(n, constant(-0.693359375), x)  # log 2 in two parts, so that n log 2 is exact
+    r = fma(n, constant(2.12194440e-4), r)
+    series = constant(EXP_SERIES[0])
     for coefficient in EXP_SERIES[1:]:
-        series = fma(series, r, _constant(coefficient))
+        series = fma(series, r, constant(coefficient))
     bits = builder.add(builder.bitcast(shifted, _INTS), ir.Constant(_INTS, [127] * LANES))
     power = builder.bitcast(builder.shl(bits, ir.Constant(_INTS, [23] * LANES)), _FLOATS)
     return power, builder.fmul(series, r)
@@ -282,7 +234,7 @@ def _exponential(lowest: float, highest: float) -> Any:
     def apply(typing: Any, x: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             power, rest = _halves(builder, args[0], lowest, highest)
-            return builder.fadd(builder.fmul(power, rest, flags=_FAST), power, flags=_FAST)
+            return builder.fadd(builder.fmul(power, rest, flags=FAST), power, flags=FAST)
 
         return simd(simd), generate
 
@@ -300,8 +252,8 @@ def expm1(typing: Any, x: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         power, rest = _halves(builder, args[0], -GATE, GATE)
-        whole = builder.fsub(power, _constant(1.0))
-        return builder.fadd(builder.fmul(power, rest, flags=_FAST), whole, flags=_FAST)
+        whole = builder.fsub(power, constant(1.0))
+        return builder.fadd(builder.fmul(power, rest, flags=FAST), whole, flags=FAST)
 
     return simd(simd), generate
 

@@ -22,15 +22,19 @@ from numba import config, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from kleene.nn.fused.kernels.simd import (
-    LANES,
-    float_at,
+from kleene.nn.fused.kernels.emit import (
+    FLOAT,
+    constant,
+    first_lanes,
     multiply_add,
+    place_at,
     read_part,
-    simd,
+    splat,
     vector_at,
-    write_part,
+    write_some,
 )
+from kleene.nn.fused.kernels.records import LANES
+from kleene.nn.fused.kernels.simd import simd
 
 _FEATURES = config.CPU_FEATURES or binding.get_host_cpu_features().flatten()
 ROWS, VECTORS = (8, 2) if "+avx512f" in _FEATURES else (6, 1)
@@ -52,6 +56,11 @@ def _each_tile(builder: Any, n: Any) -> Any:
         done = builder.sub(n, builder.srem(builder.sub(n, done), _whole(rows)))
 
 
+def _number(builder: Any, base: Any, index: Any, lanes: int) -> Any:
+    """One float in every lane."""
+    return splat(builder, builder.load(place_at(builder, base, index, FLOAT), align=4), lanes)
+
+
 def _sum(builder: Any, starts: Any, steps: Any, number: Any, vector: Any) -> Any:
     """The sums, row by row, by what they start with; `number(r, i)` and `vector(v, i)` load."""
     sums = [[cgutils.alloca_once_value(builder, start) for start in row] for row in starts]
@@ -64,37 +73,39 @@ def _sum(builder: Any, starts: Any, steps: Any, number: Any, vector: Any) -> Any
     return [[builder.load(one) for one in row] for row in sums]
 
 
-def panel_product(vectors: int, last: bool = False) -> Any:
+def panel_product(vectors: int, last: int = 0) -> Any:
     """`vectors` panels of C = A B plus `s` and, in the second panel, `t`.
 
-    The `n` rows of A have `k` numbers and are `wide` apart, those of C `m`. With `last`, a panel
-    that ends beyond the rows of C: it may write the beginning of the next row, but no more than
-    `left` floats from `c` on.
+    The `n` rows of A have `k` numbers and are `wide` apart, those of C `m`. `last` is for a panel
+    that ends beyond the rows of C, and how many of its lanes are multiplied: it may write the
+    beginning of the next row, but no more than `left` floats from `c` on.
     """
+    lanes = last or LANES
 
     @intrinsic
     def product(typing, s, t, n, k, A, a, wide, P, p, C, c, m, left):
         def generate(context, builder, signature, args):
             s, t, n, k, A, a, wide, P, p, C, c, m, left = args
             add, sub, times = builder.add, builder.sub, builder.mul
+            start = [first_lanes(builder, one, lanes) for one in (s, t)[:vectors]]
             for row, rows in _each_tile(builder, n):
                 at, to = add(a, times(row, wide)), times(row, m)
 
                 def number(r, i, at=at):
-                    return float_at(builder, A, add(add(at, times(wide, _whole(r))), i))
+                    return _number(builder, A, add(add(at, times(wide, _whole(r))), i), lanes)
 
                 def vector(v, i):
                     panel = add(p, times(k, _whole(LANES * v)))
-                    there = vector_at(builder, P, add(panel, times(i, _whole(LANES))))
-                    return builder.load(there, align=4)
+                    there = add(panel, times(i, _whole(LANES)))
+                    return builder.load(vector_at(builder, P, there, lanes), align=4)
 
-                found = _sum(builder, [(s, t)[:vectors]] * rows, k, number, vector)
+                found = _sum(builder, [start] * rows, k, number, vector)
                 for r in range(rows):
                     there = add(to, times(m, _whole(r)))
                     for v in range(vectors):
-                        place = vector_at(builder, C, add(add(c, there), _whole(LANES * v)))
+                        place = vector_at(builder, C, add(add(c, there), _whole(LANES * v)), lanes)
                         if last:
-                            write_part(builder, place, sub(left, there), found[r][v])
+                            write_some(builder, place, sub(left, there), found[r][v])
                         else:
                             builder.store(found[r][v], place, align=4)
             return context.get_dummy_value()
@@ -104,12 +115,13 @@ def panel_product(vectors: int, last: bool = False) -> Any:
     return product
 
 
-def outer_product(vectors: int, last: bool = False) -> Any:
+def outer_product(vectors: int, last: int = 0) -> Any:
     """`vectors` vectors of C += A^T B, (n, steps) times (steps, m).
 
-    A step reads a row of A, `n` numbers, and one of B; they are `a_wide` and `b_wide` apart. With
-    `last`, only the first `count` floats of the vector belong to the rows of B and C.
+    A step reads a row of A, `n` numbers, and one of B; they are `a_wide` and `b_wide` apart. `last`
+    is for a vector of so many lanes, of which the first `count` belong to the rows of B and C.
     """
+    lanes = last or LANES
 
     @intrinsic
     def product(typing, n, steps, A, a, a_wide, B, b, b_wide, C, c, m, count):
@@ -118,27 +130,30 @@ def outer_product(vectors: int, last: bool = False) -> Any:
             add, times = builder.add, builder.mul
 
             def read(place):
-                return read_part(builder, place, count) if last else builder.load(place, align=4)
+                if last:
+                    return read_part(builder, place, count, constant(0.0, lanes))
+                return builder.load(place, align=4)
 
             for row, rows in _each_tile(builder, n):
                 at, to = add(a, row), add(c, times(row, m))
 
                 def number(r, i, at=at):
-                    return float_at(builder, A, add(add(at, times(i, a_wide)), _whole(r)))
+                    there = add(add(at, times(i, a_wide)), _whole(r))
+                    return _number(builder, A, there, lanes)
 
                 def vector(v, i):
                     there = add(add(b, times(i, b_wide)), _whole(LANES * v))
-                    return read(vector_at(builder, B, there))
+                    return read(vector_at(builder, B, there, lanes))
 
                 def place(r, v, to=to):
                     there = add(add(to, times(m, _whole(r))), _whole(LANES * v))
-                    return vector_at(builder, C, there)
+                    return vector_at(builder, C, there, lanes)
 
                 starts = [[read(place(r, v)) for v in range(vectors)] for r in range(rows)]
                 for r, found in enumerate(_sum(builder, starts, steps, number, vector)):
                     for v, one in enumerate(found):
                         if last:
-                            write_part(builder, place(r, v), count, one)
+                            write_some(builder, place(r, v), count, one)
                         else:
                             builder.store(one, place(r, v), align=4)
             return context.get_dummy_value()
