@@ -27,9 +27,9 @@ def gradients(
     kept = write_inputs(plan, tensors, call)
     plan.folded.write(done.folded, call)
     write_buffers(plan, done.outputs, done.inner, call)
-    for name, grad in grads.items():
+    for number, (name, grad) in enumerate(grads.items(), 1):
         if grad is not None:
-            kept.append(contiguous(grad))
+            kept.append(contiguous(grad, -number))  # beside the workspaces of the blocks
             call[OUTPUT_PLACES[name]] = kept[-1].data_ptr()
 
     to = _targets(plan, needs, tensors["ids"] is not None)

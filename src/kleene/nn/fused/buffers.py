@@ -92,9 +92,12 @@ def workspace(size: int, number: int = 0) -> Tensor:
     return kept
 
 
-def contiguous(tensor: Tensor) -> Tensor:
-    """The tensor itself, or a contiguous copy of it."""
-    return tensor if tensor.is_contiguous() else empty_cached(*tensor.shape).copy_(tensor)
+def contiguous(tensor: Tensor, number: int) -> Tensor:
+    """The tensor itself, or a contiguous copy of it in a workspace."""
+    if tensor.is_contiguous():
+        return tensor
+    size = tensor.numel()
+    return workspace(size, number)[:size].view(tensor.shape).copy_(tensor)
 
 
 def cached_floats() -> int:
