@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import TypeAlias
+from functools import cache, cached_property, lru_cache
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -211,12 +211,25 @@ def make_plan(
         rows,
         size,
         any(tensors[name] is not None for name in biases),
-        not (hidden.requires_grad or hidden.numpy().any()),
+        not hidden.requires_grad and _is_zero(hidden),
         torch.is_grad_enabled() and any(t.requires_grad for t in tensors.values() if t is not None),
         all_steps,
         with_hidden and component is not None,
     )
     return plan, tensors
+
+
+def _is_zero(tensor: Tensor) -> bool:
+    values = tensor.contiguous()
+    return bool(_compiled_is_zero()(values.data_ptr(), values.numel()))
+
+
+@cache
+def _compiled_is_zero() -> Any:
+    """It is imported late, since Numba is."""
+    from kleene.nn.fused.kernels.rows import is_zero
+
+    return is_zero
 
 
 def _number(cell: Cell) -> int:

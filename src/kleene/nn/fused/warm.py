@@ -9,6 +9,7 @@ import torch
 from kleene.nn.fused.autograd import Fused
 from kleene.nn.fused.forward import OUTPUTS, run_forward
 from kleene.nn.fused.kernels.records import ELMAN
+from kleene.nn.fused.kernels.rows import is_zero
 from kleene.nn.fused.kernels.team import openmp
 from kleene.nn.fused.layout import layout
 from kleene.nn.fused.plan import INPUTS, Plan
@@ -40,4 +41,5 @@ def warm() -> None:
         hidden = results[OUTPUTS.index("hidden")]
         torch.autograd.grad(hidden.sum(), tensor)
         openmp()
+        is_zero(tensor.data_ptr(), 1)
         run_forward(replace(plan, needs_grad=False), tensors)

@@ -7,7 +7,8 @@ from __future__ import annotations
 from numba.extending import register_jitable
 
 from kleene.compiling import njit
-from kleene.nn.fused.kernels.simd import LANES, broadcast, get, load, put, store
+from kleene.nn.fused.kernels.compile import kernel
+from kleene.nn.fused.kernels.simd import LANES, broadcast, get, load, load_one, put, store
 
 
 @njit(error_model="numpy")
@@ -59,3 +60,12 @@ def fill_zero(to: int, size: int) -> None:
     """Set `size` floats to zero."""
     for j in range(0, size, LANES):
         put(to, j, size - j, broadcast(0.0))
+
+
+@kernel
+def is_zero(source: int, size: int) -> bool:
+    """Whether `size` floats are all zero."""
+    for j in range(size):  # noqa: SIM110  Numba has no all()
+        if load_one(source, j) != 0.0:
+            return False
+    return True
