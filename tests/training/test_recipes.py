@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -16,6 +18,7 @@ from kleene.training.centroids import hidden_vectors, seed_centroids
 from kleene.training.config import TrainConfig
 from kleene.training.loop import fit
 from kleene.training.recipes import RECIPES, warm
+from kleene.training.reconstruction import reconstruct_centroids
 from kleene.training.stages import Curriculum, Stage, make_optimizer
 from kleene.training.teacher import UNTAUGHT, Teacher
 
@@ -80,6 +83,40 @@ def test_the_same_seed_gives_the_same_centroids(seed) -> None:
     for network in networks:
         seed_centroids(network, EXAMPLES, seed)
     assert torch.equal(*(network.rnn.centroids() for network in networks))
+
+
+@pytest.mark.parametrize("temperature", [0.01, 0.3, 3.0])
+def test_mixtures_of_reconstructed_centroids_are_near_the_vectors(temperature) -> None:
+    network = make_network(num_states=10, similarity="euclidean", temperature=temperature)
+    vectors = torch.from_numpy(hidden_vectors(network, EXAMPLES))
+
+    def error() -> float:  # by distances, not by the library's own scores
+        centroids = network.rnn.centroids().detach()
+        alpha = torch.softmax(-torch.cdist(vectors, centroids) ** 2 / 2 / temperature, -1)
+        return float((alpha @ centroids - vectors).square().sum(-1).mean())
+
+    seed_centroids(network, EXAMPLES, seed=0)
+    by_kmeans = error()
+    reconstruct_centroids(network, EXAMPLES, seed=0)
+    assert error() < (by_kmeans * 1.01 if temperature < 0.1 else by_kmeans / 4)
+
+
+def test_a_cell_hardly_notices_more_reconstructed_states_than_units() -> None:
+    network = make_network(num_states=16, similarity="euclidean", temperature=3.0)
+    fit(network, EXAMPLES, stages=[replace(warm(TrainConfig(epochs=20))[0], learning_rate=0.02)])
+    words = words_ending_in_5(6)
+    plain = evaluate(network, words).loss
+    reconstruct_centroids(network, EXAMPLES, seed=0)
+    network.rnn.regularized = True
+    assert evaluate(network, words).loss < plain + 0.05
+
+
+def test_reconstruction_of_fewer_vectors_than_states() -> None:
+    few = EXAMPLES.select(np.flatnonzero(EXAMPLES.lengths <= 1))  # three vectors, start included
+    network = make_network(num_states=8, similarity="euclidean", temperature=0.01)
+    reconstruct_centroids(network, few, seed=0)
+    distances = torch.cdist(torch.from_numpy(hidden_vectors(network, few)), network.rnn.centroids())
+    assert distances.min(-1).values.max() < 0.05
 
 
 @pytest.mark.parametrize("name", RECIPES)

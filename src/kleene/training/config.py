@@ -38,7 +38,7 @@ class TrainConfig:
     recipe: str | None = parameter(
         None,
         "The stages of training. None: what fits the cell and the data.",
-        "warm|direct|curriculum|text",
+        "warm|direct|curriculum|text|reconstruct",
     )
     optimizer: str = parameter("adam", "The optimiser.", "adam|adadelta|rmsprop")
     learning_rate: float = parameter(3e-3, "The learning rate at the start.", "RATE")
@@ -62,7 +62,7 @@ class TrainConfig:
     ema: float | None = parameter(
         None,
         "Decay of an exponential moving average of the weights, which is kept in their place. "
-        "None: 0.998 for the recipe text, else no average.",
+        "None: 0.998 for the recipes text and reconstruct, else no average.",
         "DECAY",
     )
     class_weight: str | Mapping[Any, float] | tuple[float, ...] | None = parameter(

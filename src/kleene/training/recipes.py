@@ -4,6 +4,9 @@
 bits of its state in the weights of a mixture, or not learn at all; so the cell learns first,
 without the stochastic component; then the centroids are put where its hidden vectors cluster; then
 the component comes on, with Gumbel noise that grows until only clear transitions survive.
+
+`reconstruct` is for cells with memory, whose states need not be those of an automaton: mixtures of
+the centroids reproduce the hidden vectors of the trained cell, so that it keeps what it has learned.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from kleene.training.centroids import seed_centroids
 from kleene.training.config import TrainConfig
 from kleene.training.history import Epoch
 from kleene.training.ngram_states import init_ngram_states
+from kleene.training.reconstruction import reconstruct_centroids
 from kleene.training.stages import Curriculum, Stage
 
 Recipe = Callable[[TrainConfig], list[Stage]]
@@ -70,6 +74,21 @@ def warm(config: TrainConfig) -> list[Stage]:
     return [cell_stage(config), states_stage(config)]
 
 
+def reconstruct(config: TrainConfig) -> list[Stage]:
+    """First the cell; then centroids whose mixtures reproduce its hidden vectors; no noise.
+
+    Weights are averaged (EMA) once the states are on, and the learning rate falls twice.
+    """
+    cell, states = warm(config)
+    states = replace(states, noise=None, until=None, ema=config.ema or 0.998)
+    first, fine = config.learning_rate / 3, config.learning_rate / 10
+    return [
+        cell,
+        replace(states, learning_rate=first, prepare=reconstruct_centroids),
+        replace(states, name="fine", learning_rate=fine, prepare=None),
+    ]
+
+
 def direct(config: TrainConfig) -> list[Stage]:
     """Cell and component together from random centroids, as in the paper."""
     return [
@@ -114,4 +133,5 @@ RECIPES: dict[str, Recipe] = {
     "direct": direct,
     "curriculum": curriculum,
     "text": text,
+    "reconstruct": reconstruct,
 }
