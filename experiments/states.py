@@ -19,7 +19,7 @@ from kleene.datasets.corpora import newsgroups
 from kleene.datasets.mnist import mnist
 from kleene.explain.batched_traces import scores_of
 from kleene.explain.explain import explain_many
-from kleene.explain.features import features, telling_states, transition_maps
+from kleene.explain.features import features, states_picture, telling_states, transition_maps
 from kleene.model import Model
 from kleene.report.plots import image_explanations, save, tsne
 from kleene.report.plots import transition_maps as draw_maps
@@ -68,16 +68,16 @@ def digits(model: Model, data: str | None) -> dict[str, Any]:
     maps = transition_maps(model.network, encoded, images.labels)
     telling = telling_states(maps)
     chosen = np.sort(telling[:STATES])
-    shaped = maps[:, chosen].reshape(len(maps), len(chosen), rows, columns)
-    save(
-        draw_maps(shaped, model.classes, names=chosen.tolist()), IMAGES / "mnist-maps.png", dpi=110
-    )
+    picture = states_picture(model.network, encoded, maps)
+    shaped = np.concatenate([picture[:, None], maps[:, chosen]], 1).reshape(10, -1, rows, columns)
+    drawn = draw_maps(shaped, model.classes, names=["all", *chosen.tolist()])
+    save(drawn, IMAGES / "mnist-maps.png", dpi=110)
     right = scores_of(model.network, encoded).argmax(-1).numpy() == images.labels
     first = [int(np.flatnonzero(right & (images.labels == label))[0]) for label in range(10)]
     explained = explain_many(model, [encoded[i] for i in first])
     best = telling[:4].tolist()
-    picture = image_explanations(images.pixels[first], explained, best)
-    save(picture, IMAGES / "mnist-explained.png", dpi=110)
+    shown = image_explanations(images.pixels[first], explained, best)
+    save(shown, IMAGES / "mnist-explained.png", dpi=110)
     figure = tsne(features(model.network, encoded[:DRAWN]), images.labels[:DRAWN].tolist())
     save(figure, IMAGES / "mnist-tsne.png", dpi=110)
     return {"states_drawn": chosen.tolist(), "states_explained": best}

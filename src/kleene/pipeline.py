@@ -2,7 +2,7 @@
 
 rows -> automaton, if it explains them
      -> else trained cell -> automaton or states
-     -> where states cost accuracy: a network with memory read by its states, or the plain cell
+     -> where states cost accuracy: a network with states and memory, or the plain cell
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from kleene.data.fingerprint import fingerprint
 from kleene.data.streaming import TrainingData
 from kleene.defaults import readable, stages_of, text_note
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
+from kleene.evaluation.baseline import ngram_accuracy
 from kleene.evaluation.figures import Figures, measure
 from kleene.model import Model
 from kleene.nn.config import NetworkConfig
 from kleene.training.history import History
 from kleene.training.loop import Hook, fit
+from kleene.training.memory_states import memory_states
 from kleene.training.progress import Reporter
 from kleene.training.read_by_states import read_by_states
 from kleene.training.selection import compare, plain_cell
@@ -33,6 +35,8 @@ from kleene.training.selection import compare, plain_cell
 if TYPE_CHECKING:
     from kleene.induction.network import Induced
 
+NGRAM_LOSS = 0.03
+"""Accuracy up to which n-grams may be worse than the plain cell where they teach the states."""
 SUMMARIZED = 500
 """Training rows whose moves between states are kept in the model, where no table has them all."""
 
@@ -206,7 +210,9 @@ def select(
     costly = (f"states without memory cost accuracy: {figures}",)
     if rows.held_out is None or not _may_have_memory(config, parameters):
         return replace(model, network=cell), (*costly, "kept the plain cell")
-    network, history = read_by_states(
+    by_ngrams = _ngrams_suffice(rows, found.cell_accuracy, seed)
+    learn = read_by_states if by_ngrams else memory_states
+    network, history = learn(
         cell,
         rows.training,
         held_out=rows.held_out,
@@ -216,12 +222,21 @@ def select(
         hook=hook,
     )
     found = compare(network, cell, rows.held_out)
-    line = f"an LSTM with memory, read by its states: {found.describe('held-out')}"
+    kind = "an LSTM with memory, read by its states" if by_ngrams else "an LSTM with memory"
+    line = f"{kind}: {found.describe('held-out')}"
     if found.states_cost_accuracy:
         return replace(model, network=cell), (*costly, line, "kept the plain cell")
     history = History([*model.history.epochs, *history.epochs])
     model = replace(model, network=network, history=history)
     return model, (*costly, line, "kept the network with memory")
+
+
+def _ngrams_suffice(rows: Rows, cell_accuracy: float, seed: int) -> bool:
+    """Whether n-grams tell the classes of the held-out rows about as well as the plain cell."""
+    if rows.held_out is None:
+        return False
+    accuracy = ngram_accuracy(next(rows.training.parts()), rows.held_out, seed=seed)
+    return accuracy >= cell_accuracy - NGRAM_LOSS
 
 
 def _may_have_memory(config: NetworkConfig, parameters: Parameters) -> bool:

@@ -11,10 +11,16 @@ import torch
 from toys import make_network, same_bits, words_ending_in_5
 
 from kleene import SequenceClassifier
+from kleene.data.alphabet import Alphabet
+from kleene.data.examples import Examples
 from kleene.datasets.motifs import fixed_motifs
 from kleene.evaluation.metrics import evaluate
 from kleene.nn.classifier import Classifier
+from kleene.pipeline import Rows, _ngrams_suffice
+from kleene.training.config import TrainConfig
+from kleene.training.history import Epoch
 from kleene.training.loop import fit
+from kleene.training.memory_states import memory_states
 from kleene.training.selection import Comparison, compare, plain_cell
 from kleene.training.stages import Stage
 
@@ -117,13 +123,47 @@ def test_states_that_cost_nothing_stay() -> None:
     assert found.fit_log_[-1].startswith("kept the network with states")
 
 
+def test_a_network_with_memory_is_a_plain_cell_first_and_then_has_states() -> None:
+    cell, made = make_network(num_states=0), {}
+    config = TrainConfig(epochs=1, batch_size=8)
+
+    def hook(network: Classifier, epoch: Epoch) -> None:
+        made[epoch.stage] = network.rnn.regularized
+
+    network, history = memory_states(cell, EXAMPLES, held_out=EXAMPLES, config=config, hook=hook)
+    assert made == {"memory": False, "states": True, "fine": True}
+    assert len(history) == 3
+    config = network.config
+    assert (config.cell, config.pooling, config.num_states) == ("lstm-p", "max", 64)
+    assert config.num_symbols == cell.config.num_symbols
+    again, _ = memory_states(cell, EXAMPLES, held_out=EXAMPLES, config=TrainConfig(epochs=1))
+    assert not same_bits(network.state_dict(), again.state_dict())  # other batches
+
+
+@pytest.mark.parametrize(("pair", "suffice"), [("55", True), ("5", False)])
+def test_ngrams_teach_the_states_only_where_they_tell_the_classes(pair: str, suffice: bool) -> None:
+    random = np.random.default_rng(0)
+    words = ["".join(random.choice(list("0123456789"), 12)) for _ in range(600)]
+    at_a_place = [word[6] == pair for word in words]
+    labels = [pair in word for word in words] if suffice else at_a_place
+    alphabet = Alphabet(tuple("0123456789"))
+    encoded = alphabet.encode_many(words)
+    parts = [
+        Examples(words=list(encoded[part]), labels=np.array(labels[part], np.int64))
+        for part in (slice(0, 500), slice(500, None))
+    ]
+    rows = Rows(training=parts[0], held_out=parts[1], sample=parts[0], everything=encoded)
+    assert _ngrams_suffice(rows, cell_accuracy=1.0, seed=0) is suffice
+
+
 @pytest.mark.slow
 def test_what_needs_more_states_than_there_are_is_learned_with_a_memory(tmp_path: Path) -> None:
     words, labels = fixed_motifs(1_900, length=20, seed=1)
     found = SequenceClassifier(**{**SMALL, "hidden_size": 48}).fit(words[:1500], labels[:1500])
     assert found.fit_log_[-1] == "kept the network with memory"
     config = found.network_.config
-    assert (config.cell, config.pooling, config.num_states) == ("lstm-p", "states", 64)
+    assert (config.cell, config.pooling, config.num_states) == ("lstm-p", "max", 64)
+    assert found.fit_log_[-2].startswith("an LSTM with memory: 64 states")
     assert found.score(words[1500:], labels[1500:]) > 0.85
     loaded = SequenceClassifier.load(found.save(tmp_path))
     assert loaded.predict(words).tolist() == found.predict(words).tolist()

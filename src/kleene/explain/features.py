@@ -13,6 +13,8 @@ from kleene.explain.batched_traces import TracedBatch, batched_traces
 from kleene.nn.classifier import Classifier
 
 STATISTICS = ("mean", "max", "final")
+LEVELS = 500
+"""Words from which the brightness of the states is taken."""
 
 
 def features(
@@ -66,6 +68,16 @@ def state_levels(network: Classifier, encoded: Sequence[Encoded]) -> Floats:
             sums += np.stack([encoded[word][:, 0] @ probs, probs.sum(0)])
     levels: Floats = (sums[0] / np.maximum(sums[1], 1e-9)).astype(np.float32)
     return levels
+
+
+def states_picture(network: Classifier, encoded: Sequence[Encoded], maps: Floats) -> Floats:
+    """The picture that all states make together, (class, time), for words of single numbers.
+
+    `maps` are the transition maps; each state is drawn as bright as the inputs that enter it, by
+    some of the words.
+    """
+    picture: Floats = np.einsum("cst,s->ct", maps, state_levels(network, encoded[:LEVELS]))
+    return picture
 
 
 def telling_states(maps: Floats) -> Ints:

@@ -1,8 +1,9 @@
 """Handwritten digits read pixel by pixel: every row of the paper's table that is ours.
 
-At the small scale images are pooled to 14 x 14, read in 196 steps; networks are 64 wide, the maximum
-over time is classified and weights are averaged. At the paper's scale there are 784 steps and the
-last one is classified. The row `SR-LSTM-P 784 steps` is that of the small scale on whole images.
+At the small scale images are pooled to 14 x 14, read in 196 steps; networks are 64 wide, the
+maximum over time is classified and weights are averaged. At the paper's scale there are 784 steps
+and the last one is classified. The row `SR-LSTM-P 784 steps` is that of the small scale on whole
+images.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def stages(row: str, scale: str) -> list[Stage]:
     """
     if scale == "paper":
         return falling_rate((60, 1e-3), (30, 3e-4), (10, 1e-4), batch_size=100)
-    made = falling_rate((4, 4e-3), (3, 1.3e-3), (3, 4e-4), batch_size=100, ema=0.998)
+    made = falling_rate((6, 4e-3), (2, 1.3e-3), (2, 4e-4), batch_size=100, ema=0.998)
     if row.startswith("SR"):
         hard = row.endswith("soft argmax")
         made[0] = replace(made[0], regularized=False)

@@ -1,9 +1,9 @@
 """Networks with memory that are read by their states alone, where states without memory fail.
 
-What adds up along a sequence (how much of a motif was seen, how often a letter pair occurred) would
-need a state for every sum. An LSTM with peepholes keeps the sums in its memory, and the classes are
-decided by mean and maximum of its state probabilities (`pooling="states"`), so that every state has
-a weight per class. It is not a finite automaton.
+What adds up along a sequence (how often a pair of letters occurred) would need a state for every
+sum. Where n-grams tell the classes, they teach the states of an LSTM with peepholes, and mean and
+maximum of its state probabilities are classified (`pooling="states"`), so that every state has a
+weight per class. It is not a finite automaton.
 """
 
 from __future__ import annotations
@@ -18,10 +18,8 @@ from kleene.data.streaming import TrainingData
 from kleene.evaluation.metrics import evaluate
 from kleene.nn.classifier import Classifier
 from kleene.training.config import TrainConfig
-from kleene.training.embeddings import init_ppmi_embeddings
 from kleene.training.history import History
 from kleene.training.loop import Hook, fit
-from kleene.training.ngram_states import init_ngram_states
 from kleene.training.progress import Reporter
 from kleene.training.recipes import text
 from kleene.training.stages import Stage
@@ -44,8 +42,7 @@ def read_by_states(
 ) -> tuple[Classifier, History]:
     """An LSTM with peepholes for the same symbols and classes, trained from random weights.
 
-    `cell` is the plain cell: where it has learned rows by heart, n-grams teach the states first,
-    and entries are dropped in training.
+    `cell` is the plain cell: where it has learned rows by heart, entries are dropped in training.
     """
     seen = next(training.parts())
     seen = seen.select(np.arange(len(seen))[: len(held_out)])
@@ -67,7 +64,7 @@ def read_by_states(
         made,
         training,
         validation=held_out,
-        stages=stages(config, len(training), overfit=overfit),
+        stages=stages(config, len(training)),
         seed=seed,
         hook=hook,
         reporter=reporter,
@@ -75,14 +72,13 @@ def read_by_states(
     return made, history
 
 
-def stages(config: TrainConfig, rows: int, *, overfit: bool) -> list[Stage]:
+def stages(config: TrainConfig, rows: int) -> list[Stage]:
     """The stages of texts, until held-out rows stop improving; weights averaged over two epochs."""
     steps = max(rows // config.batch_size, 1)
     ema = config.ema or min(max(1 - 1 / (2 * steps), 0.9), 0.998)
     first, fine = text(config)
     first = replace(
         first,
-        prepare=init_ngram_states if overfit else init_ppmi_embeddings,
         name="memory",
         ema=ema,
         epochs=config.epochs or EPOCHS,

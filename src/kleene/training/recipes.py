@@ -6,7 +6,7 @@ without the stochastic component; then the centroids are put where its hidden ve
 the component comes on, with Gumbel noise that grows until only clear transitions survive.
 
 `reconstruct` is for cells with memory, whose states need not be those of an automaton: mixtures of
-the centroids reproduce the hidden vectors of the trained cell, so that it keeps what it has learned.
+the centroids reproduce the hidden vectors of the trained cell, which keeps what it has learned.
 """
 
 from __future__ import annotations

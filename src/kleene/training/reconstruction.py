@@ -6,9 +6,9 @@ which at k-means' centroids is far from u unless tau is small. So the squared er
 
     mean_u | alpha(u) S - u |^2,
 
-is minimised over S, from the centroids of k-means spread around their mean. As tau goes to 0 this is
-k-means; at a high tau the mixture is nearly linear in u and can be the identity if there are more
-centroids than units. The cell then hardly notices that its hidden vectors have become mixtures.
+is minimised over S, from the centroids of k-means spread around their mean. As tau goes to 0 this
+is k-means; at a high tau the mixture is nearly linear in u and can be the identity if there are
+more centroids than units. The cell then hardly notices that its hidden vectors are mixtures.
 """
 
 from __future__ import annotations

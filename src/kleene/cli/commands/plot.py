@@ -30,8 +30,6 @@ plot = typer.Typer(
     no_args_is_help=False,
     rich_markup_mode=None,
 )
-LEVELS = 500
-"""Images from which the brightness of the states is taken."""
 Picture = Annotated[
     Path, typer.Option(metavar="FILE", help="The picture to write: .png, .svg or .pdf.")
 ]
@@ -101,7 +99,7 @@ def maps(
     """
     import numpy as np
 
-    from kleene.explain.features import state_levels, telling_states, transition_maps
+    from kleene.explain.features import states_picture, telling_states, transition_maps
     from kleene.explain.prototypes import class_numbers
     from kleene.model import Model
     from kleene.report.plots import save
@@ -116,9 +114,8 @@ def maps(
     names: list[int | str] = [*chosen]
     drawn = found[:, chosen]
     if not trained.reads_symbols and trained.network.config.input_size == 1:
-        levels = state_levels(trained.network, encoded[:LEVELS])
-        picture = np.einsum("cst,s->ct", found, levels)[:, None]
-        names, drawn = ["all", *names], np.concatenate([picture, drawn], 1)
+        picture = states_picture(trained.network, encoded, found)
+        names, drawn = ["all", *names], np.concatenate([picture[:, None], drawn], 1)
     shaped = drawn.reshape(*drawn.shape[:2], rows, columns)
     answer(str(save(draw(shaped, trained.classes, names), out)))
 
