@@ -1,4 +1,4 @@
-"""Tables of what states cost, from results/states_accuracy.json and results/motif_states.json."""
+"""Tables of what states cost, from states_accuracy, motif_states and reconstruction in results."""
 
 from __future__ import annotations
 
@@ -91,7 +91,22 @@ def motif_states() -> str:
     return markdown(["states", *WAYS], [*lines, ["none (plain cell)", plain, "", ""]])
 
 
+def reconstruction() -> str:
+    """What a trained LSTM-P keeps when it is given centroids."""
+    found = {tuple(row["key"].values()): row["result"] for row in load("reconstruction")}
+    columns = ["centroids", "temperature", "by k-means", "by reconstruction", "perplexity"]
+    lines = []
+    for states, temperature in sorted({key[:2] for key in found if key[0]}):
+        ours = found[states, temperature, "reconstruction"]
+        kmeans = _percent(found[states, temperature, "k-means"]["accuracy"])
+        kept = [kmeans, _percent(ours["accuracy"]), f"{ours['perplexity']:.1f}"]
+        lines.append([str(states), f"{temperature:g}", *kept])
+    plain = _percent(found[0, None, "plain cell"]["accuracy"])
+    return markdown(columns, [*lines, ["none (plain cell)", "", plain, plain, ""]])
+
+
 STATES: dict[str, Callable[[], str]] = {
     "states-accuracy": states_accuracy,
     "motif-states": motif_states,
+    "reconstruction": reconstruction,
 }
