@@ -95,6 +95,8 @@ def reconstruction() -> str:
     """What a trained LSTM-P keeps when it is given centroids."""
     found = {tuple(row["key"].values()): row["result"] for row in load("reconstruction")}
     columns = ["centroids", "temperature", "by k-means", "by reconstruction", "perplexity"]
+    if not found:
+        return markdown(columns, [["not measured"] * len(columns)])
     lines = []
     for states, temperature in sorted({key[:2] for key in found if key[0]}):
         ours = found[states, temperature, "reconstruction"]
