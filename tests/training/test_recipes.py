@@ -92,7 +92,7 @@ def test_mixtures_of_reconstructed_centroids_are_near_the_vectors(temperature) -
 
     def error() -> float:  # by distances, not by the library's own scores
         centroids = network.rnn.centroids().detach()
-        alpha = torch.softmax(-torch.cdist(vectors, centroids) ** 2 / 2 / temperature, -1)
+        alpha = torch.softmax(-(torch.cdist(vectors, centroids) ** 2) / 2 / temperature, -1)
         return float((alpha @ centroids - vectors).square().sum(-1).mean())
 
     seed_centroids(network, EXAMPLES, seed=0)
