@@ -84,7 +84,10 @@ def transition_maps(
 def image_explanations(
     images: ArrayLike, explanations: Sequence[Explanation], states: Sequence[int]
 ) -> Figure:
-    """Images (image, row, column) on top, and below each its maps for some states."""
+    """Images (image, row, column) on top, and below each its maps for some states.
+
+    Each state has its own scale, from 0 to its highest probability.
+    """
     pictures = np.asarray(images)
     if len(pictures) != len(explanations):
         raise DataError(
@@ -92,12 +95,14 @@ def image_explanations(
             f"{len(explanations)} explanations"
         )
     figure, axes = _grid(1 + len(states), len(pictures))
+    size = (pictures.shape[1], pictures.shape[2])
+    maps = np.stack([explanation.maps(size)[list(states)] for explanation in explanations])
+    highest = maps.max((0, 2, 3))
     for c, (picture, explanation) in enumerate(zip(pictures, explanations, strict=True)):
         axes[0, c].imshow(picture, cmap="gray_r")
         axes[0, c].set_title(as_text(explanation.prediction), fontsize=9, pad=2)
-        maps = explanation.maps((picture.shape[0], picture.shape[1]))
         for r, state in enumerate(states, start=1):
-            axes[r, c].imshow(maps[state], cmap="magma", vmin=0, vmax=1)
+            axes[r, c].imshow(maps[c, r - 1], cmap="magma", vmin=0, vmax=highest[r - 1])
             axes[r, 0].set_ylabel(f"state {state}", rotation=0, ha="right", va="center", fontsize=8)
     return figure
 
