@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression
 from toy_readers import ALPHABET, toy_model, toy_network, toy_words
 
 from kleene.data.alphabet import Alphabet
 from kleene.errors import DataError, SettingError
 from kleene.explain.explain import explain_many
-from kleene.explain.features import features, state_levels, transition_maps
+from kleene.explain.features import features, state_levels, states_picture, transition_maps
 from kleene.model import Model
 
 
@@ -44,8 +45,11 @@ def test_maps_are_means_over_the_images_of_a_class() -> None:
     assert np.allclose(
         transition_maps(network, images), transition_maps(network, images, predicted), atol=1e-6
     )
-    total = sum(e.probs.sum(0) for e in explained)
-    lit = sum((e.probs * x).sum(0) for e, x in zip(explained, images, strict=True))
-    assert np.allclose(state_levels(network, images), lit / total, atol=1e-5)
+    probs, inputs = np.concatenate([e.probs for e in explained]), np.concatenate(images)[:, 0]
+    regression = LinearRegression(fit_intercept=False).fit(probs, inputs)  # they sum to 1
+    found = probs @ state_levels(network, images)
+    assert np.allclose(found, regression.predict(probs), atol=1e-2)
+    together = states_picture(network, images, maps)
+    assert np.allclose(together[0], found.reshape(20, 6)[labels == 0].mean(0), atol=1e-4)
     with pytest.raises(DataError, match="one length, got 2, from 4 to 6"):
         transition_maps(network, [*images, images[0][:4]], np.zeros(21, int))

@@ -60,21 +60,25 @@ def transition_maps(
 
 
 def state_levels(network: Classifier, encoded: Sequence[Encoded]) -> Floats:
-    """Mean input at the steps that enter each state, (state,), for words of single numbers."""
-    sums = np.zeros((2, network.config.num_states))
+    """The brightness of each state, (state,), for words of single numbers.
+
+    The sum of alpha_i level_i is closest to the input over all steps (least squares).
+    """
+    states = network.config.num_states
+    gram, moments = np.zeros((states, states)), np.zeros(states)
     for traced in batched_traces(network, encoded):
         for row, word in enumerate(traced.batch.order):
-            probs = traced.probs[row, 1 : 1 + len(encoded[word])]
-            sums += np.stack([encoded[word][:, 0] @ probs, probs.sum(0)])
-    levels: Floats = (sums[0] / np.maximum(sums[1], 1e-9)).astype(np.float32)
+            probs = traced.probs[row, 1 : 1 + len(encoded[word])].astype(np.float64)
+            gram += probs.T @ probs
+            moments += encoded[word][:, 0] @ probs
+    levels: Floats = np.linalg.lstsq(gram, moments, rcond=1e-6)[0].astype(np.float32)
     return levels
 
 
 def states_picture(network: Classifier, encoded: Sequence[Encoded], maps: Floats) -> Floats:
     """The picture that all states make together, (class, time), for words of single numbers.
 
-    `maps` are the transition maps; each state is drawn as bright as the inputs that enter it, by
-    some of the words.
+    `maps` are the transition maps; how bright each state is follows from some of the words.
     """
     picture: Floats = np.einsum("cst,s->ct", maps, state_levels(network, encoded[:LEVELS]))
     return picture

@@ -86,7 +86,7 @@ def maps(
     """Draw where in an image each state is entered.
 
     The mean probability of each state by class and pixel. The first column is the picture that all
-    states make together, each drawn as bright as the pixels at which it is entered.
+    states make together, each as bright as fits the pixels best.
 
     DATA is JSONL with the pixels of an image as its sequence, or an IDX file of images as those of
     MNIST, which is pooled to the size that the model was trained on. Classes are the labels where
