@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from itertools import product
 
+import pytest
+import torch
 from built_models import built_model
+from pages import random_model, random_words
 
 import kleene as kl
+from kleene.data.batch import make_batch
+from kleene.nn.inference import inference
 from kleene.reading import extract
 from kleene.report.trust import trust
 
@@ -37,3 +42,21 @@ def test_the_share_that_no_edit_changes_is_that_of_enumeration() -> None:
 def test_without_words_or_proof_nothing_is_said_of_edits() -> None:
     model = built_model(kl.languages.tomita(4).dfa)
     assert trust(model, extract(model))["robust"] is None
+
+
+@pytest.mark.parametrize("cell", ["gru", "lstm-p"])
+def test_answers_that_are_sums_are_not_compared_with_a_last_state(cell: str) -> None:
+    model = random_model(cell=cell, pooling="states", similarity="dot", temperature=3.0)
+    words = random_words(model, 60)
+    found = trust(model, extract(model, words), words)
+    assert "fidelity" not in found
+    assert "agreement" not in found
+    assert "add up" in found["summed"]
+
+    def answer(word: str, hard: bool) -> int:
+        with inference(model.network, hard=hard), torch.no_grad():
+            return int(model.network(make_batch(model.alphabet.encode_many([word]))).argmax())
+
+    same = sum(answer(word, hard=True) == answer(word, hard=False) for word in words)
+    assert found["nearest"]["same"] == same < found["nearest"]["total"] == 60
+    assert trust(model, extract(model, words))["nearest"] is None

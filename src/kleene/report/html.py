@@ -111,7 +111,8 @@ def _facts(content: dict[str, Any]) -> str:
         f"{content['name']}: {content['model']['cell']}, {content['words']} examples.",
         "" if headline is None else f"{headline['name']}: {found}, {headline['note']}.",
         content["figures"]["warning"],
-        *(trust[part] for part in ("agreement", "compared", "proof")),
+        *(trust.get(part) for part in ("summed", "agreement", "compared", "proof")),
+        (trust.get("nearest") or {}).get("text"),
         "The drawing and all else need JavaScript; nothing is loaded from anywhere.",
     ]
     return "".join(f"<p>{escape(line)}</p>" for line in lines if line)

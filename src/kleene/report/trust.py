@@ -12,8 +12,10 @@ from kleene.extraction.checks.ambiguity import Ambiguity
 from kleene.extraction.result import Extraction
 from kleene.machine import Word
 from kleene.model import Model
+from kleene.nn.state_weights import adds_up
 from kleene.proof.certify import certify
 from kleene.proof.robustness import EditSearch
+from kleene.report.summed_answers import summed_answers
 
 MOST = 8  # ambiguities that are listed
 EDITED = 200  # examples whose edits are searched
@@ -24,8 +26,11 @@ def trust(
 ) -> dict[str, Any]:
     """Fidelity, ambiguities, a shortest disagreement and the proof, where there is one.
 
-    Of a proved model it also says how many of some `words` keep their label under any one edit.
+    Of a proved model it also says how many of some `words` keep their label under any one edit. A
+    network whose answer is a sum over all steps is not compared with the automaton's last state.
     """
+    if adds_up(model.network):
+        return summed_answers(model, words)
     proof = reading.certificate
     if proof is None and reading.faithful:
         proof = _proof(model, reading)

@@ -36,8 +36,13 @@ Kleene.report = function (report, place) {
       String(view.kind === "automaton" ? trust.states : model.centroids),
       view.kind === "automaton" ? "of the automaton" : "of the network",
     ],
-    ["Agreement", percent(trust.fidelity.overall), "of automaton and network"],
-    [
+    trust.fidelity && ["Agreement", percent(trust.fidelity.overall), "of automaton and network"],
+    trust.nearest && [
+      "Nearest states",
+      percent(trust.nearest.same / trust.nearest.total),
+      "of the answers stay without mixtures of states",
+    ],
+    !trust.summed && [
       "Proof",
       trust.proved ? "yes" : "none",
       trust.proved ? "for sequences of every length" : "see below",
@@ -81,7 +86,12 @@ Kleene.report = function (report, place) {
           "Different sequences among the examples, with how many examples are like that.",
           Kleene.variants(report.variants, report.labelled),
         ),
-    section("trust", "How far to trust the automaton", null, Kleene.trust(trust)),
+    section(
+      "trust",
+      trust.summed ? "How the states make the answer" : "How far to trust the automaton",
+      null,
+      Kleene.trust(trust),
+    ),
     section(
       "meaning",
       "What each state means",
@@ -136,7 +146,7 @@ Kleene.report = function (report, place) {
     watch: "Watch",
     learned: "Learned",
     ...(Kleene.isMissing(report.variants) ? {} : { sequences: "Sequences" }),
-    trust: "Trust",
+    trust: trust.summed ? "Answer" : "Trust",
     meaning: "States",
     examples: "Why",
     phrases: "Phrases",

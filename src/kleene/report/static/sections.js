@@ -195,6 +195,20 @@
         h("span", { class: "sign", "aria-hidden": "true" }, good ? "✓" : "!"),
         h("div", {}, h("strong", {}, title), h("div", {}, ...body)),
       );
+    if (trust.summed) {
+      const kept = trust.nearest;
+      return h(
+        "ul",
+        { class: "checks" },
+        row(true, "The shares of all symbols add up to the answer", trust.summed),
+        kept &&
+          row(
+            kept.same === kept.total,
+            `${Kleene.percent(kept.same / kept.total)} of the answers stay without mixtures of states`,
+            kept.text,
+          ),
+      );
+    }
     const found = trust.disagreement;
     return h(
       "div",
