@@ -14,9 +14,11 @@ from torch import Tensor
 from kleene.data.alphabet import END, START
 from kleene.data.batch import Batch, make_batch
 from kleene.errors import SettingError
+from kleene.nn import classifier
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
 from kleene.nn.inference import inference
+from kleene.nn.inputs import LookedUp
 
 WORDS = [[4], [5, 4, 6, 4], [], [6, 6], [5], [4, 5, 6]]
 
@@ -93,6 +95,31 @@ def test_a_table_of_symbols_has_the_gradient_of_the_vectors() -> None:
         )
     for once, many in zip(*gradients, strict=True):
         torch.testing.assert_close(once, many)
+
+
+def test_symbols_of_a_large_batch_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores and gradients stay; dropout takes the same entries wherever a symbol stands."""
+    network, words = make(num_symbols=7), [[4, 5, 6, 4], [5, 4, 5]]
+
+    def observed() -> tuple[Tensor, Tensor]:
+        network.zero_grad()
+        scores = network(pack(words))
+        scores.square().sum().backward()
+        assert network.embedding.weight.grad is not None
+        return scores.detach(), network.embedding.weight.grad.clone()
+
+    plain = observed()
+    monkeypatch.setattr(classifier, "MANY_SYMBOLS", 0)
+    monkeypatch.setattr(classifier, "MANY_STEPS", 0)
+    for one, other in zip(plain, observed(), strict=True):
+        assert torch.allclose(one, other, atol=1e-6)
+    noisy = make(num_symbols=7, dropout=0.5).train()
+    gates = noisy._gates(torch.tensor([4, 4, 5, 4]), 1)
+    assert isinstance(gates, LookedUp)
+    rows = gates.gates()
+    assert torch.equal(rows[1], rows[2])
+    assert torch.equal(rows[1], rows[4])
+    assert not torch.equal(rows[1], noisy.eval()._gates(torch.tensor([4]), 1).gates()[1])
 
 
 def test_vectors_as_input_are_embeddings_already_looked_up() -> None:

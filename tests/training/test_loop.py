@@ -20,7 +20,7 @@ from kleene.nn.classifier import Classifier
 from kleene.training import loss as loss_module
 from kleene.training.loop import MOST_FAILURES, fit
 from kleene.training.progress import Bar
-from kleene.training.stages import Curriculum, Stage
+from kleene.training.stages import Curriculum, Stage, start_counts
 
 EXAMPLES = words_ending_in_5()
 STAGE = Stage(epochs=3, batch_size=16, learning_rate=0.02)
@@ -117,6 +117,17 @@ def test_the_best_weights_come_back_and_patience_ends_the_stage() -> None:
     found = evaluate(network, mislabelled)
     assert found.accuracy == history.epochs[best].validation_accuracy
     assert found.loss == pytest.approx(history.epochs[best].validation_loss)
+
+
+def test_a_start_that_no_epoch_improves_on_is_kept_if_it_counts() -> None:
+    network = make_network()
+    fit(network, EXAMPLES, stages=[replace(STAGE, epochs=6)])
+    start = weights_of(network)
+    ruinous = replace(STAGE, epochs=1, learning_rate=5.0, patience=1)
+    for prepare in (start_counts, None):
+        network.load_state_dict(start)
+        fit(network, EXAMPLES, validation=EXAMPLES, stages=[replace(ruinous, prepare=prepare)])
+        assert same_bits(weights_of(network), start) is (prepare is not None)
 
 
 def test_target_and_until_end_a_stage() -> None:

@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 
-from kleene.data.alphabet import FIRST_SYMBOL
+from kleene.data.alphabet import FIRST_SYMBOL, START
 from kleene.data.examples import Examples
 from kleene.evaluation.metrics import evaluate
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
 from kleene.training import ngram_states
 from kleene.training.ngram_states import init_ngram_states
-from kleene.training.ngram_weights import ngram_weights, read_texts
+from kleene.training.ngram_texts import Texts, read_texts
+from kleene.training.ngram_weights import MIN_COUNT, NgramWeights, ngram_weights
 from kleene.training.step_kinds import step_kinds
 
 NOT, GOOD, BAD, *OTHERS = range(FIRST_SYMBOL, FIRST_SYMBOL + 13)
-SYMBOLS = FIRST_SYMBOL + 13
+SYMBOLS = FIRST_SYMBOL + 14
 
 
-def reviews(count: int, classes: int = 2, seed: int = 0, turned_share: float = 0.4) -> Examples:
-    """Texts of neutral words, with one opinion that "not" may turn round."""
+def reviews(
+    count: int, classes: int = 2, seed: int = 0, turned_share: float = 0.4, between: int = 0
+) -> Examples:
+    """Texts of neutral words, with one opinion that "not" may turn round, words between or not."""
     random = np.random.default_rng(seed)
     words, labels = [], random.integers(0, classes, count)
     for label in labels:
         text = random.choice(OTHERS, 12)
-        at, turned = random.integers(0, 10), random.random() < turned_share
+        at, turned = random.integers(0, 10 - between), random.random() < turned_share
         word = GOOD if bool(label) != turned else BAD
-        text[at : at + 2] = (NOT if turned else OTHERS[0], word)
+        text[at] = NOT if turned else OTHERS[0]
+        text[at + 1 + between] = word
         words.append(text)
     return Examples(words=words, labels=labels)
 
@@ -60,13 +67,69 @@ def test_texts_come_out_of_their_batches_in_order() -> None:
     }
 
 
+def step_weights(weights: NgramWeights, *words: int) -> NDArray[np.float32]:
+    """The weights of the steps of one text."""
+    one = Texts(ids=np.array(words), lengths=np.array([len(words)]), labels=np.array([0]))
+    return weights.of_steps(one)[:, 0]
+
+
 def test_pairs_have_weights_of_their_own() -> None:
     texts = read_texts(reviews(2_000), seed=0)
     weights = ngram_weights(texts, SYMBOLS, 2, seed=0)
-    pair = [before * SYMBOLS + word for before in (OTHERS[0], NOT) for word in (GOOD, BAD)]
-    good, bad, not_good, not_bad = weights.of_steps(np.array(pair))[:, 0]
-    assert good > 0 > bad
-    assert not_bad > 0 > not_good
+    assert step_weights(weights, OTHERS[0], GOOD)[1] > 0 > step_weights(weights, OTHERS[0], BAD)[1]
+    assert step_weights(weights, NOT, BAD)[1] > 0 > step_weights(weights, NOT, GOOD)[1]
+
+
+def test_pairs_may_stand_apart() -> None:
+    texts = read_texts(reviews(2_000, between=1), seed=0)
+    weights = ngram_weights(texts, SYMBOLS, 2, seed=0)
+    assert step_weights(weights, NOT, OTHERS[1], BAD)[2] > 0
+    assert step_weights(weights, NOT, OTHERS[1], GOOD)[2] < 0
+
+
+def test_pairs_do_not_cross_texts() -> None:
+    texts = Texts(ids=np.array([5, 6, 7, 8]), lengths=np.array([1, 0, 3]), labels=np.zeros(3, int))
+    before = texts.pairs(100, 2) // 100 % 100
+    assert before.tolist() == [START, START, START, 6]
+    assert texts.select(np.array([False, True, True])).ids.tolist() == [6, 7, 8]
+    assert texts.means(np.arange(4, dtype=np.float32)).tolist() == [0, 0, 2]
+
+
+def test_rare_words_and_pairs_have_no_weight() -> None:
+    examples = reviews(2_000)
+    label = int(examples.labels[0])
+    rare = [np.r_[examples.words[0], SYMBOLS - 1]] * (2 * MIN_COUNT - 1)
+    more = Examples(
+        words=[*examples.words, *rare], labels=np.r_[examples.labels, [label] * len(rare)]
+    )
+    texts = read_texts(more, seed=0)
+    seen = np.bincount(texts.ids, minlength=SYMBOLS)
+    weights = ngram_weights(texts, SYMBOLS, 2, seed=0)
+    assert 0 < seen[SYMBOLS - 1] < 2 * MIN_COUNT
+    assert weights.words[SYMBOLS - 1] == 0
+    assert weights.words[GOOD] != 0
+
+
+def test_slope_and_bias_are_those_of_texts_held_back() -> None:
+    texts = read_texts(reviews(2_000, turned_share=0.0), seed=0)
+    rng = np.random.default_rng(1)
+    wrong = rng.random(len(texts.labels)) < 0.2
+    noisy = replace(texts, labels=np.where(wrong, 1 - texts.labels, texts.labels))
+    weights = ngram_weights(noisy, SYMBOLS, 2, seed=0)
+    logits = weights.slope * texts.means(weights.of_steps(texts)[:, 0]) + weights.bias
+    probability = 1 / (1 + np.exp(-np.abs(logits)))
+    assert np.mean((logits > 0) == texts.labels) > 0.95
+    assert 0.7 < probability.mean() < 0.9  # a fifth of the labels is wrong
+
+
+def test_kinds_on_both_sides_of_a_weight_add_up_to_it() -> None:
+    texts = read_texts(reviews(2_000), seed=0)
+    weights = ngram_weights(texts, SYMBOLS, 2, seed=0)
+    kinds = step_kinds(weights, texts, network("lstm-p").config, seed=0)
+    line, steps = kinds.weights[:, 0], weights.of_steps(texts)[:, 0]
+    found = line[kinds.of_steps] * (1 - kinds.of_next) + line[kinds.of_steps + 1] * kinds.of_next
+    assert np.allclose(found, np.clip(steps, line[0], line[-1]), atol=1e-5)
+    assert abs(line[kinds.neutral]) == np.abs(line).min()
 
 
 def test_three_classes_have_a_column_each() -> None:
@@ -80,6 +143,7 @@ def test_kinds_of_a_memoryless_cell_are_those_of_an_automaton() -> None:
     texts = read_texts(reviews(1_000), seed=0)
     weights = ngram_weights(texts, SYMBOLS, 2, seed=0)
     kinds = step_kinds(weights, texts, network("gru").config, seed=0)
+    assert not kinds.of_next.any()
     before = np.roll(kinds.of_steps, 1)
     before[texts.starts] = kinds.neutral
     after: dict[tuple[int, int], int] = {}
@@ -90,7 +154,7 @@ def test_kinds_of_a_memoryless_cell_are_those_of_an_automaton() -> None:
 
 @pytest.mark.parametrize("words", [[[], []], [[GOOD], [BAD]], [[GOOD, NOT], [GOOD, NOT]]])
 def test_few_words_are_enough(words: list[list[int]], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ngram_states, "STEPS", 4)
+    monkeypatch.setattr(ngram_states, "LEAST", 4)
     taught = network("lstm-p")
     examples = Examples(
         words=[np.array(word, dtype=np.int64) for word in words], labels=np.array([0, 1])
@@ -119,7 +183,7 @@ def test_networks_that_do_not_classify_states_get_their_embeddings_only() -> Non
 def test_a_taught_network_is_accurate_before_any_epoch(
     cell: str, transition: str, turned: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ngram_states, "STEPS", 600)
+    monkeypatch.setattr(ngram_states, "LEAST", 600)
     taught = network(cell, transition)
     init_ngram_states(taught, reviews(1_500, turned_share=turned), seed=0)
     held_out = reviews(500, seed=1, turned_share=turned)

@@ -26,6 +26,9 @@ from kleene.nn.recurrence import Scan
 from kleene.nn.state_regularized import StateRegularized
 from kleene.nn.trace import Trace, make_trace
 
+MANY_SYMBOLS, MANY_STEPS = 1_000, 2_048
+"""Alphabets and batches from which on it pays to look at each symbol of a batch once."""
+
 
 class Classifier(nn.Module):
     """The network of `SequenceClassifier`; results have the row order of the batch."""
@@ -155,6 +158,10 @@ class Classifier(nn.Module):
             tokens = torch.cat([data.new_full((batch,), START), data])
             if len(tokens) >= len(vectors) and not noisy:
                 return LookedUp(ids=tokens, table=self.rnn.project(vectors))  # rows of E W
+            if len(vectors) >= MANY_SYMBOLS and len(tokens) >= MANY_STEPS:
+                symbols, ids = torch.unique(tokens, return_inverse=True)
+                x = dropout(embedding(symbols, vectors), self.config.dropout, self.training)
+                return LookedUp(ids=ids, table=self.rnn.project(x))  # the same entries are dropped
             x = embedding(tokens, vectors)
         else:
             x = torch.cat([vectors[START].expand(batch, -1), data.to(vectors.dtype)])

@@ -21,7 +21,7 @@ from kleene.reproduce.experiment import Experiment, Request
 from kleene.reproduce.texts import text_task
 from kleene.reproduce.training import falling_rate, train_and_test
 from kleene.training.embeddings import init_ppmi_embeddings
-from kleene.training.ngram_states import init_ngram_states
+from kleene.training.ngram_states import SETTINGS, init_ngram_states
 from kleene.training.stages import Stage
 
 NETWORKS: dict[str, dict[str, Any]] = {
@@ -32,13 +32,12 @@ NETWORKS: dict[str, dict[str, Any]] = {
     "SR-LSTM-P soft argmax": {"cell": "lstm-p", "num_states": 10, "transition": "soft-argmax"},
     "SR-LSTM-P gumbel": {"cell": "lstm-p", "num_states": 10, "transition": "gumbel"},
     "SR-LSTM-P k=50": {"cell": "lstm-p", "num_states": 50},
-    "SR-LSTM-P states": {"cell": "lstm-p", "num_states": 10, "pooling": "states", "dropout": 0.2},
+    "SR-LSTM-P states": {"cell": "lstm-p", "num_states": 10, "pooling": "states"},
     "SR-GRU states": {
         "cell": "gru",
         "num_states": 10,
         "pooling": "states",
         "transition": "soft-argmax",
-        "dropout": 0.2,
     },
 }
 PAPER = {
@@ -111,6 +110,7 @@ IMDB = Experiment(
         "stages": _stages(row, scale),
         "row": NETWORKS[row],
         "vocabulary": VOCABULARY,
+        **({"n-grams": SETTINGS} if _readable(row) else {}),
     },
     work=_work,
     headline=lambda result: f"test error {result['test_error']:.2f} %",

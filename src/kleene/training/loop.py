@@ -146,17 +146,28 @@ class _Loop:
     def _enter(self, stage: Stage, tensors: Mapping[str, Tensor]) -> torch.optim.Optimizer:
         """Get ready for a stage, or for the rest of the one in which the tensors were saved."""
         self._component(stage)
+        good: bool | None = False
         if not tensors:
             if stage.curriculum is not None:
                 least = stage.batch_size
                 self.progress.limit = stage.curriculum.first(self.examples.easiest(least), least)
             if stage.prepare is not None:
-                stage.prepare(self.network, self.examples, self._seed(self.progress.stage))
+                seed = self._seed(self.progress.stage)
+                good = stage.prepare(self.network, self.examples, seed)
         self.process_group.broadcast(self.network.state_dict().values())
+        if good:
+            self._check_start(stage)
         optimizer = make_optimizer(stage, self.network)
         if tensors:
             restore_optimizer(optimizer, tensors)
         return optimizer
+
+    def _check_start(self, stage: Stage) -> None:
+        """Let the weights before the first epoch be the best so far."""
+        if self.validation is not None and stage.patience is not None:
+            found = evaluate(self.network, self.validation, process_group=self.process_group)
+            self.progress.best_accuracy, self.progress.best_loss = found.accuracy, found.loss
+            self.best = copy_tensors(self.network.state_dict())
 
     def _component(self, stage: Stage) -> None:
         rnn = self.network.rnn

@@ -19,7 +19,7 @@ from kleene.training.config import TrainConfig
 from kleene.training.history import Epoch
 from kleene.training.ngram_states import init_ngram_states
 from kleene.training.reconstruction import reconstruct_centroids
-from kleene.training.stages import Curriculum, Stage
+from kleene.training.stages import Curriculum, Stage, start_counts
 
 Recipe = Callable[[TrainConfig], list[Stage]]
 MUCH, FIRST_EPOCHS = 0.1, 3
@@ -125,7 +125,8 @@ def text(config: TrainConfig) -> list[Stage]:
         prepare=init_ngram_states,
     )
     rate, epochs = config.learning_rate / 4, config.epochs or 4
-    return [first, replace(first, name="fine", learning_rate=rate, epochs=epochs, prepare=None)]
+    fine = replace(first, name="fine", learning_rate=rate, epochs=epochs, prepare=start_counts)
+    return [first, fine]
 
 
 RECIPES: dict[str, Recipe] = {

@@ -18,6 +18,9 @@ from kleene.training.teacher import Teacher
 
 Schedule = Callable[[int], float]
 """A value for each epoch of a stage, counted from 0."""
+Prepare = Callable[[Classifier, TrainingData, int], bool | None]
+"""Gets the network, the examples and a seed. If it answers True, the network is good already: its
+weights are kept where no epoch improves on them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,8 +85,13 @@ class Stage:
     """Whether the stage ends, given its epochs so far."""
     teacher: Teacher | None = None
     """An automaton that labels every prefix with its state, as a second target."""
-    prepare: Callable[[Classifier, TrainingData, int], None] | None = None
-    """Called before the first epoch with the network, the examples and a seed."""
+    prepare: Prepare | None = None
+    """Called before the first epoch."""
+
+
+def start_counts(network: Classifier, examples: TrainingData, seed: int) -> bool:
+    """Keep the weights of the stage before where no epoch improves on them (a `Prepare`)."""
+    return True
 
 
 def make_optimizer(stage: Stage, network: Classifier) -> torch.optim.Optimizer:

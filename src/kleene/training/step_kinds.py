@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from kleene.arrays import Ints
 from kleene.nn.config import NetworkConfig
-from kleene.training.ngram_weights import NgramWeights, Texts
+from kleene.training.ngram_texts import Texts
+from kleene.training.ngram_weights import NgramWeights
 
 SAMPLE = 50_000
 """Steps whose weights are clustered."""
@@ -19,20 +20,35 @@ PRIOR, ROUNDS = 3, 3
 
 @dataclass(frozen=True, kw_only=True)
 class StepKinds:
-    """The kind of every step of some texts, and the kind that says nothing."""
+    """The kinds of the steps of some texts.
+
+    With two classes, a weight between those of two neighbouring kinds belongs to both, so that the
+    mean of the kinds' weights is the step's own.
+    """
 
     of_steps: Ints
+    of_next: NDArray[np.float32]
+    """The share of each step that belongs to the kind after `of_steps`."""
     neutral: int
+    """The kind that says nothing."""
+    weights: NDArray[np.float32]  # (kind, column)
 
 
 def step_kinds(weights: NgramWeights, texts: Texts, config: NetworkConfig, seed: int) -> StepKinds:
-    """The kind of every step; where the cell has no memory, that of a finite automaton."""
-    pairs, which = np.unique(texts.pairs(config.num_symbols), return_inverse=True)
-    vectors = weights.of_steps(pairs)
+    """The kinds of every step; where the cell has no memory, those of a finite automaton."""
+    steps = weights.of_steps(texts)
     if not config.cell_object.has_memory:
-        return _automaton_kinds(vectors, pairs, which, texts, config, seed)
-    clusters = Clusters.of(vectors[which], config.num_states, seed)
-    return StepKinds(of_steps=clusters.nearest(vectors)[which], neutral=clusters.neutral)
+        return _automaton_kinds(steps, texts, config, seed)
+    clusters = Clusters.of(steps, config.num_states, seed)
+    centres = clusters.centres.astype(np.float32)
+    if centres.shape[1] > 1 or len(centres) < 2:
+        kinds, shares = clusters.nearest(steps), np.zeros(len(steps), np.float32)
+    else:
+        line = centres[:, 0]
+        kinds = np.clip(np.searchsorted(line, steps[:, 0]) - 1, 0, len(line) - 2)
+        gaps = line[kinds + 1] - line[kinds]
+        shares = np.clip((steps[:, 0] - line[kinds]) / gaps, 0, 1)
+    return StepKinds(of_steps=kinds, of_next=shares, neutral=clusters.neutral, weights=centres)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,40 +85,42 @@ class Clusters:
 
 
 def _automaton_kinds(
-    vectors: NDArray[np.float32],
-    pairs: Ints,
-    which: Ints,
-    texts: Texts,
-    config: NetworkConfig,
-    seed: int,
+    steps: NDArray[np.float32], texts: Texts, config: NetworkConfig, seed: int
 ) -> StepKinds:
     """The states of an automaton whose next state follows from its state and the next word.
 
     It is the kind of the mean weight of the word after that state, which a few occurrences of the
     word's mean weight anywhere are added to. States and means are computed in turns.
     """
-    symbols, columns = config.num_symbols, vectors.shape[1]
-    words = pairs % symbols
-    counts = np.bincount(which)
-    often = np.bincount(words, counts, symbols)
-    sums = np.stack([np.bincount(words, counts * v, symbols) for v in vectors.T], 1)
-    means = (sums / np.maximum(often, 1)[:, None]).astype(np.float32)
+    symbols = config.num_symbols
+    means = _means(steps, texts.ids, symbols)
     clusters = Clusters.of(means[texts.ids], config.num_states, seed)
     count, neutral = len(clusters.centres), clusters.neutral
     table = np.repeat(clusters.nearest(means)[None], count, 0)
-    states = table[0][texts.ids]
+    states, rest = table[0][texts.ids], steps - means[texts.ids]
     for _ in range(ROUNDS):
         before = np.roll(states, 1)
         before[texts.starts] = neutral
         key = before * symbols + texts.ids
-        seen = np.bincount(key, minlength=count * symbols)
-        rest = vectors[which] - means[texts.ids]
-        total = [np.bincount(key, rest[:, c], count * symbols) for c in range(columns)]
-        shift = np.stack(total, 1) / (seen + PRIOR)[:, None]
-        after = np.tile(means, (count, 1)) + shift.astype(np.float32)
+        shift = _means(rest, key, count * symbols, prior=PRIOR)
+        after = np.tile(means, (count, 1)) + shift
         table = clusters.nearest(after).reshape(count, symbols)
         states = _run(table, neutral, texts)
-    return StepKinds(of_steps=states, neutral=neutral)
+    return StepKinds(
+        of_steps=states,
+        of_next=np.zeros(len(states), np.float32),
+        neutral=neutral,
+        weights=_means(steps, states, count),
+    )
+
+
+def _means(
+    values: NDArray[np.float32], groups: Ints, count: int, prior: int = 0
+) -> NDArray[np.float32]:
+    """The mean of each column over each group, with so many zeros added; 0 for empty groups."""
+    sums = np.stack([np.bincount(groups, column, count) for column in values.T], 1)
+    often = np.maximum(np.bincount(groups, minlength=count) + prior, 1)
+    return (sums / often[:, None]).astype(np.float32)
 
 
 def _run(table: Ints, start: int, texts: Texts) -> Ints:
