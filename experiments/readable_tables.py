@@ -25,6 +25,7 @@ ERRORS = (  # what it is, the ledger, readable row, opaque row, the paper's erro
         "34.3",
     ),
 )
+LAST_STEP = {"5": "SR-LSTM-P last step k=5", "10": "SR-LSTM-P last step"}
 SELDOM = 0.0005
 """The share of all steps below which a state is not shown."""
 PAPER = {  # Table of IMDB prototypes, k = 5: the two centroids that the paper names
@@ -167,9 +168,35 @@ def defaults() -> str:
     return markdown(["test texts", *names, *beside, "CPU s to train", "seeds"], lines)
 
 
-def _part(part: str, corpus: str) -> dict[str, Any] | None:
+def last_step() -> str:
+    """Networks that classify the last step, as the paper's: their errors, purity and words."""
+    lines = []
+    for name, row in LAST_STEP.items():
+        folder = row.replace(" ", "-")
+        pure, found = _part("purity", "imdb", folder), _part("tables", "imdb", folder)
+        errors = [run["result"]["test_error"] for run in chosen(load("imdb"), row=row)]
+        if pure is not None and found is not None and errors:
+            named = [one for one in found["prototypes"]["states"] if one["label"] is not None]
+            words = "; ".join(
+                f"{one['label']}: "
+                + ", ".join(f"{_text(p['symbol'])} ({p['mean']:.2f})" for p in one["symbols"][:4])
+                for one in named
+            )
+            share = f"{pure['purity']:.2f}" if named else "none named"
+            lines.append([name, middle(errors, 2), share, str(len(named)), words])
+    header = ["states", "test error, %", "purity", "class states", "words that lead there"]
+    return markdown(header, lines) if lines else MISSING
+
+
+def _part(part: str, corpus: str, row: str = "SR-LSTM-P-states") -> dict[str, Any] | None:
+    """The result of the first seed of a row."""
     rows = chosen(load("readable_texts"), part=part, corpus=corpus)
-    return rows[-1]["result"] if rows else None
+    named = [
+        one
+        for one in rows
+        if re.fullmatch(rf"{re.escape(row)}(-cleaned)?-\d+", one["key"]["model"])
+    ]
+    return min(named, key=lambda one: one["key"]["model"])["result"] if named else None
 
 
 def _text(text: Any) -> str:
@@ -181,6 +208,7 @@ READABLE: dict[str, Callable[[], str]] = {
     "text-defaults": defaults,
     "text-automaton": automaton,
     "readable-paper": beside_the_paper,
+    "readable-last-step": last_step,
     "readable-prototypes-imdb": prototypes,
     "readable-phrases": phrases,
     "readable-agreement": agreement,

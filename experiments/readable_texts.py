@@ -1,6 +1,7 @@
 """Do the states of a text classifier mean what their weights say? Measured on test texts.
 
-For models with `pooling="states"` (`kleene reproduce imdb --rows "SR-LSTM-P states"`):
+For models with `pooling="states"` (`kleene reproduce imdb --rows "SR-LSTM-P states"`), and purity
+and tables for any other:
 
 - purity: the share of each class state's top 20 words (at least 50 occurrences) whose weight in a
   bag-of-words logistic regression speaks for the state's class;
@@ -137,7 +138,8 @@ def purity(study: Study) -> dict[str, Any]:
                 "agree": sum(agree),
             }
     shares = [one["agree"] / TOP for one in states.values()]
-    return {"purity": round(float(np.mean(shares)), 4), "states": states, "top": TOP}
+    mean = round(float(np.mean(shares)), 4) if shares else None
+    return {"purity": mean, "states": states, "top": TOP}
 
 
 def phrase_agreement(study: Study) -> dict[str, Any]:
