@@ -122,6 +122,13 @@ def test_slope_and_bias_are_those_of_texts_held_back() -> None:
     assert 0.7 < probability.mean() < 0.9  # a fifth of the labels is wrong
 
 
+def test_words_that_stand_hundreds_of_times_bring_no_warning() -> None:
+    random = np.random.default_rng(0)
+    words = [random.choice([GOOD, BAD, NOT], random.integers(5, 3_000)) for _ in range(60)]
+    texts = read_texts(Examples(words=words, labels=random.integers(0, 2, 60)), seed=0)
+    assert np.isfinite(ngram_weights(texts, SYMBOLS, 2, seed=0).words).all()
+
+
 def test_kinds_on_both_sides_of_a_weight_add_up_to_it() -> None:
     texts = read_texts(reviews(2_000), seed=0)
     weights = ngram_weights(texts, SYMBOLS, 2, seed=0)

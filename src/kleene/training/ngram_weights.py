@@ -8,6 +8,7 @@ labels of the few texts they stand in.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -131,11 +132,14 @@ def _fit(features: Any, is_label: NDArray[np.bool_], penalty: float) -> tuple[We
     if is_label.all() or not is_label.any():
         return np.zeros(features.shape[1], np.float32), 0.0
     from scipy.sparse import diags_array
+    from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
     inside, outside = (1 + (features[part] > 0).sum(0) for part in (is_label, ~is_label))
     ratio = np.log(inside / inside.sum()) - np.log(outside / outside.sum())
     linear = LogisticRegression(C=penalty, solver="liblinear", dual=True, tol=1e-2, random_state=0)
-    linear.fit(features @ diags_array(ratio.astype(np.float32)), is_label)
+    with warnings.catch_warnings():  # texts with a word hundreds of times; a rough optimum will do
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        linear.fit(features @ diags_array(ratio.astype(np.float32)), is_label)
     weights: Weights = (linear.coef_[0] * ratio).astype(np.float32)
     return weights, float(linear.intercept_[0])
