@@ -2,7 +2,7 @@
 
     python benchmarks/memory.py
 
-Every variant runs in a process of its own; writes results/memory.json.
+Every variant runs in a process of its own; writes results/memory.json, a table for each CPU model.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import resource
 import torch
 from peers import SHAPES, network, peer
 from recurrent import trained
-from timing import write
+from timing import write_for_cpu
 
 
 def peak(cell: str, shape: str, ours: bool, steps: int) -> tuple[float, float]:
@@ -46,7 +46,7 @@ def main() -> None:
                 row[name] = {"peak_mb": round(used, 1), "growth_mb": round(grown, 1)}
             results.append(row)
             print(row, flush=True)
-            write("memory", {"results": results})
+            write_for_cpu("memory", {"results": results})
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
     python benchmarks/scaling.py [--seconds 0.1]
 
-Writes results/scaling.json and results/scaling.png: microseconds per step of one sequence. Along
-time the batch is 4, so that 10,000 steps fit into memory and patience.
+Writes results/scaling.json, a table for each CPU model, and results/scaling.png, a picture of this
+one: microseconds per step of one sequence. Along time the batch is 4, so that 10,000 steps fit into
+memory and patience.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import matplotlib as mpl
 import torch
 from peers import network, peer
 from recurrent import trained
-from timing import RESULTS, interleave, process_time, write
+from timing import RESULTS, interleave, process_time, write_for_cpu
 
 BASE = {"time": 50, "batch": 64, "hidden": 100, "states": 50}
 RANGES = {
@@ -73,7 +74,7 @@ def main() -> None:
         }
         for cell in ("LSTM-P", "GRU")
     }
-    write("scaling", {"base": BASE, "ranges": RANGES, "microseconds": results})
+    write_for_cpu("scaling", {"base": BASE, "ranges": RANGES, "microseconds": results})
     draw(results)
     for cell, rows in results.items():
         for name, points in rows.items():

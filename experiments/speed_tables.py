@@ -209,9 +209,10 @@ def _cpu(content: dict[str, Any]) -> str:
 
 
 def memory() -> str:
-    content = read("memory")
-    if content is None:
-        return missing("memory")
+    return "\n\n".join(map(_memory_table, by_cpu("memory"))) or missing("memory")
+
+
+def _memory_table(content: dict[str, Any]) -> str:
     lines = []
     for r in content["results"]:
         theirs, ours = r["torch.nn"], r["fused"]
@@ -221,7 +222,8 @@ def memory() -> str:
         peaks = [f"{theirs['peak_mb']:.1f}", f"{ours['peak_mb']:.1f}"]
         lines.append([r["cell"], r["shape"], *peaks, grown])
     header = ["peak of a train step", "shape", "torch.nn, MB", "Kleene, MB"]
-    return markdown([*header, "growth over 1,000 steps, MB"], lines)
+    table = markdown([*header, "growth over 1,000 steps, MB"], lines)
+    return f"{table}\n\nMeasured on {_cpu(content)}."
 
 
 def end_to_end() -> str:
