@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ from toy_readers import CLASSES, toy_model, toy_network, toy_words
 from toys import make_network, weights_of, without_time, words_ending_in_5
 
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup, rank_and_world_size
-from kleene.errors import DataError, KleeneError, SettingError, WorkerError
+from kleene.errors import DataError, KleeneError, WorkerError
 from kleene.evaluation.metrics import evaluate
 from kleene.explain.prototypes import read_prototypes
 from kleene.extraction.transitions import corpus
@@ -140,21 +139,6 @@ def test_a_dead_process_stops_the_rest_which_keep_the_run(
     resumed = run_processes(others, lambda process_group: train(process_group, checkpoint))[0]
     assert close(resumed[0], weights)
     assert [e["words"] for e in resumed[1]] == [e["words"] for e in history]
-
-
-def test_a_teacher_wants_to_be_alone() -> None:
-    from kleene.automata import DFA
-    from kleene.training.teacher import Teacher
-
-    dfa = DFA(alphabet=(4, 5), transitions=[[0, 1], [0, 1]], outputs=(False, True))
-    stages = [replace(STAGES[1], teacher=Teacher(dfa))]
-    with pytest.raises(SettingError, match="teacher"):
-        fit(
-            make_network(),
-            EXAMPLES,
-            stages=stages,
-            process_group=ProcessGroup(rank=0, world_size=2),
-        )
 
 
 def words(n: int, seed: int = 0) -> list[str]:

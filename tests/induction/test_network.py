@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 import torch
 
+from kleene.automata import DFA
 from kleene.data.alphabet import FIRST_SYMBOL, Alphabet
 from kleene.data.examples import Examples
 from kleene.evaluation.metrics import evaluate
 from kleene.extraction.table import read_table
-from kleene.induction.distil import access_words, consolidate, state_means, teaching_words
+from kleene.induction.distil import consolidate, labelled_by
 from kleene.induction.learner import induce
 from kleene.induction.network import Comparison, evidence_of, induce_first, induce_into
 from kleene.induction.suggestions import suggestions, with_centroids
+from kleene.induction.table_teaching import teach_table
 from kleene.languages import Language, tomita
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
@@ -51,44 +53,60 @@ def untrained(states: int = 4) -> Model:
     return Model(network=network, alphabet=Alphabet("01"), classes=CLASSES, longest=12)
 
 
-def test_access_words_lead_to_their_states() -> None:
-    dfa = tomita(3).dfa
-    assert dfa is not None
-    dfa = dfa.minimize()
-    for state, columns in enumerate(access_words(dfa)):
-        assert dfa.trace([dfa.alphabet[c] for c in columns])[-1] == state
+def test_words_are_labelled_by_the_automaton() -> None:
+    language = tomita(7)
+    assert language.dfa is not None
+    words = [*sample(language, 50)[0], "x0"]  # x is not in its alphabet
+    shown = labelled_by(language.dfa, examples_of(words, [True] * len(words)), untrained())
+    read = ["".join("01"[i - FIRST_SYMBOL] for i in ids) for ids in shown.words]
+    assert set(read) == set(words[:-1])
+    assert [bool(label) for label in shown.labels] == [language.contains(word) for word in read]
 
 
-def test_teaching_words_show_every_transition_and_carry_the_machines_labels() -> None:
-    dfa = tomita(7).dfa
-    assert dfa is not None
-    dfa = dfa.minimize()
-    lessons = teaching_words(dfa, examples_of(*sample(tomita(7), 50)), CLASSES, 0)
-    seen = set()
-    for ids, label in zip(lessons.words, lessons.labels, strict=True):
-        word = [dfa.alphabet[i - FIRST_SYMBOL] for i in ids]
-        states = dfa.trace(word)
-        seen |= set(zip(states, word, strict=False))
-        assert dfa.accepts(word) == bool(label)
-    assert len(seen) == dfa.num_states * len(dfa.alphabet)
+@pytest.mark.parametrize("cell", ["gru", "rnn"])
+def test_every_transition_of_a_large_table_is_taught(cell: str) -> None:
+    """A random automaton of sixty states over three symbols, far too large for a few words."""
+    random = np.random.default_rng(1)
+    dfa = DFA(
+        alphabet="abc",
+        transitions=random.integers(0, 60, (60, 3)),
+        outputs=tuple((random.random(60) < 0.5).tolist()),
+    ).minimize()
+    torch.manual_seed(0)
+    config = NetworkConfig(
+        num_symbols=FIRST_SYMBOL + 3,
+        num_classes=2,
+        cell=cell,
+        input_size=32,
+        hidden_size=48,
+        num_states=2,
+        similarity="euclidean",
+        temperature=0.3,
+    )
+    alphabet = Alphabet("abc")
+    model = Model(network=Classifier(config), alphabet=alphabet, classes=CLASSES, longest=12)
+    words = ["".join(random.choice(list("abc"), 30)) for _ in range(40)]
+    labels = np.array([dfa.accepts(word) for word in words], dtype=np.int64)
+    examples = Examples(words=alphabet.encode_many(words), labels=labels)
+    taught, same = consolidate(model, dfa, examples)
+    assert same
+    assert read_table(taught).dfa == dfa
+    assert evaluate(taught.network, examples).accuracy == 1
+    assert [epoch.stage for epoch in taught.history.epochs] == ["machine"]
 
 
-def test_state_means_are_the_means_of_the_hidden_vectors() -> None:
-    model, dfa = untrained(), tomita(2).dfa
-    assert dfa is not None
-    dfa = dfa.minimize()
-    words, labels = sample(tomita(2), 40)
-    means = state_means(model.network, examples_of(words, labels), dfa, 0)
-    rows: dict[int, list[torch.Tensor]] = {}
-    with torch.no_grad():
-        for word in words:
-            single = examples_of([word], [True]).batch(np.array([0]))
-            hidden = model.network.trace(single).hidden[0]
-            for state, vector in zip(dfa.trace(word), hidden, strict=True):
-                rows.setdefault(state, []).append(vector)
-    gaps = [np.abs(means[s] - torch.stack(v).mean(0).numpy()).max() for s, v in rows.items()]
-    assert len(gaps) == dfa.num_states
-    assert min(gaps) < 1e-5  # states too near to each other are moved apart on purpose
+def test_a_network_too_small_for_an_automaton_says_so() -> None:
+    random = np.random.default_rng(1)
+    dfa = DFA(
+        alphabet="01",
+        transitions=random.integers(0, 40, (40, 2)),
+        outputs=tuple((random.random(40) < 0.5).tolist()),
+    )
+    config = NetworkConfig(
+        num_symbols=FIRST_SYMBOL + 2, num_classes=2, input_size=2, hidden_size=2, num_states=2
+    )
+    network = with_centroids(Classifier(config), np.zeros((dfa.num_states, 2), dtype=np.float32))
+    assert not teach_table(network, dfa, CLASSES, steps=20)
 
 
 def test_a_network_is_taught_a_machine_and_can_be_proved_to_be_it() -> None:

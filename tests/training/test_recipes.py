@@ -9,8 +9,6 @@ import pytest
 import torch
 from toys import make_network, words_ending_in_5
 
-from kleene.automata import DFA
-from kleene.data.examples import Examples
 from kleene.errors import SettingError
 from kleene.evaluation.metrics import evaluate
 from kleene.training import centroids as clusters
@@ -20,7 +18,6 @@ from kleene.training.loop import fit
 from kleene.training.recipes import RECIPES, warm
 from kleene.training.reconstruction import reconstruct_centroids
 from kleene.training.stages import Curriculum, Stage, make_optimizer
-from kleene.training.teacher import UNTAUGHT, Teacher
 
 EXAMPLES = words_ending_in_5()
 
@@ -167,22 +164,3 @@ def test_optimisers_by_name() -> None:
         assert held == {id(w) for w in network.parameters() if w.requires_grad}
     with pytest.raises(SettingError, match="one of adam, adadelta, rmsprop"):
         make_optimizer(Stage(optimizer="sgdd"), network)
-
-
-def test_a_teacher_pulls_the_states_to_the_machines() -> None:
-    dfa = DFA(alphabet=(0, 1), initial=0, outputs=(0, 1), transitions=((0, 1), (0, 1)))
-    network = make_network()
-    stage = Stage(epochs=40, learning_rate=0.03, batch_size=16, teacher=Teacher(dfa))
-    fit(network, EXAMPLES, stages=[stage])
-    batch = next(EXAMPLES.in_order(1000))
-    trace = network.trace(batch)
-    for row, i in enumerate(batch.order):
-        expected = [0, *(int(symbol) - 4 for symbol in EXAMPLES.words[i])]
-        assert trace.states[row, : len(expected)].tolist() == expected
-
-
-def test_a_teacher_is_silent_after_a_symbol_it_does_not_know() -> None:
-    dfa = DFA(alphabet=(0, 1), initial=0, outputs=(0, 1), transitions=((0, 1), (1, 0)))
-    words = [np.array([5, 1, 5]), np.array([5, 5])]
-    batch = Examples(words=words, labels=np.zeros(2, dtype=np.int64)).batch(np.arange(2))
-    assert Teacher(dfa).targets(batch).tolist() == [0, 0, 1, 1, UNTAUGHT, 0, UNTAUGHT]

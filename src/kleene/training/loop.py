@@ -25,7 +25,7 @@ from kleene.data.batch import Batch
 from kleene.data.examples import Examples
 from kleene.data.streaming import TrainingData
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
-from kleene.errors import DataError, SettingError, TrainingError, WorkerError
+from kleene.errors import DataError, TrainingError, WorkerError
 from kleene.evaluation.metrics import evaluate
 from kleene.nn.classifier import Classifier
 from kleene.nn.fused import load_kernels
@@ -69,8 +69,6 @@ def fit(
     """
     if not len(examples):
         raise DataError("no examples to train on; give at least one of each class")
-    if process_group.world_size > 1 and any(stage.teacher is not None for stage in stages):
-        raise SettingError("a stage with a teacher runs in one process only; start one")
     loop = _Loop(network, examples, stages, validation, seed, hook, process_group)
     loop.checkpointer = Checkpointer(
         network,
@@ -213,11 +211,9 @@ class _Loop:
     ) -> None:
         at = self.progress
         optimizer.zero_grad(set_to_none=True)
-        scores, scans = self.network.observe(batch)
+        scores = self.network(batch)
         labels = torch.from_numpy(batch.labels).to(scores.device)
         loss, count = weighted_loss(scores, labels, weights, batch)
-        if stage.teacher is not None:
-            loss = loss + stage.teacher.loss(self.network, scans[-1], batch)
         loss.backward()  # type: ignore[no-untyped-call]
         right = int((scores.argmax(-1) == labels).sum())
         found = Figures(loss=loss, right=right * counts, words=len(batch) * counts)

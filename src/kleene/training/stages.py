@@ -14,7 +14,6 @@ from kleene.errors import SettingError
 from kleene.nn.classifier import Classifier
 from kleene.training.ema import track_ema
 from kleene.training.history import Epoch
-from kleene.training.teacher import Teacher
 
 Schedule = Callable[[int], float]
 """A value for each epoch of a stage, counted from 0."""
@@ -83,8 +82,6 @@ class Stage:
     """Epochs without improvement on the held-out examples after which the stage ends."""
     until: Callable[[Sequence[Epoch]], bool] | None = None
     """Whether the stage ends, given its epochs so far."""
-    teacher: Teacher | None = None
-    """An automaton that labels every prefix with its state, as a second target."""
     prepare: Prepare | None = None
     """Called before the first epoch."""
 
