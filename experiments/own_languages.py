@@ -8,12 +8,14 @@
 Words have lengths 20-29 (training, SR) and 31-50 (LR), uniform among the words of a length, half of
 them accepted; SA and LA have pairs at edit distance one, one accepted and the other not.
 
-Run: python experiments/own_languages.py [--symbols 4,16,64] [--seed 0]
+Run: python experiments/own_languages.py [--symbols 4,16,64] [--methods induce,fit,gru] [--seed 0]
 """
 
 from __future__ import annotations
 
 import argparse
+import time
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -27,6 +29,7 @@ from kleene.induction.learner import compile_kernels
 
 Rows = tuple[list[tuple[int, ...]], list[bool]]
 Random = np.random.Generator
+TESTS = ("SR", "SA", "LR", "LA")
 TIERS = {4: 3, 16: 7, 64: 16}
 CLASSES = (
     *(("SL", k, 1) for k in (4, 6)),
@@ -155,36 +158,72 @@ def rows_of(dfa: DFA, seed: int) -> dict[str, Rows]:
     }
 
 
-def run(dfa: DFA, seed: int) -> dict[str, Any]:
-    """Induction alone, accuracy on the four tests."""
+def run(dfa: DFA, method: str, seed: int) -> dict[str, Any]:
+    """Learn the training rows by one method; accuracy on the four tests."""
     rows = rows_of(dfa, seed)
-    found = kl.induce(*rows["train"], seed=seed)
-    result: dict[str, Any] = {"true_states": dfa.num_states, "states": found.dfa.num_states}
-    result |= {"method": found.method, "search_seconds": round(found.seconds, 2)}
-    for test in ("SR", "SA", "LR", "LA"):
+    started = time.process_time()
+    predict, notes = METHODS[method](*rows["train"], seed)
+    result: dict[str, Any] = {"true_states": dfa.num_states, **notes}
+    result["learning_seconds"] = round(time.process_time() - started, 2)
+    for test in TESTS:
         words, labels = rows[test]
-        result[test] = round(float((found.dfa.run_many(words) == np.array(labels)).mean()), 4)
+        result[test] = round(float((np.asarray(predict(words)) == np.array(labels)).mean()), 4)
     return result
+
+
+Learned = tuple[Callable[[Any], Any], dict[str, Any]]
+
+
+def by_induction(words: Any, labels: Any, seed: int) -> Learned:
+    found = kl.induce(words, labels, seed=seed)
+    notes = {"states": found.dfa.num_states, "method": found.method}
+    return found.dfa.run_many, {**notes, "errors": found.training_errors}
+
+
+def by_fit(words: Any, labels: Any, seed: int) -> Learned:
+    classifier = kl.SequenceClassifier(random_state=seed).fit(words, labels)
+    notes = {"states": classifier.model_.network.rnn.num_states}
+    held_out = classifier.figures_.held_out_accuracy
+    return classifier.predict, {**notes, "held_out": held_out, "log": list(classifier.fit_log_)}
+
+
+def by_plain_gru(words: Any, labels: Any, seed: int) -> Learned:
+    classifier = kl.SequenceClassifier(states=0, recipe="curriculum", random_state=seed)
+    classifier.fit(words, labels)
+    return classifier.predict, {"held_out": classifier.figures_.held_out_accuracy}
+
+
+METHODS = {"induce": by_induction, "fit": by_fit, "gru": by_plain_gru}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--symbols", default="4,16,64")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--methods", default="induce", help="some of induce,fit,gru")
     parser.add_argument("--only", default="", help="only keys that hold this text")
+    parser.add_argument("--try", action="store_true", help="print, and write nothing")
     options = parser.parse_args()
     compile_kernels()
     ledger = Ledger("own_languages")
     for width in map(int, options.symbols.split(",")):
         for kind, k, t in CLASSES:
-            key = {"class": f"{kind}.{k}.{t}", "symbols": width, "seed": options.seed}
-            if options.only in str(key):
+            for method in options.methods.split(","):
+                key = {"class": f"{kind}.{k}.{t}", "symbols": width, "method": method}
+                key["seed"] = options.seed
+                if not any(text in str(key) for text in options.only.split(",")):
+                    continue
                 dfa = language(kind, k, t, width, options.seed)
-                row = ledger.run(lambda d=dfa: run(d, options.seed), recipe=RECIPE, **key)
+                if vars(options)["try"]:
+                    print(key, run(dfa, method, options.seed), flush=True)
+                    continue
+                row = ledger.run(
+                    lambda d=dfa, m=method: run(d, m, options.seed), recipe=RECIPE, **key
+                )
                 print(row["key"], row["result"], row["cpu_seconds"], flush=True)
 
 
-RECIPE = {"rows": 2_000, "induce": "defaults"}
+RECIPE = {"rows": 2_000, "settings": "defaults"}
 
 if __name__ == "__main__":
     main()
