@@ -5,6 +5,8 @@
     LT LTT PT PLT   and TLT TLTT TPLT on a tier: a random formula of m tests
     Reg             a random automaton
 
+The words of half the tests have one or two different symbols, so that their occurrences overlap.
+
 Words have lengths 20-29 (training, SR) and 31-50 (LR), uniform among the words of a length, half of
 them accepted; SA and LA have pairs at edit distance one, one accepted and the other not.
 
@@ -38,10 +40,10 @@ CLASSES = (
     *(("TSL", k, 1) for k in (2, 4)),
     *(("LT", k, 1) for k in (2, 4)),
     *(("PT", k, 1) for k in (4, 6)),
-    *(("LTT", k, t) for k, t in ((2, 5), (4, 3))),
-    *(("TLTT", k, t) for k, t in ((2, 5), (4, 3))),
+    *(("LTT", k, t) for k, t in ((2, 5), (4, 3), (6, 2))),
+    *(("TLTT", k, t) for k, t in ((2, 5), (4, 3), (6, 2))),
     ("TLT", 4, 1),
-    ("PLT", 4, 1),
+    *(("PLT", k, 1) for k in (4, 6)),
     ("TPLT", 4, 1),
     ("Reg", 12, 1),
 )
@@ -81,7 +83,9 @@ def _draw(kind: str, k: int, t: int, width: int, random: Random) -> DFA:
 
 def _test(kind: str, k: int, t: int, tier: Any, width: int, random: Random) -> DFA:
     letters = range(width) if tier is None else tier
-    word = tuple(random.choice(letters, k).tolist())
+    if random.random() < 0.5:  # few letters, so that occurrences overlap
+        letters = random.choice(letters, int(random.integers(1, 3)), replace=False)
+    word = tuple(int(letter) for letter in random.choice(letters, k))
     if kind in ("SP", "coSP", "PT"):
         test = Occurrence.subsequence(word)
     elif kind == "PLT":

@@ -140,16 +140,22 @@ class RuleList:
         return np.where((before == 0) & (values == value), 1 + label, before)
 
     def automaton(self, chosen: Chosen, pool: FeaturePool) -> DFA | None:
-        """The minimal automaton of a list; None if it is too large."""
-        left = self.evidence.counts[chosen.cells == 0].sum(0)
+        """The minimal automaton of a list; None if it is too large.
+
+        The rules only say which words are decided alike; most words of a cell say how.
+        """
+        votes = np.zeros((1 + len(self.evidence.classes), len(self.evidence.classes)), np.int64)
+        np.add.at(votes, chosen.cells, self.evidence.counts)
+        output = votes.argmax(1).tolist()
         dfa = DFA(
             alphabet=self.evidence.alphabet,
             transitions=np.zeros((1, pool.width), np.int32),
-            outputs=(int(left.argmax()),),
+            outputs=(output[0],),
         )
         for feature, rule in zip(chosen.features[::-1], chosen.rules[::-1], strict=True):
             value, label = divmod(rule, len(self.evidence.classes))
-            joined = _joined(_plain(feature, pool), dfa, partial(_decide, value, label))
+            decide = partial(_decide, value, output[1 + label])
+            joined = _joined(_plain(feature, pool), dfa, decide)
             if joined is None:
                 return None
             dfa = joined
