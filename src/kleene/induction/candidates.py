@@ -114,6 +114,7 @@ class CandidateSearch:
             self.merge()
             if self.is_done and len(self.best.table) <= CHEAP_TO_GROW:
                 self.grow()  # another without errors may be shorter
+                self.add_patterns(share=0.1)
             for search in (self.add_patterns, self.grow):
                 if self.is_done and self.held_out is not None and self.held_out.rows:
                     break
@@ -173,9 +174,9 @@ class CandidateSearch:
         for step in steps:
             self.add(self.search.judge(step.table), "splits")
 
-    def add_patterns(self) -> None:
+    def add_patterns(self, share: float = 0.5) -> None:
         """Combinations of features, as they are and refined."""
-        for pattern in patterns(self.evidence, self.budget.part(0.5), seed=self.seed):
+        for pattern in patterns(self.evidence, self.budget.part(share), seed=self.seed):
             judged = self.search.judge(pattern.dfa.transitions)
             self.add(judged, "patterns", model_bits=pattern.bits)
             if self.is_done:

@@ -11,7 +11,7 @@ them cover many more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 from math import comb, log2
@@ -60,7 +60,7 @@ class Occurrence:
     def factor(
         cls,
         word: Sequence[int],
-        tier: Sequence[int] | None = None,
+        tier: Iterable[int] | None = None,
         *,
         times: int = 1,
         place: str = "",
@@ -109,7 +109,7 @@ class Occurrence:
         return Feature(table, (np.arange(len(table)) == value).astype(np.int64), bits)
 
     def neighbours(self, letters: Sequence[int], width: int) -> Iterator[Occurrence]:
-        """Tests that differ in one symbol, joint, tier symbol, threshold or place."""
+        """Tests that differ in one symbol, joint, tier symbol, threshold, place or repetition."""
         yield from self._words(letters)
         for i in range(len(self.joined)):
             if self.times == 1 and not self.place:
@@ -124,8 +124,27 @@ class Occurrence:
             for times in (self.times - 1, self.times + 1):
                 if 1 <= times <= MOST_TIMES and not self.place:
                     yield replace(self, times=times)
+            if not self.place:
+                yield from self._repetitions()
         if any(self.joined) or self.place:
             yield from self._tiers(width)
+
+    def _repetitions(self) -> Iterator[Occurrence]:
+        """A factor that overlaps itself longer and asked for less often, or the other way round.
+
+        Three "aa" are "aaaa", or two "aa" and more; one change at a time does not lead there.
+        """
+        size, word = len(self.word), self.word
+        period = next(p for p in range(1, size + 1) if word[p:] == word[: size - p])
+        longer = word + tuple(word[(size + i) % period] for i in range(period))
+        if self.times > 1 and len(longer) <= LONGEST:
+            yield Occurrence.factor(longer, self.tier, times=self.times - 1)
+            if self.tier is None:
+                yield Occurrence.factor(longer, word, times=self.times - 1)
+        if size > period and self.times < MOST_TIMES:
+            yield Occurrence.factor(word[:-period], self.tier, times=self.times + 1)
+        if self.times > 1 and size * self.times <= LONGEST:
+            yield Occurrence.factor(word * self.times, self.tier)
 
     def _words(self, letters: Sequence[int]) -> Iterator[Occurrence]:
         size = len(self.word)

@@ -45,9 +45,10 @@ class Pattern:
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """Features, the cell of each word under them, the bits of both, and the rules of a list."""
+    """Features, their values, the cell of each word, the bits of both, and the rules of a list."""
 
     features: tuple[Feature, ...]
+    values: Values  # (feature, word)
     cells: NDArray[np.int64]
     bits: float
     rules: tuple[int, ...] = ()
@@ -85,12 +86,23 @@ class Product:
         cells: NDArray[np.int64] = np.unique(before * size + values, return_inverse=True)[1]
         return cells
 
+    def outputs(self, chosen: Chosen, values: Values) -> NDArray[np.int64]:
+        """The class of each word by given values of the features; -1 if no word had the values."""
+        sizes = [int(feature.values.max()) + 1 for feature in chosen.features]
+        strides = np.cumprod([1, *sizes[:0:-1]])[::-1]
+        given, known = strides @ values, strides @ chosen.values
+        numbers, place = np.unique(known, return_inverse=True)
+        votes = np.zeros((len(numbers), len(self.evidence.classes)), np.int64)
+        np.add.at(votes, place, self.evidence.counts)
+        at = np.minimum(np.searchsorted(numbers, given), len(numbers) - 1)
+        return np.where(numbers[at] == given, votes.argmax(1)[at], -1)
+
     def automaton(self, chosen: Chosen, pool: FeaturePool) -> DFA | None:
         """The minimal automaton of a product; None if it is too large.
 
         A combination of values without words goes with the values of the first features.
         """
-        values = pool.run(list(chosen.features))
+        values = chosen.values
         sizes = [int(feature.values.max()) + 1 for feature in chosen.features]
         dfa = _plain(chosen.features[0], pool)
         for feature, size in zip(chosen.features[1:], sizes[1:], strict=True):
@@ -139,22 +151,36 @@ class RuleList:
         value, label = divmod(rule, len(self.evidence.classes))
         return np.where((before == 0) & (values == value), 1 + label, before)
 
-    def automaton(self, chosen: Chosen, pool: FeaturePool) -> DFA | None:
-        """The minimal automaton of a list; None if it is too large.
+    def labels(self, chosen: Chosen) -> list[int]:
+        """The class of each cell.
 
         The rules only say which words are decided alike; most words of a cell say how.
         """
         votes = np.zeros((1 + len(self.evidence.classes), len(self.evidence.classes)), np.int64)
         np.add.at(votes, chosen.cells, self.evidence.counts)
-        output = votes.argmax(1).tolist()
+        labels: list[int] = votes.argmax(1).tolist()
+        return labels
+
+    def outputs(self, chosen: Chosen, values: Values) -> NDArray[np.int64]:
+        """The class of each word by given values of the features."""
+        labels = self.labels(chosen)
+        found = np.full(self.evidence.num_words, labels[0])
+        for row, rule in zip(values[::-1], chosen.rules[::-1], strict=True):
+            value, label = divmod(rule, len(self.evidence.classes))
+            found = np.where(row == value, labels[1 + label], found)
+        return found
+
+    def automaton(self, chosen: Chosen, pool: FeaturePool) -> DFA | None:
+        """The minimal automaton of a list; None if it is too large."""
+        labels = self.labels(chosen)
         dfa = DFA(
             alphabet=self.evidence.alphabet,
             transitions=np.zeros((1, pool.width), np.int32),
-            outputs=(output[0],),
+            outputs=(labels[0],),
         )
         for feature, rule in zip(chosen.features[::-1], chosen.rules[::-1], strict=True):
             value, label = divmod(rule, len(self.evidence.classes))
-            decide = partial(_decide, value, output[1 + label])
+            decide = partial(_decide, value, labels[1 + label])
             joined = _joined(_plain(feature, pool), dfa, decide)
             if joined is None:
                 return None
@@ -182,8 +208,8 @@ def patterns(evidence: Evidence, budget: Budget, *, seed: int = 0) -> list[Patte
     for combination in (RuleList(evidence), Product(evidence)):
         best = _beam(pool, combination, budget)
         for chosen in best:
-            special = [specialiser.special(f, pool.test_of(f)) for f in chosen.features]
-            for features in dict.fromkeys([tuple(special), chosen.features]):
+            special = _special(chosen, combination, specialiser)
+            for features in dict.fromkeys([special, chosen.features]):
                 made = replace(chosen, features=features)
                 dfa = combination.automaton(made, pool)
                 if dfa is not None:
@@ -193,11 +219,29 @@ def patterns(evidence: Evidence, budget: Budget, *, seed: int = 0) -> list[Patte
     return [pattern for _, pattern in sorted(found, key=lambda one: one[0])]
 
 
+def _special(
+    chosen: Chosen, combination: Combination, specialiser: Specialiser
+) -> tuple[Feature, ...]:
+    """The features, each replaced by the likeliest that agrees with it wherever it decides."""
+    pool, features, values = specialiser.pool, list(chosen.features), chosen.values.copy()
+    for i, feature in enumerate(chosen.features):
+        flipped = []
+        for value in (0, 1):
+            values_with = values.copy()
+            values_with[i] = value
+            flipped.append(combination.outputs(chosen, values_with))
+        decides = flipped[0] != flipped[1]
+        features[i] = specialiser.special(feature, pool.test_of(feature), decides)
+        values[i] = pool.run([features[i]])[0]
+    return tuple(features)
+
+
 def _beam(pool: FeaturePool, combination: Combination, budget: Budget) -> list[Chosen]:
     """The best combinations, of any number of features up to `DEPTH`, the best first."""
     evidence = combination.evidence
     bits = float(class_code(evidence.counts.sum(0), evidence.log_factorials))
-    beam = [Chosen((), np.zeros(evidence.num_words, dtype=np.int64), bits)]
+    cells = np.zeros(evidence.num_words, dtype=np.int64)
+    beam = [Chosen((), pool.values[:0], cells, bits)]
     finished: list[Chosen] = []
     for _ in range(DEPTH):
         for one in beam[:VARIED]:
@@ -224,7 +268,8 @@ def _beam(pool: FeaturePool, combination: Combination, budget: Budget) -> list[C
                 continue
             seen.add(cells.tobytes())
             features = (*beam[b].features, pool.features[i])
-            following.append(Chosen(features, cells, cost, (*beam[b].rules, rule)))
+            values = np.concatenate([beam[b].values, pool.values[i : i + 1]])
+            following.append(Chosen(features, values, cells, cost, (*beam[b].rules, rule)))
             if len(following) == BEAM:
                 break
         if not following:

@@ -6,104 +6,161 @@ The likelihood of words drawn among those with a value of a feature f is
 
     product over words of P(word) / P(f has this value)
 
-with P a chain of pairs of symbols, counted in all words. Where words were drawn first and labelled
-afterwards, P(f has this value) is just the share of the words with this value; then nothing is
-changed, since the words do not tell, and the simplest feature is kept.
+with P independent symbols, as frequent as among the words with the other value of f, which are
+more varied. Where this describes the rarer words in fewer bits than they need on their own, as a
+chain of pairs of symbols, they were evidently drawn so. Otherwise nothing is changed: the words do
+not tell, and the simplest feature is kept.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from kleene.compiling import njit
+from kleene.induction.evidence import Evidence
 from kleene.induction.feature_pool import FeaturePool
 from kleene.induction.features import Feature, Occurrence
 
 MOST_SYMBOLS = 64
-LEAST_SURPRISE = 0.25
-"""Bits a word by which its class must be rarer than the share of its class."""
-MOST_STEPS = 24
+MOST_STEPS, PATIENCE = 24, 1
+"""Steps, and how many of them may make the words less likely: a tier of one symbol comes first."""
 
 
 class Specialiser:
-    """Replaces features of one pool; the chain of pairs is counted once."""
+    """Replaces features of one pool."""
 
     def __init__(self, pool: FeaturePool) -> None:
-        self.pool, width, evidence = pool, pool.width, pool.evidence
-        weights = evidence.counts.sum(1)
-        lengths = np.diff(evidence.starts)
-        self.lengths = np.bincount(lengths, weights=weights) / weights.sum()
-        self.start = np.full(width, 0.5)
-        self.pairs = np.full((width, width), 0.5)
-        word = np.repeat(np.arange(evidence.num_words), lengths)
-        symbols = evidence.symbols
-        inside = word[1:] == word[:-1]
-        np.add.at(
-            self.pairs, (symbols[:-1][inside], symbols[1:][inside]), weights[word[1:][inside]]
-        )
-        first = evidence.starts[:-1][lengths > 0]
-        np.add.at(self.start, symbols[first], weights[lengths > 0])
-        self.pairs /= self.pairs.sum(1, keepdims=True)
-        self.start /= self.start.sum()
+        self.pool = pool
 
-    def saved_bits(self, feature: Feature, values: NDArray[np.uint8]) -> float:
-        """Bits saved if the words are drawn among those with their value of a feature."""
-        share = chain_share(feature.table, feature.values, self.start, self.pairs, self.lengths)
-        rows = self.pool.evidence.counts.sum(1)
-        ones = float(rows[values == 1].sum())
-        shares = np.clip([1 - share, share], 1e-300, 1.0)
-        return float(-(rows.sum() - ones) * np.log2(shares[0]) - ones * np.log2(shares[1]))
-
-    def special(self, feature: Feature, test: Occurrence | None) -> Feature:
-        """The feature with the same values under which the words are most likely."""
-        if test is None or self.pool.width > MOST_SYMBOLS:
+    def special(
+        self, feature: Feature, test: Occurrence | None, decides: NDArray[np.bool_]
+    ) -> Feature:
+        """The feature with the same values, for the words it decides, that makes them likeliest."""
+        if test is None or self.pool.width > MOST_SYMBOLS or not decides.any():
             return feature
         values = self.pool.run([feature])[0]
-        rows = self.pool.evidence.counts.sum(1)
-        share = float(rows[values == 1].sum() / rows.sum())
-        entropy = -sum(p * np.log2(p) for p in (share, 1 - share) if p > 0)
-        saved = self.saved_bits(feature, values)
-        if saved < rows.sum() * (entropy + LEAST_SURPRISE):
+        if len(set(values[decides].tolist())) < 2:
             return feature
-        best = saved - feature.bits
-        letters = range(self.pool.width)
+        drawn = Drawn(self.pool.evidence, values, decides)
+        best, found, stale = drawn.bits(feature), feature, 0
         seen = {test}
         for _ in range(MOST_STEPS):
-            tried = [one for one in test.neighbours(letters, self.pool.width) if one not in seen]
-            seen.update(tried)
-            made = [one.feature(self.pool.width) for one in tried]
-            if self.pool.budget.is_spent or not made:
+            around = test.neighbours(range(self.pool.width), self.pool.width)
+            tried = self._same([one for one in around if one not in seen], values, drawn)
+            seen.update(one for one, _, _ in tried)
+            joint = _joint_tier(test, tried, best)
+            if joint is not None and joint not in seen:
+                seen.add(joint)
+                tried += self._same([joint], values, drawn)
+            if not tried:
                 break
-            same = np.flatnonzero((self.pool.run(made) == values).all(1)).tolist()
-            gains = [self.saved_bits(made[i], values) - made[i].bits for i in same]
-            if not gains or max(gains) <= best:
+            test, made, bits = min(tried, key=lambda one: one[2])
+            stale = 0 if bits < best else stale + 1
+            if bits < best:
+                best, found = bits, made
+            if stale > PATIENCE:
                 break
-            most = same[int(np.argmax(gains))]
-            test, feature, best = tried[most], made[most], max(gains)
-        return feature
+        return found if best < drawn.own_bits else feature
+
+    def _same(
+        self, tests: list[Occurrence], values: NDArray[np.uint8], drawn: Drawn
+    ) -> list[tuple[Occurrence, Feature, float]]:
+        """The tests that agree with the values, and the bits of the words."""
+        if self.pool.budget.is_spent or not tests:
+            return []
+        made = [test.feature(self.pool.width) for test in tests]
+        agree = (self.pool.run(made) == values) | ~drawn.decides
+        same = np.flatnonzero(agree.all(1)).tolist()
+        self.pool.budget.work[0] += sum(drawn.cost(made[i]) for i in same)
+        return [(tests[i], made[i], drawn.bits(made[i])) for i in same]
+
+
+def _joint_tier(
+    test: Occurrence, tried: Sequence[tuple[Occurrence, Feature, float]], best: float
+) -> Occurrence | None:
+    """All changes of the tier, by one symbol each, under which the words are likelier, at once."""
+    if test.tier is None:
+        return None
+    changes = [
+        one.tier ^ test.tier
+        for one, _, bits in tried
+        if bits < best and one.tier is not None and one == replace(test, tier=one.tier)
+    ]
+    return replace(test, tier=test.tier.union(*changes)) if len(changes) > 1 else None
+
+
+class Drawn:
+    """Words drawn among those with a value of a feature; those with the other are the background.
+
+    Only words that the feature decides are looked at.
+    """
+
+    def __init__(
+        self, evidence: Evidence, values: NDArray[np.uint8], decides: NDArray[np.bool_]
+    ) -> None:
+        self.decides = decides
+        lengths = np.diff(evidence.starts)
+        rows = np.where(decides, evidence.counts.sum(1), 0)
+        width = len(evidence.alphabet)
+        word = np.repeat(np.arange(evidence.num_words), lengths)
+        kinds = values[word], evidence.symbols, rows[word]
+        counts = np.zeros((2, width))
+        np.add.at(counts, kinds[:2], kinds[2])
+        shares = (counts + 0.5) / (counts + 0.5).sum(1, keepdims=True)
+        self.value = int((shares * np.log2(shares)).sum(1).argmax())  # of the less varied words
+        self.shares = shares[1 - self.value]
+        self.lengths = np.bincount(lengths, weights=rows) / rows.sum()
+        self.rows = float(rows[values == self.value].sum()), float(rows[values != self.value].sum())
+        self.symbol_bits = float(-(counts[self.value] * np.log2(self.shares)).sum())
+        pairs = np.zeros((width + 1, width))
+        first = np.r_[True, word[1:] != word[:-1]] if len(word) else np.zeros(0, bool)
+        before = np.where(first, width, np.r_[0, evidence.symbols[:-1]][: len(word)])
+        inside = values[word] == self.value
+        np.add.at(pairs, (before[inside], evidence.symbols[inside]), kinds[2][inside])
+        self.own_bits = adaptive_bits(pairs)
+        """Bits of the less varied words as a chain of pairs of symbols."""
+
+    def bits(self, feature: Feature) -> float:
+        """Bits of the less varied words, and of the feature."""
+        share = value_share(feature.table, feature.values, self.shares, self.lengths)
+        ones = share if self.value == 1 else 1 - share
+        ones, others = np.log2(np.clip([ones, 1 - ones], 1e-300, 1.0))
+        return float(self.symbol_bits + self.rows[0] * ones + self.rows[1] * others + feature.bits)
+
+    def cost(self, feature: Feature) -> int:
+        """Look-ups of `bits`."""
+        return feature.table.size * len(self.lengths) // 4
+
+
+def adaptive_bits(counts: NDArray[np.float64]) -> float:
+    """Bits of symbols in contexts, (context, symbol), whose shares are learned on the way."""
+    width = counts.shape[1]
+    total = counts.sum(1)
+    nats = gammaln(total + width / 2) - gammaln(width / 2)
+    nats -= (gammaln(counts + 0.5) - gammaln(0.5)).sum(1)
+    return float(nats.sum() / np.log(2))
 
 
 @njit(cache=True, nogil=True)
-def chain_share(table: Any, values: Any, start: Any, pairs: Any, lengths: Any) -> Any:
-    """The probability that a word of a Markov chain has value 1, over the given lengths."""
-    states, width = table.shape
-    share = lengths[0] * values[0] if len(lengths) else 0.0
-    now = np.zeros((states, width))
-    for b in range(width):
-        now[table[0, b], b] += start[b]
+def value_share(table: Any, values: Any, shares: Any, lengths: Any) -> Any:
+    """The probability that a word of independent symbols has value 1, over the given lengths."""
+    now = np.zeros(len(table))
+    now[0] = 1.0
+    found = lengths[0] * values[0]
     for n in range(1, len(lengths)):
-        if n > 1:
-            after = np.zeros((states, width))
-            for s in range(states):
-                for a in range(width):
-                    if now[s, a] > 0:
-                        for b in range(width):
-                            after[table[s, b], b] += now[s, a] * pairs[a, b]
-            now = after
-        for s in range(states):
+        after = np.zeros(len(table))
+        for s in range(len(table)):
+            if now[s] > 0:
+                for b in range(len(shares)):
+                    after[table[s, b]] += now[s] * shares[b]
+        now = after
+        for s in range(len(table)):
             if values[s] == 1:
-                share += lengths[n] * now[s].sum()
-    return share
+                found += lengths[n] * now[s]
+    return found
