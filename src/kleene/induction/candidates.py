@@ -22,6 +22,8 @@ from kleene.induction.search import LEAST_GAIN, Found, Search, Table
 from kleene.induction.state_merging import NOISE, merged
 
 FIRST_SAMPLE, GROWTH, MOST_WORDS = 2_000, 4, 32_000
+FEW = 0.02
+"""The share of held-out rows that a good candidate may get wrong."""
 PATIENCE, GROWN = 60, 6
 """Restarts without a shorter description after which the search ends; every sixth one grows."""
 CHEAP_TO_GROW = 8
@@ -116,14 +118,14 @@ class CandidateSearch:
                 self.grow()  # another without errors may be shorter
                 self.add_patterns(share=0.1)
             for search in (self.add_patterns, self.grow):
-                if self.is_done and self.held_out is not None and self.held_out.rows:
+                if self.is_good and self.held_out is not None and self.held_out.rows:
                     break
                 search()
         else:
             judged = self.search.judge(known.table)
             self.add(judged, known.method, known.origin, model_bits=known.model_bits)
         for suggest in suggested:
-            if self.is_done:
+            if self.is_good:
                 break
             self.refine_suggestion(suggest())
         self.restart()
@@ -135,6 +137,18 @@ class CandidateSearch:
         if self.budget.is_spent:
             return True
         return not any(errors(self.best.table, self.search.evidence, self.held_out))
+
+    @property
+    def is_good(self) -> bool:
+        """Whether no other kind of search need be tried.
+
+        The best candidate makes no error on the training rows and few on those held out.
+        """
+        if self.budget.is_spent:
+            return True
+        training, held_out = errors(self.best.table, self.search.evidence, self.held_out)
+        rows = 0 if self.held_out is None else self.held_out.rows
+        return training == 0 and held_out <= FEW * rows
 
     def merge(self) -> None:
         """Merge the states of prefix trees, refine the best; with noise only if errors are left.
@@ -200,7 +214,7 @@ class CandidateSearch:
         shortest = min(small or self.found, key=lambda one: one.description_length)
         best = search.judge(shortest.table)
         failures = 0
-        while failures < PATIENCE and not self.is_done:
+        while failures < PATIENCE and not self.is_good:
             if failures % GROWN == 0:
                 found = search.grow(self.single_state)[-1]
             else:

@@ -17,8 +17,9 @@ from kleene.errors import SettingError
 from kleene.induction.budget import Budget
 from kleene.induction.candidates import Candidate, CandidateSearch, errors
 from kleene.induction.evidence import Evidence
+from kleene.induction.patterns import patterns
 from kleene.induction.result import FrontPoint, Induction
-from kleene.induction.search import Search
+from kleene.induction.search import Found, Search
 from kleene.machine import Label
 
 HELD_OUT, LEAST_ROWS = 0.1, 200
@@ -139,7 +140,10 @@ def search_automaton(
     changed = search.table_bits(final.table) - chosen.candidate.model_bits
     final = replace(final, description_length=final.description_length - changed)
     if chosen.held_out_errors:
-        final = min(final, search.refine(final.table), key=lambda one: one.description_length)
+        again = [search.refine(final.table)]
+        if chosen.candidate.method == "patterns":  # the rows held out may tell a pattern more
+            again += _patterns(everything, search, max_states, seed)
+        final = min(final, *again, key=lambda one: one.description_length)
     votes = search.votes(final.table)
     return Induction(
         dfa=search.dfa(final.table),
@@ -156,6 +160,19 @@ def search_automaton(
         stopped_early=stopped,
         seed=seed,
     )
+
+
+def _patterns(
+    everything: Evidence, search: Search, max_states: int | None, seed: int
+) -> list[Found]:
+    """The best combination of features by all rows."""
+    for pattern in patterns(everything, search.budget, seed=seed):
+        if max_states is None or pattern.dfa.num_states <= max_states:
+            judged = search.judge(pattern.dfa.transitions)
+            bits = search.table_bits(judged.table)
+            length = judged.description_length - bits + min(bits, pattern.bits)
+            return [replace(judged, description_length=length)]
+    return []
 
 
 def _known(first: Induction, search: Search) -> Candidate:
