@@ -6,6 +6,8 @@
     tomita      Tomita 1-7 through fit: exact and certified
     mlregtest   languages of MLRegTest; dev10 was looked at while the search was tuned, dev20 not
     rows        CPU seconds against the number of rows
+    alphabet    CPU seconds against the number of symbols
+    states      CPU seconds against the number of states
 
 Every run is a row of results/induction.json with its seed, settings and CPU time; compilation is
 done before. Words of random DFAs are uniform in length up to 2 log2(states) + 6.
@@ -58,7 +60,11 @@ def main() -> None:
             print(row["key"], row["result"], row["cpu_seconds"], flush=True)
 
 
-RECIPE = {"induce": "defaults", "search": "merges, patterns (lists, products), splits, restarts"}
+RECIPE = {
+    "induce": "defaults",
+    "search": "merges, patterns (lists, products), splits, restarts",
+    "patterns": "likeliest where they decide",
+}
 Task = tuple[dict[str, Any], Callable[[], dict[str, Any]]]
 
 
@@ -262,20 +268,39 @@ def mlregtest_tasks(options: argparse.Namespace) -> list[Task]:
 
 
 def row_tasks(options: argparse.Namespace) -> list[Task]:
-    """A random DFA of ten states over four symbols, from 1,000 to 300,000 rows."""
-
-    def work(rows: int, seed: int) -> dict[str, Any]:
-        truth = random_dfa(10, 4, seed)
-        found = kl.induce(*labelled(truth, rows, seed), seed=seed)
-        return judged(
-            found.dfa, truth, distinct=found.distinct_rows, search_seconds=round(found.seconds, 2)
-        )
-
+    """A random DFA of ten states over four symbols, from 1,000 to 1,000,000 rows."""
+    sizes = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
     return [
-        ({"rows": rows, "seed": seed}, lambda rows=rows, seed=seed: work(rows, seed))
-        for rows in (1_000, 3_000, 10_000, 30_000, 100_000, 300_000)
+        ({"rows": rows, "seed": seed}, lambda rows=rows, s=seed: timed(10, 4, rows, s))
+        for rows in sizes
         for seed in range(options.seeds)
     ]
+
+
+def alphabet_tasks(options: argparse.Namespace) -> list[Task]:
+    """Random DFAs of five states over 2 to 1,000 symbols, 10,000 rows."""
+    return [
+        ({"symbols": width, "seed": seed}, lambda w=width, s=seed: timed(5, w, 10_000, s))
+        for width in (2, 4, 10, 30, 100, 300, 1_000)
+        for seed in range(options.seeds)
+    ]
+
+
+def state_tasks(options: argparse.Namespace) -> list[Task]:
+    """Random DFAs of 2 to 50 states over two symbols, 10,000 rows."""
+    return [
+        ({"states": states, "seed": seed}, lambda n=states, s=seed: timed(n, 2, 10_000, s))
+        for states in (2, 5, 10, 20, 30, 50)
+        for seed in range(options.seeds)
+    ]
+
+
+def timed(states: int, symbols: int, rows: int, seed: int) -> dict[str, Any]:
+    """One search in the rows of a random DFA, and how long it took."""
+    truth = random_dfa(states, symbols, seed)
+    found = kl.induce(*labelled(truth, rows, seed), seed=seed)
+    seconds = round(found.seconds, 2)
+    return judged(found.dfa, truth, distinct=found.distinct_rows, search_seconds=seconds)
 
 
 PARTS: dict[str, Callable[[argparse.Namespace], list[Task]]] = {
@@ -285,6 +310,8 @@ PARTS: dict[str, Callable[[argparse.Namespace], list[Task]]] = {
     "tomita": tomita_tasks,
     "mlregtest": mlregtest_tasks,
     "rows": row_tasks,
+    "alphabet": alphabet_tasks,
+    "states": state_tasks,
 }
 
 if __name__ == "__main__":

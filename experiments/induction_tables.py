@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from statistics import mean
+from functools import partial
+from statistics import mean, median
 from typing import Any
 
 from page import load, markdown
 
 Run = dict[str, Any]
+TESTS = ("SR", "SA", "LR", "LA")
 
 
 def runs(part: str, **key: Any) -> list[Run]:
@@ -83,21 +85,52 @@ def languages() -> str:
     return markdown(header, lines)
 
 
-def cost() -> str:
-    """CPU seconds against the number of rows."""
-    found = runs("rows")
+def cost(part: str) -> str:
+    """CPU seconds against the number of rows, symbols or states."""
+    found = runs(part)
     if not found:
-        return missing("rows")
+        return missing(part)
+    name = {"rows": "rows", "alphabet": "symbols", "states": "states"}[part]
     lines = [
         [
-            f"{row['key']['rows']:,}",
+            f"{row['key'][name]:,}",
             f"{row['result']['search_seconds']:.1f} s",
             f"{row['cpu_seconds']:.1f} s",
             "yes" if row["result"]["exact"] else "no",
+            f"{row['result']['accuracy']:.1%}",
         ]
-        for row in sorted(found, key=lambda row: row["key"]["rows"])
+        for row in sorted(found, key=lambda row: row["key"][name])
     ]
-    return markdown(["rows", "search", "with reading the rows", "exact"], lines)
+    header = [name, "search", "with reading the rows", "exact", "accuracy on new words"]
+    return markdown(header, lines)
+
+
+def own_languages() -> str:
+    """Made-up languages over wider alphabets: `fit` beside a plain GRU."""
+    found = [row for row in load("own_languages") if row["key"]["method"] in ("fit", "gru")]
+    if not found:
+        return "_No results yet: `python experiments/own_languages.py --methods fit,gru`._"
+    lines = []
+    for width in sorted({row["key"]["symbols"] for row in found}):
+        for method in ("fit", "gru"):
+            rows = [
+                row
+                for row in found
+                if (row["key"]["symbols"], row["key"]["method"]) == (width, method)
+            ]
+            if not rows:
+                continue
+            results = [row["result"] for row in rows]
+            tests = [f"{mean(one[test] for one in results):.3f}" for test in TESTS]
+            perfect = sum(all(one[test] == 1 for test in TESTS) for one in results)
+            held_out = mean(one["held_out"] for one in results)
+            seconds = [one["learning_seconds"] for one in results]
+            figures = [f"{held_out:.3f}", *tests, f"{perfect} of {len(rows)}"]
+            times = [f"{median(seconds):.0f} s", f"{max(seconds):.0f} s"]
+            label = "Kleene" if method == "fit" else "plain GRU"
+            lines.append([str(width), label, *figures, *times])
+    header = ["symbols", "method", "held-out rows", *TESTS, "all four 1.000", "CPU time, median"]
+    return markdown([*header, "at most"], lines)
 
 
 def _outcome(found: list[Run]) -> str:
@@ -116,5 +149,8 @@ INDUCTION: dict[str, Callable[[], str]] = {
     "induction-noise": noise,
     "induction-logs": logs,
     "induction-mlregtest": languages,
-    "induction-rows": cost,
+    "induction-rows": partial(cost, "rows"),
+    "induction-alphabet": partial(cost, "alphabet"),
+    "induction-states": partial(cost, "states"),
+    "own-languages": own_languages,
 }
