@@ -16,6 +16,7 @@ Run: KLEENE_DATA=... python experiments/text_automaton.py MODEL [--parts ...] [-
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import time
 from collections.abc import Callable
@@ -50,11 +51,11 @@ def main() -> None:
     torch.set_num_threads(1)
     study = Study(Model.load(options.model), options.data, options.texts)
     ledger = Ledger("text_automaton")
+    weights = hashlib.sha256((options.model / "model.safetensors").read_bytes()).hexdigest()[:16]
+    recipe = {"texts": options.texts, "sha256": weights}
     for part in options.parts.split(","):
         key = {"part": part, "model": options.model.name}
-        row = ledger.run(
-            lambda part=part: PARTS[part](study), recipe={"texts": options.texts}, **key
-        )
+        row = ledger.run(lambda part=part: PARTS[part](study), recipe=recipe, **key)
         print(row["key"], row["result"], flush=True)
 
 
