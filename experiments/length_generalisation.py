@@ -39,7 +39,7 @@ TASKS = {
     "first": first,
 }
 RECIPE = {
-    "fit": "defaults",
+    "fit": "defaults, taught by tables",
     "rows": 10_000,
     "lengths": [0, 40],
     "tests": {"40 to 256": [1_000, 40, 256], "10,000": [20, 9_999, 10_000]},

@@ -11,7 +11,7 @@ import kleene as kl
 from kleene.automata import DFA
 from kleene.induction.budget import Budget
 from kleene.induction.evidence import Evidence
-from kleene.induction.state_merging import merged
+from kleene.induction.state_merging import MOST_STATES, merged, most_states
 from kleene.induction.state_merging_kernels import (
     Automaton,
     Log,
@@ -131,6 +131,12 @@ def test_a_larger_random_automaton_is_found(states: int, symbols: int, rows: int
     found = kl.induce(words, truth.run_many(words).tolist())
     assert found.dfa == truth
     assert found.origin == "merged from the data"
+
+
+def test_merging_stops_where_a_table_costs_more_than_the_rows_have() -> None:
+    for width, bits in ((2, 50.0), (2, 300.0), (4, 2_000.0), (10, 450.0), (2, 1e9)):
+        fits = [n for n in range(10, MOST_STATES + 1) if n * width * np.log2(n) <= bits]
+        assert most_states(width, bits) == max(fits, default=10)
 
 
 def test_wrong_labels_need_no_more_states() -> None:
