@@ -28,6 +28,8 @@ PATIENCE, GROWN = 60, 6
 """Restarts without a shorter description after which the search ends; every sixth one grows."""
 CHEAP_TO_GROW = 8
 """States of an automaton that is soon grown as well."""
+SHORT = 0.01
+"""The share of the words that are the short ones."""
 MOST_STATES_SUGGESTED, MOST_STATES_REFINED = 100, 40
 """Larger automata are not refined: the first if a network suggests them, the second if patterns."""
 SHARES = (0.25, 0.35, 0.5, 0.7, 1.0)
@@ -114,8 +116,8 @@ class CandidateSearch:
         """
         if known is None:
             self.merge()
-            if self.is_done and len(self.best.table) <= CHEAP_TO_GROW:
-                self.grow()  # another without errors may be shorter
+            if self.is_done and self._may_be_another:
+                self.grow()
                 self.add_patterns(share=0.1)
             for search in (self.add_patterns, self.grow):
                 if self.is_good and self.held_out is not None and self.held_out.rows:
@@ -137,6 +139,16 @@ class CandidateSearch:
         if self.budget.is_spent:
             return True
         return not any(errors(self.best.table, self.search.evidence, self.held_out))
+
+    @property
+    def _may_be_another(self) -> bool:
+        """Whether another small automaton may explain the words with a shorter description.
+
+        Short words pin a small automaton down, state by state; where all are longer, it may not be.
+        """
+        states = len(self.best.table)
+        short = np.quantile(np.diff(self.search.evidence.starts), SHORT) < states
+        return states <= CHEAP_TO_GROW and not bool(short)
 
     @property
     def is_good(self) -> bool:
