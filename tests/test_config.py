@@ -13,6 +13,7 @@ from kleene.estimator import SequenceClassifier
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
 from kleene.training.ngram_states import init_ngram_states
+from kleene.training.stages import start_counts
 
 
 def parameters(**given: Any) -> Parameters:
@@ -35,7 +36,7 @@ def test_many_symbols_are_texts() -> None:
     assert (made.cell, made.pooling, made.dropout) == ("lstm-p", "states", 0.5)
     first, second = stages_of(parameters(), Classifier(made))
     assert first.prepare is init_ngram_states
-    assert second.prepare is None
+    assert second.prepare is start_counts  # what the first stage learned may be kept
     assert first.learning_rate > second.learning_rate
     assert None not in (first.ema, second.ema)
 

@@ -69,7 +69,7 @@ def test_a_row_of_other_settings_is_said_and_run_again(
     kleene("reproduce", "two", "--results", tmp_path, "--rows", "bb")
     monkeypatch.setitem(RECIPE, "epochs", 4)
     outcome = kleene("reproduce", "two", "--results", tmp_path, "--rows", "bb")
-    assert "other settings" in outcome.err
+    assert "other or unknown settings" in outcome.err
     assert done == ["bb0", "bb0"]
 
 
