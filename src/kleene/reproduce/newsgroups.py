@@ -4,7 +4,8 @@ At the small scale: vocabulary 10,000, embedding and width 128, 20 states, messa
 tokens (the first and the last 200), maximum over time, dropout 0.3, Adam, early stopping on a
 tenth of the training messages. The split is drawn again from every seed. The rows "SR-LSTM-P
 states" classify mean and maximum of the probabilities of 40 states, so that states have weights;
-they train as texts do by default: PPMI embeddings, averaged weights, a falling learning rate.
+they have PPMI embeddings, averaged weights and a falling learning rate, and are not taught by
+n-grams.
 """
 
 from __future__ import annotations
