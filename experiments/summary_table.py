@@ -26,7 +26,7 @@ def _tomita() -> list[str] | None:
     proved = sum(r["certified"] for r in results)
     control = sum(r["control_exact"] for r in results)
     seconds = median(r["fit_seconds"] for r in results)
-    ours = f"{exact} exact, {proved} proved for all words, {seconds:.0f} CPU-s a fit"
+    ours = f"{exact} exact, {proved} proved for all words, {seconds:.1f} CPU-s a fit"
     beside = f"GRU + k-means: {control} exact, none proved"
     return [
         f"Tomita 1-7, {len(results)} fits *(tuned on)*",
@@ -116,7 +116,7 @@ def _errors(name: str, row: str, title: str, plain: str, paper: float) -> list[s
 
     if not of(row):
         return None
-    beside = f"plain LSTM {median(of(plain)):.1f} %, " if of(plain) else ""
+    beside = f"plain {plain} {median(of(plain)):.1f} %, " if of(plain) else ""
     runs = "one run" if len(of(row)) == 1 else f"median of {len(of(row))}"
     ours = f"{median(of(row)):.1f} % error ({runs})"
     day = measured(r for r in rows if r["key"]["row"] == row and r["key"]["scale"] == "small")
@@ -152,7 +152,7 @@ LINES = (
         "newsgroups", "SR-LSTM-P states", "20 Newsgroups, states that have meaning", "LSTM", 14.4
     ),
     lambda: _errors("newsgroups", "SR-LSTM-P", "20 Newsgroups, opaque", "LSTM", 14.4),
-    lambda: _errors("mnist", "SR-LSTM-P", "MNIST in 196 steps", "LSTM", 0.8),
+    lambda: _errors("mnist", "SR-LSTM-P", "MNIST in 196 steps", "LSTM-P", 0.8),
     lambda: _speed("LSTM-P", "nn.LSTM"),
     lambda: _speed("GRU", "nn.GRU"),
 )

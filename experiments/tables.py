@@ -68,8 +68,8 @@ def tomita() -> str:
                 _share(result["exact"] for result in results),
                 _share(result["certified"] for result in results),
                 _share(result["control_exact"] for result in results),
-                f"{mean(result['fit_seconds'] for result in results):.0f} s",
-                f"{max(result['fit_seconds'] for result in results):.0f} s",
+                f"{mean(result['fit_seconds'] for result in results):.1f} s",
+                f"{max(result['fit_seconds'] for result in results):.1f} s",
             ]
         )
     header = ["language", "100 % on fresh words", "exact automaton", "proved for all words"]
