@@ -10,7 +10,7 @@ import contextlib
 import os
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from itertools import groupby
@@ -101,6 +101,8 @@ def _grouped(table: Table, rows: Iterator[tuple[Any, ...]]) -> Iterator[Example]
         ) from None
     finally:
         Path(path).unlink(missing_ok=True)
+        if isinstance(table.rows, Generator):  # now, not when the garbage collector finds it
+            table.rows.close()
 
 
 def _example(table: Table, name: str, rows: list[tuple[str, str | None, int, str]]) -> Example:
