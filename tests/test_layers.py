@@ -14,7 +14,8 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src"
 ORDER = (  # "" is the package's own list of names
-    *("errors", "arrays", "formats", "files", "machine", "compiling", "onnx_graph", "distributed"),
+    *("errors", "arrays", "kmeans", "formats", "files", "machine"),
+    *("compiling", "onnx_graph", "distributed"),
     *("automata", "languages", "data", "datasets", "nn", "export", "evaluation", "training"),
     *("config", "defaults", "model_folder", "model", "extraction", "explain", "proof"),
     *("induction", "pipeline", "reading", "adapt", "external", "estimator", "report"),

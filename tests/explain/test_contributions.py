@@ -86,13 +86,14 @@ def test_symbols_of_a_state_agree_with_its_weight_or_not() -> None:
     probs, counts = np.zeros((len(ALPHABET), 4)), np.zeros((len(ALPHABET), 2))
     counts[ids] = [[2, 40], [40, 2], [30, 30]]
     counts[ids[0]] = [2, 40]
-    probs[ids[0]] = 42 * np.eye(4)[0]  # "good" leads to state 0
+    probs[ids, 0] = [42 * 0.9, 42 * 0.1, 60 * 0.5]  # "good" leads to state 0, and "film" half so
     with torch.no_grad():
         network.head.weight.zero_()
         network.head.weight[1, 0] = 1.0  # which speaks for the class of "good",
         network.head.weight[0, 1] = 1.0
-    best_of_three = agreement(network, probs, counts)
-    assert best_of_three[0] == pytest.approx(1 / 3)  # of its three frequent symbols one agrees
+    assert agreement(network, probs, counts)[0] == 0.5  # "bad" is too rarely there to count
+    probs[ids[2], 0] = 60 * 0.4
+    assert agreement(network, probs, counts)[0] == 1
     assert agreement(network, probs[:1], counts[:1]).tolist() == [0, 0, 0, 0]
 
 

@@ -104,3 +104,12 @@ def test_a_network_that_reads_vectors_has_no_symbols() -> None:
     network = Classifier(NetworkConfig(num_symbols=0, num_classes=2, input_size=4, hidden_size=3))
     with pytest.raises(SettingError, match="network over symbols"):
         init_ppmi_embeddings(network, texts(), seed=0)
+
+
+def test_the_same_seed_gives_the_same_vectors_at_the_full_rank() -> None:
+    """ARPACK would go on from vectors of its own choice where the table has no more to give."""
+    words = examples(np.random.default_rng(0).integers(4, 40, (60, 9)).tolist())
+    first, *others = (ppmi_embeddings(words, 48, 100, 0) for _ in range(6))
+    assert first.shape == (48, 47)
+    for other in others:
+        np.testing.assert_array_equal(first, other)

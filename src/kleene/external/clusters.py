@@ -16,6 +16,7 @@ from kleene.arrays import Floats, Ints
 from kleene.automata import DFA
 from kleene.data.alphabet import Alphabet, Ids
 from kleene.external.network import ExternalNetwork
+from kleene.kmeans import cluster_centres
 
 SIZES = (8, 16, 32, 64, 128)
 _PREFIXES = 30_000
@@ -75,8 +76,6 @@ def cluster_automata(
     spent: Callable[[], bool],
 ) -> Iterator[tuple[int, DFA]]:
     """An automaton for each number of clusters, until the time is up."""
-    from sklearn.cluster import KMeans
-
     steps = record_steps(network, box, words)
     random = np.random.default_rng(seed)
     some = random.permutation(len(steps.vectors))[:_VECTORS]
@@ -84,8 +83,8 @@ def cluster_automata(
     for k in (k for k in SIZES if k <= distinct):
         if spent():
             return
-        centres = KMeans(k, n_init=1, random_state=seed).fit(steps.vectors[some]).cluster_centers_
-        yield k, _automaton(network, box, steps, centres.astype(np.float32))
+        centres = cluster_centres(steps.vectors[some], k, seed)
+        yield k, _automaton(network, box, steps, centres)
 
 
 def _automaton(network: ExternalNetwork, box: WhiteBox, steps: Steps, centres: Floats) -> DFA:

@@ -11,6 +11,7 @@ from kleene.extraction.context import ExtractionContext, Reading
 from kleene.extraction.transitions.counts import count_transitions, to_dfa, to_pfa
 from kleene.extraction.transitions.partition import Nearest, follow
 from kleene.extraction.transitions.prefixes import Prefixes, read_prefixes
+from kleene.kmeans import cluster_centres
 
 _VECTORS = 6_000
 _MOST = 64
@@ -61,10 +62,7 @@ def read_lstar(context: ExtractionContext) -> Reading:
 def _with_centres(
     context: ExtractionContext, prefixes: Prefixes, vectors: Floats, k: int
 ) -> Reading:
-    from sklearn.cluster import KMeans
-
-    clusters = KMeans(k, n_init=1, random_state=context.seed).fit(vectors)
-    paths = follow(prefixes, Nearest(clusters.cluster_centers_.astype(np.float32)))
+    paths = follow(prefixes, Nearest(cluster_centres(vectors, k, context.seed)))
     counts = count_transitions(paths)
     raw, unseen = to_dfa(context.model, counts)
     pfa = to_pfa(context.model, counts)

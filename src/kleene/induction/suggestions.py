@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from kleene.automata import DFA
 from kleene.data.examples import Examples
 from kleene.extraction.table import read_table
+from kleene.kmeans import cluster_centres
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
-from kleene.training.centroids import cluster, hidden_vectors
+from kleene.training.centroids import hidden_vectors
 
 CLUSTERS = (8, 16, 32, 64)
 
@@ -30,7 +31,7 @@ def suggestions(
 
 
 def _cluster_table(model: Model, vectors: NDArray[np.float32], count: int, seed: int) -> DFA:
-    network = with_centroids(model.network, cluster(vectors, count, seed))
+    network = with_centroids(model.network, cluster_centres(vectors, count, seed))
     return read_table(replace(model, network=network)).dfa.minimize()
 
 

@@ -17,6 +17,7 @@ from kleene.defaults import config_of
 from kleene.estimator import SequenceClassifier
 from kleene.extraction.table import read_table
 from kleene.induction.suggestions import with_centroids
+from kleene.kmeans import cluster_centres
 from kleene.languages.tomita import tomita
 from kleene.machine import Label, Word
 from kleene.nn.classifier import Classifier
@@ -24,7 +25,7 @@ from kleene.proof.certificate import Certificate
 from kleene.proof.certify import certify
 from kleene.reproduce.experiment import Experiment, Request, Table, chosen
 from kleene.reproduce.ledger import Row
-from kleene.training.centroids import cluster, hidden_vectors
+from kleene.training.centroids import hidden_vectors
 from kleene.training.config import TrainConfig
 from kleene.training.loop import fit
 from kleene.training.progress import Reporter
@@ -89,7 +90,7 @@ def control(
     network = Classifier(config)
     training, held = examples.split(0.1, seed)
     fit(network, training, validation=held, stages=[cell_stage(TrainConfig())], seed=seed)
-    centres = cluster(hidden_vectors(network, examples, seed=seed), 20, seed)
+    centres = cluster_centres(hidden_vectors(network, examples, seed=seed), 20, seed)
     model = replace(classifier.model, network=with_centroids(network, centres))
     return bool(read_table(model).dfa == dfa)
 

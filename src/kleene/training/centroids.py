@@ -7,6 +7,7 @@ import torch
 from numpy.typing import NDArray
 
 from kleene.data.streaming import TrainingData
+from kleene.kmeans import cluster_centres
 from kleene.nn.classifier import Classifier
 from kleene.nn.inference import inference
 
@@ -17,20 +18,11 @@ def seed_centroids(network: Classifier, examples: TrainingData, seed: int) -> No
     """Put the centroids of every layer where the hidden vectors cluster."""
     rnn = network.rnn
     for layer in range(rnn.num_layers):
-        means = cluster(hidden_vectors(network, examples, layer, seed), rnn.num_states, seed)
+        vectors = hidden_vectors(network, examples, layer, seed)
+        means = cluster_centres(vectors, rnn.num_states, seed)
         with torch.no_grad():
             centroids = rnn.centroids(layer)
             centroids[: len(means)] = torch.from_numpy(means).to(centroids)
-
-
-def cluster(vectors: NDArray[np.float32], count: int, seed: int) -> NDArray[np.float32]:
-    """Centres of at most `count` clusters (k-means++)."""
-    from sklearn.cluster import KMeans
-
-    distinct = len(np.unique(vectors.round(5), axis=0))
-    fitted = KMeans(min(count, distinct), n_init=1, random_state=seed % 2**31).fit(vectors)
-    centers: NDArray[np.float32] = fitted.cluster_centers_.astype(np.float32)
-    return centers
 
 
 def hidden_vectors(

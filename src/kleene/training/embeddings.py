@@ -26,6 +26,8 @@ DEVIATION = 0.5
 """Root mean square of the vectors' entries."""
 SMOOTHING = 0.75
 """The power of the neighbours' frequencies, which takes weight off rare ones."""
+DENSE = 1_000
+"""Symbols up to which all singular vectors are computed."""
 MOST_PAIRS = 4_000_000
 """Pairs of neighbours in memory before they are counted."""
 
@@ -49,7 +51,6 @@ def ppmi_embeddings(
 ) -> NDArray[np.float32]:
     """Return PPMI vectors of the symbols, (symbol, at most `size`); zeros without neighbours."""
     from scipy.sparse import csr_array
-    from scipy.sparse.linalg import svds
 
     counts = neighbours(examples, symbols, seed)
     counts = (counts + counts.T).tocoo()
@@ -62,14 +63,30 @@ def ppmi_embeddings(
     rank = min(size, symbols - 1, max(table.nnz, 1))
     if table.nnz == 0:
         return np.zeros((symbols, rank), np.float32)
-    start = np.random.default_rng(seed).standard_normal(symbols)
-    left, strength, _ = svds(table, k=rank, v0=start)
+    left, strength = _singular_vectors(table, rank, seed)
     vectors = left * np.sqrt(strength)
     seen = np.diff(table.indptr) > 0
     vectors[~seen] = 0  # but for rounding they are
     scale = DEVIATION / np.sqrt(np.mean(vectors[seen] ** 2))
     found: NDArray[np.float32] = (vectors * scale).astype(np.float32)
     return found
+
+
+def _singular_vectors(table: Any, rank: int, seed: int) -> tuple[Any, Any]:
+    """The strongest left singular vectors, (symbol, rank), and their strengths.
+
+    ARPACK is for large tables: where `rank` is near the table's own it goes on from random vectors
+    that no seed governs.
+    """
+    from scipy.sparse.linalg import svds
+
+    symbols = table.shape[0]
+    if symbols <= DENSE:
+        left, strength, _ = np.linalg.svd(table.toarray())
+        return left[:, :rank], strength[:rank]
+    start = np.random.default_rng(seed).standard_normal(symbols)
+    left, strength, _ = svds(table, k=rank, v0=start)
+    return left, strength
 
 
 def neighbours(examples: TrainingData, symbols: int, seed: int) -> Any:

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kleene.data.streaming import TrainingData
+from kleene.kmeans import cluster_centres
 from kleene.nn.classifier import Classifier
 from kleene.nn.similarity import Similarity, probabilities, scores
-from kleene.training.centroids import cluster, hidden_vectors
+from kleene.training.centroids import hidden_vectors
 
 STEPS, VECTORS, LEARNING_RATE = 2_000, 1_024, 0.2
 """Steps of Adam, hidden vectors of a step, and the learning rate in standard deviations of the
@@ -47,7 +48,7 @@ def reconstruct(
 ) -> Tensor:
     """So many centroids whose mixtures at the temperature are close to the vectors."""
     targets = torch.from_numpy(vectors)
-    clustered = torch.from_numpy(cluster(vectors, count, seed))
+    clustered = torch.from_numpy(cluster_centres(vectors, count, seed))
     clustered = clustered[torch.arange(count) % len(clustered)]  # of fewer vectors, some twice
 
     def error(centroids: Tensor, u: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kleene.arrays import Ints
+from kleene.kmeans import cluster_centres
 from kleene.nn.config import NetworkConfig
 from kleene.training.ngram_texts import Texts
 from kleene.training.ngram_weights import NgramWeights
@@ -40,7 +41,7 @@ def step_kinds(weights: NgramWeights, texts: Texts, config: NetworkConfig, seed:
     if not config.cell_object.has_memory:
         return _automaton_kinds(steps, texts, config, seed)
     clusters = Clusters.of(steps, config.num_states, seed)
-    centres = clusters.centres.astype(np.float32)
+    centres = clusters.centres
     if centres.shape[1] > 1 or len(centres) < 2:
         kinds, shares = clusters.nearest(steps), np.zeros(len(steps), np.float32)
     else:
@@ -55,19 +56,15 @@ def step_kinds(weights: NgramWeights, texts: Texts, config: NetworkConfig, seed:
 class Clusters:
     """Centres of weights."""
 
-    centres: NDArray[np.float64]
+    centres: NDArray[np.float32]
 
     @classmethod
     def of(cls, steps: NDArray[np.float32], count: int, seed: int) -> Clusters:
         """At most `count` clusters of a sample of the steps (k-means)."""
-        from sklearn.cluster import KMeans
-
         random = np.random.default_rng(seed)
         sample = steps[random.integers(0, len(steps), SAMPLE)].astype(np.float64)
-        distinct = len(np.unique(sample, axis=0))
-        fitted = KMeans(min(count, distinct), n_init=3, random_state=seed % 2**31).fit(sample)
-        order = np.argsort(fitted.cluster_centers_[:, 0], kind="stable")
-        return cls(centres=fitted.cluster_centers_[order])
+        centres = cluster_centres(sample, count, seed, restarts=3)
+        return cls(centres=centres[np.argsort(centres[:, 0], kind="stable")])
 
     @property
     def neutral(self) -> int:
@@ -76,7 +73,7 @@ class Clusters:
 
     def nearest(self, vectors: NDArray[np.float32]) -> Ints:
         """The cluster of each vector."""
-        centres = self.centres.astype(np.float32)
+        centres = self.centres
         found = [
             (np.square(centres).sum(1) - 2 * part @ centres.T).argmin(1)
             for part in np.array_split(vectors, -(-len(vectors) // SAMPLE))

@@ -21,8 +21,9 @@ from kleene.nn.state_weights import full_weights
 
 WORDS = 4_000
 """Training words that are looked at, at most."""
-SYMBOLS, MIN_COUNT = 20, 10
-"""Symbols that lead to a state most surely, of those that occur so often."""
+SYMBOLS, MIN_COUNT, SURE = 20, 10, 0.5
+"""Symbols that lead to a state most surely, of those that occur so often: all at least half as
+surely as the first."""
 
 
 def record_typical_states(network: Classifier, examples: TrainingData, seed: int) -> None:
@@ -69,6 +70,7 @@ def agreement(
     shares = np.zeros(probs.shape[1])
     for state, label in enumerate(full_weights(network).argmax(-1).tolist()):
         best = np.argsort(-means[:, state], kind="stable")[:SYMBOLS]
+        best = best[means[best, state] >= SURE * means[best[:1], state]]
         others = np.delete(rates[best], label, 1).mean(1)
         shares[state] = np.mean(rates[best, label] > others) if len(best) else 0
     return shares
