@@ -21,7 +21,7 @@ from kleene.nn.state_weights import adds_up, lead
 
 NEUTRAL = 0.1
 """A state is neutral if its lead is smaller than this share of the greatest of all states."""
-AGREEMENT = 0.9
+AGREEMENT = 0.8
 """The least share of a state's symbols that are commoner in words of its class."""
 UNNAMED = "-"
 

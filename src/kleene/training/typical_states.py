@@ -59,6 +59,7 @@ def agreement(
 ) -> NDArray[np.float64]:
     """The share of each state's symbols that are commoner in the class its weight speaks for.
 
+    Each counts by how surely it leads there.
     `probs` are sums of the states' probabilities by symbol, (symbol, state), `counts` occurrences
     by class, (symbol, class). A state without frequent symbols has 0.
     """
@@ -72,5 +73,6 @@ def agreement(
         best = np.argsort(-means[:, state], kind="stable")[:SYMBOLS]
         best = best[means[best, state] >= SURE * means[best[:1], state]]
         others = np.delete(rates[best], label, 1).mean(1)
-        shares[state] = np.mean(rates[best, label] > others) if len(best) else 0
+        sure = means[best, state]
+        shares[state] = sure[rates[best, label] > others].sum() / max(sure.sum(), 1e-9)
     return shares
