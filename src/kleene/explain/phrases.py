@@ -85,7 +85,8 @@ def phrases(
 
     `method` None is "lean" where states have weights: the weight, for the predicted class, of the
     states a symbol leads to. Else it is the paper's "level": the transition probability to the
-    state that predicts its word. Windows with a symbol outside the alphabet do not count.
+    state that predicts its word. Windows with a symbol outside the alphabet do not count, nor, in
+    prose, with a punctuation mark.
     """
     if n < 1:
         raise SettingError(f"n must be at least 1, got {n}")
@@ -93,6 +94,7 @@ def phrases(
     network = model.network
     default = "lean" if adds_up(network) else "level"
     weigh = METHODS[choose_method(network, method or default)]
+    counts = _counted(model)
     of_states = state_scores(network).argmax(-1).cpu().numpy()
     grams, of, weights = [np.zeros((0, n), np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
     for traced in batched_traces(network, encode(model, words)):
@@ -101,7 +103,7 @@ def phrases(
         if len(ids) < n:
             continue
         windows = np.lib.stride_tricks.sliding_window_view(ids, n)
-        inside = (row[: len(windows)] == row[n - 1 :]) & (windows > UNKNOWN).all(1)
+        inside = (row[: len(windows)] == row[n - 1 :]) & counts[windows].all(1)
         means = np.lib.stride_tricks.sliding_window_view(found, n).mean(1)
         grams.append(windows[inside])
         of.append(traced.predicted[row[: len(windows)][inside]])
@@ -119,6 +121,15 @@ def phrases(
             for label, found in zip(model.classes, best, strict=True)
         },
     )
+
+
+def _counted(model: Model) -> NDArray[np.bool_]:
+    """Which symbols phrases may have, by their numbers."""
+    found = np.arange(len(model.alphabet)) > UNKNOWN
+    if model.tokens == "text":
+        marks = [s for s in model.alphabet.symbols if not any(c.isalnum() for c in str(s))]
+        found[model.alphabet.encode(tuple(marks))] = False
+    return found
 
 
 def _best(

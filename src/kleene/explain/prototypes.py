@@ -93,6 +93,7 @@ class Prototypes:
                     "state": i,
                     "label": as_json(label),
                     "weights": None if self.weights is None else self._weights(i),
+                    "neutral": self._is_neutral(i),
                     "visits": visits,
                     "symbols": _listed(found),
                 }
@@ -128,9 +129,15 @@ class Prototypes:
         label = self.state_labels[state]
         if self.weights is None:
             return label_text(label)
+        unnamed = "neutral" if self._is_neutral(state) else "mixed"
+        return f"{unnamed if label is None else as_text(label)} {max(self.weights[state]):+.1f}"
+
+    def _is_neutral(self, state: int) -> bool:
+        """Whether a state's weight is small beside the greatest."""
+        if self.weights is None:
+            return False
         leads = [max(row) for row in self.weights]
-        unnamed = "neutral" if leads[state] < NEUTRAL * max(leads) else "mixed"
-        return f"{unnamed if label is None else as_text(label)} {leads[state]:+.1f}"
+        return leads[state] < NEUTRAL * max(leads)
 
     def _class_rows(self) -> list[list[str]]:
         return [

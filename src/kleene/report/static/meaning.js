@@ -3,6 +3,19 @@
 (() => {
   const { h, isMissing } = Kleene;
 
+  /** What a state says of the class. */
+  const says = (one) => {
+    if (one.label !== null) {
+      const weight = one.weights ? ` with weight ${one.weights[one.label].toFixed(1)}` : "";
+      return ["says ", h("strong", {}, String(one.label)), weight];
+    }
+    if (!one.weights) return "no class of its own";
+    const [name, weight] = Object.entries(one.weights).sort((a, b) => b[1] - a[1])[0];
+    return one.neutral
+      ? `says little: weight ${weight.toFixed(1)} for ${name}`
+      : `weight ${weight.toFixed(1)} for ${name}, by the symbols before rather than its own`;
+  };
+
   /** A card for every state: what leads there, how often, what it says. */
   Kleene.meanings = function (meaning, view) {
     if (isMissing(meaning)) return Kleene.missing(meaning);
@@ -30,12 +43,7 @@
             h(
               "p",
               {},
-              one.label === null
-                ? "no class of its own"
-                : ["says ", h("strong", {}, String(one.label))],
-              one.weights && one.label !== null
-                ? ` with weight ${one.weights[one.label].toFixed(1)}`
-                : "",
+              says(one),
               ", ",
               Kleene.percent(one.visits),
               " of steps",
@@ -94,8 +102,9 @@
       h("span", { class: "against key" }, "speaks against it"),
     );
 
-  /** Explained words, right and wrong ones; the way to weigh symbols can be chosen. */
-  Kleene.examples = function (examples, view) {
+  /** Explained words, right and wrong ones; where shares do not add up, the way to weigh symbols
+   * can be chosen. */
+  Kleene.examples = function (examples, summed) {
     if (isMissing(examples)) return Kleene.missing(examples);
     if (!examples.length) return h("p", { class: "note" }, "No example is short enough to be shown.");
     const wrong = examples.filter((one) => one.label !== null && one.label !== one.prediction);
@@ -136,7 +145,9 @@
     return h(
       "div",
       {},
-      h("div", { class: "field inline" }, h("label", { for: "method" }, "Weigh symbols"), choice),
+      summed
+        ? null
+        : h("div", { class: "field inline" }, h("label", { for: "method" }, "Weigh symbols"), choice),
       Kleene.legend(),
       list,
     );

@@ -101,13 +101,17 @@ Kleene.report = function (report, place) {
     section(
       "examples",
       "Why it answered so",
-      "Each symbol is as bright as it speaks for the answer, or against it.",
-      Kleene.examples(report.examples, view),
+      trust.summed
+        ? "Each symbol is as bright as its share of the answer; the shares add up to it."
+        : "Each symbol is as bright as it speaks for the answer, or against it.",
+      Kleene.examples(report.examples, trust.summed),
     ),
     section(
       "phrases",
       "Phrases that speak for a class",
-      "Two symbols in a row that lead most surely to the state that answers.",
+      trust.summed
+        ? "Two symbols in a row, by the mean weight of the states they lead to."
+        : "Two symbols in a row that lead most surely to the state that answers.",
       Kleene.phrases(report.phrases),
     ),
     section(
