@@ -2,6 +2,7 @@
 
 import json
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -39,6 +40,19 @@ def test_rare_phrases_can_be_left_out() -> None:
     found = phrases(toy_model(), WORDS, n=2, min_count=4)
     assert all(p.count >= 4 for mine in found.classes.values() for p in mine)
     assert any(found.classes.values())
+
+
+def test_phrases_of_prose_have_no_punctuation() -> None:
+    marked = Alphabet((*ALPHABET.symbols[:-2], "...", "'"))
+    words = [
+        tuple(marked.symbols[i] for i in marked_ids) for marked_ids in ([0, 1, -1, 0], [-2, 1])
+    ]
+    model = toy_model(toy_network(), marked)
+    for tokens, expected in (("words", 4), ("text", 1)):
+        found = phrases(replace(model, tokens=tokens), words, n=2, top=9)
+        grams = {p.symbols for mine in found.classes.values() for p in mine}
+        assert len(grams) == expected
+        assert words[0][:2] in grams
 
 
 def test_long_windows_over_a_large_alphabet_do_not_overflow() -> None:
