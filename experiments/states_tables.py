@@ -11,7 +11,9 @@ from page import load, markdown
 DATA = {
     "tomita": "Tomita 5, 5 % of the labels flipped",
     "names": "names of two classes",
+    "stem names": "names of stems and endings",
     "motifs": "motifs at a fixed place",
+    "sites": "sites of weighted letters",
     "logs": "log sessions",
     "sms": "SMS spam",
     "newsgroups": "two newsgroups",

@@ -29,7 +29,6 @@ from kleene.training.history import History
 from kleene.training.loop import Hook, fit
 from kleene.training.memory_states import memory_states
 from kleene.training.progress import Reporter
-from kleene.training.read_by_states import read_by_states
 from kleene.training.selection import compare, plain_cell
 
 if TYPE_CHECKING:
@@ -211,10 +210,10 @@ def select(
     if rows.held_out is None or not _may_have_memory(config, parameters):
         return replace(model, network=cell), (*costly, "kept the plain cell")
     by_ngrams = _ngrams_suffice(rows, found.cell_accuracy, seed)
-    learn = read_by_states if by_ngrams else memory_states
-    network, history = learn(
+    network, history = memory_states(
         cell,
         rows.training,
+        by_ngrams=by_ngrams,
         held_out=rows.held_out,
         config=parameters,
         seed=seed,

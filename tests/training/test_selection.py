@@ -130,13 +130,14 @@ def test_a_network_with_memory_is_a_plain_cell_first_and_then_has_states() -> No
     def hook(network: Classifier, epoch: Epoch) -> None:
         made[epoch.stage] = network.rnn.regularized
 
-    network, history = memory_states(cell, EXAMPLES, held_out=EXAMPLES, config=config, hook=hook)
+    given = {"by_ngrams": False, "held_out": EXAMPLES}
+    network, history = memory_states(cell, EXAMPLES, config=config, hook=hook, **given)
     assert made == {"memory": False, "states": True, "fine": True}
     assert len(history) == 3
     config = network.config
     assert (config.cell, config.pooling, config.num_states) == ("lstm-p", "max", 64)
     assert config.num_symbols == cell.config.num_symbols
-    again, _ = memory_states(cell, EXAMPLES, held_out=EXAMPLES, config=TrainConfig(epochs=1))
+    again, _ = memory_states(cell, EXAMPLES, config=TrainConfig(epochs=1), **given)
     assert not same_bits(network.state_dict(), again.state_dict())  # other batches
 
 

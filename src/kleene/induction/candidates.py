@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,11 +58,12 @@ class CandidateSearch:
         *,
         held_out: Evidence | None = None,
         max_states: int | None = None,
+        hopeless: float = inf,
         seed: int = 0,
         progress: Callable[[str], None] = lambda message: None,
     ) -> None:
         self.evidence, self.budget, self.max_states, self.seed = evidence, budget, max_states, seed
-        self.held_out = held_out
+        self.held_out, self.hopeless = held_out, hopeless
         self.random = np.random.default_rng(seed)
         self.progress = progress
         self.samples = list(_samples(evidence, self.random))
@@ -130,8 +131,16 @@ class CandidateSearch:
             if self.is_good:
                 break
             self.refine_suggestion(suggest())
-        self.restart()
+        if not self.is_hopeless:
+            self.restart()
         return self.best
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether the best candidate has too many of the errors of the most common class."""
+        wrong, _ = errors(self.best.table, self.search.evidence, None)
+        baseline, _ = errors(self.single_state, self.search.evidence, None)
+        return wrong > self.hopeless * baseline
 
     @property
     def is_done(self) -> bool:
@@ -207,7 +216,7 @@ class CandidateSearch:
             self.add(judged, "patterns", model_bits=pattern.bits)
             if self.is_done:
                 break
-            if judged.num_states <= MOST_STATES_REFINED:
+            if judged.num_states <= MOST_STATES_REFINED and not self.is_hopeless:
                 self.add(self.search.refine(judged.table), "patterns")
 
     def refine_suggestion(self, dfa: DFA) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
-from math import inf, sqrt
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,14 @@ from kleene.data.alphabet import Alphabet
 from kleene.data.validate import as_classes, as_labels, as_words
 from kleene.errors import SettingError
 from kleene.induction.budget import Budget
-from kleene.induction.candidates import Candidate, CandidateSearch, errors
+from kleene.induction.candidates import (
+    FEW,
+    MOST_STATES_SUGGESTED,
+    Candidate,
+    CandidateSearch,
+    errors,
+)
+from kleene.induction.choice import Judged, choose
 from kleene.induction.evidence import Evidence
 from kleene.induction.patterns import patterns
 from kleene.induction.result import FrontPoint, Induction
@@ -106,6 +113,7 @@ def search_automaton(
     max_states: int | None = None,
     seconds: float | None = None,
     limit: float | None = None,
+    hopeless: float = inf,
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> Induction:
@@ -114,7 +122,9 @@ def search_automaton(
     `suggested` are automata over the same alphabet to start from, each made when it is needed;
     `first` is the result of an earlier search in the same rows, which is continued. The search
     does the work of `seconds` on an ordinary core, counted in look-ups, and ends after `limit`
-    seconds of CPU time (by default `seconds`) wherever it is, which alone is not repeatable.
+    seconds of CPU time (by default `seconds`) wherever it is, which alone is not repeatable. Nor
+    are patterns refined or restarts made where the best automaton has a larger share of the errors
+    of the most common class than `hopeless`.
     """
     budget = Budget(look_ups=LOOK_UPS)
     if seconds is not None:
@@ -124,6 +134,7 @@ def search_automaton(
         budget.part(0.9) if held_out.rows else budget,
         held_out=held_out,
         max_states=max_states,
+        hopeless=hopeless,
         seed=seed,
         **({} if progress is None else {"progress": progress}),
     )
@@ -132,18 +143,21 @@ def search_automaton(
     candidates.run(suggested, None if first is None else _known(first, search))
     stopped = candidates.budget.is_spent
     judged = [
-        _Judged(candidate, *errors(candidate.table, training, held_out))
+        Judged(candidate, *errors(candidate.table, training, held_out))
         for candidate in candidates.found
     ]
-    chosen = _choose(judged)
+    chosen = choose(judged)
     final = search.judge(chosen.candidate.table)
     changed = search.table_bits(final.table) - chosen.candidate.model_bits
     final = replace(final, description_length=final.description_length - changed)
     if chosen.held_out_errors:
-        again = [search.refine(final.table)]
-        if chosen.candidate.method == "patterns":  # the rows held out may tell a pattern more
+        again = []
+        if final.num_states <= MOST_STATES_SUGGESTED:
+            again.append(search.refine(final.table))
+        few = chosen.held_out_errors <= FEW * held_out.rows
+        if few and chosen.candidate.method == "patterns":  # all rows may tell a pattern more
             again += _patterns(everything, search, max_states, seed)
-        final = min(final, *again, key=lambda one: one.description_length)
+        final = min([final, *again], key=lambda one: one.description_length)
     votes = search.votes(final.table)
     return Induction(
         dfa=search.dfa(final.table),
@@ -157,6 +171,7 @@ def search_automaton(
         method=chosen.candidate.method,
         front=_front(judged, bool(held_out.rows)),
         seconds=budget.elapsed,
+        work=float(budget.work[0]) / LOOK_UPS_PER_SECOND,
         stopped_early=stopped,
         seed=seed,
     )
@@ -188,24 +203,7 @@ def _known(first: Induction, search: Search) -> Candidate:
     )
 
 
-@dataclass(frozen=True)
-class _Judged:
-    candidate: Candidate
-    training_errors: int
-    held_out_errors: int
-
-
-def _choose(judged: Sequence[_Judged]) -> _Judged:
-    """The shortest description among those within one standard error of the fewest errors.
-
-    The number of errors is taken to be Poisson; one is added, since none seen does not mean none.
-    """
-    fewest = min(one.held_out_errors for one in judged)
-    good = [one for one in judged if one.held_out_errors <= fewest + sqrt(fewest + 1)]
-    return min(good, key=lambda one: one.candidate.description_length)
-
-
-def _front(judged: Sequence[_Judged], has_held_out: bool) -> tuple[FrontPoint, ...]:
+def _front(judged: Sequence[Judged], has_held_out: bool) -> tuple[FrontPoint, ...]:
     """For each number of states, the fewest training errors, where more states have fewer."""
     points: list[FrontPoint] = []
     fewest = inf

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import inf, sqrt
 
 import numpy as np
 
@@ -46,11 +46,13 @@ LEAST_SECONDS = 1.0
 FIRST_SECONDS = 20.0
 """Before training, a search may do at least so many seconds' work: long subsequences and counts are
 found in about ten, and where they explain the rows no cell is trained."""
-EPOCHS, SYMBOL_SECONDS = 4, 1e-5
-"""With many rows, it may take as long as so many epochs would. Training takes at least so much a
+EPOCHS, SYMBOL_SECONDS = 10, 4e-6
+"""With many rows, it may take as long as so many epochs would. Training takes about so much a
 symbol; an estimate, unlike a clock, keeps `fit` repeatable."""
-UNEXPLAINED = 0.01
-"""The share of the errors of the most common class that is left where no cell need be trained."""
+UNEXPLAINED, UNEXPLAINED_HELD_OUT = 0.01, 0.005
+"""The shares of the errors of the most common class that are left where no cell need be trained."""
+HOPELESS = 0.5
+"""The same share where a search before training gives up."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,12 +81,13 @@ def induce_first(
     The search takes at most `seconds` of CPU time, and less where its work is done before.
     """
     rows = _Rows(model, examples, held_out)
-    work = min(seconds, max(FIRST_SECONDS, _epochs_seconds(examples)))
-    found = rows.search(seconds=work, limit=seconds, seed=seed)
+    epochs = LEAST_SECONDS + EPOCHS * SYMBOL_SECONDS * int(examples.lengths.sum())
+    work = min(seconds, max(FIRST_SECONDS, epochs))
+    found = rows.search(seconds=work, limit=seconds, seed=seed, hopeless=HOPELESS)
     steps = [_describe(found)]
     perfect = rows.compare(found, network_errors=0)
     explained = found.training_errors <= UNEXPLAINED * rows.baseline_errors(examples)
-    if explained and perfect.takes(found, readability):
+    if explained and (perfect.takes(found, readability) or perfect.explains(found, readability)):
         taught, same = consolidate(
             model, found.dfa, examples, seed=seed, reporter=reporter, hook=hook
         )
@@ -116,12 +119,12 @@ def induce_into(
     """Teach a trained network the best automaton found, or give it states of its own.
 
     `examples` are all rows, of which the cell was trained on `training` and stopped by `held_out`;
-    `first` is what a search found before the training. The search does no more work than the
-    training of the cell, by the number of symbols it saw, and takes at most `seconds` of CPU time.
+    `first` is what a search found before the training. Both searches together do no more work than
+    the training of the cell, by the number of symbols it saw, unless the first one did more; they
+    take at most `seconds` of CPU time.
     """
     symbols = float(examples.lengths.mean()) * sum(epoch.words for epoch in model.history.epochs)
-    spent = 0.0 if first is None else _epochs_seconds(examples)
-    work = min(seconds, SYMBOL_SECONDS * symbols) - spent
+    work = min(seconds, SYMBOL_SECONDS * symbols) - (0.0 if first is None else first.work)
     rows = _Rows(model, examples, held_out)
     found = rows.search(
         suggested=suggestions(model, examples, clusters=clusters or CLUSTERS, seed=seed),
@@ -163,11 +166,6 @@ def induce_into(
     )
 
 
-def _epochs_seconds(examples: Examples) -> float:
-    """About as long as a few epochs of training take."""
-    return LEAST_SECONDS + EPOCHS * SYMBOL_SECONDS * int(examples.lengths.sum())
-
-
 class _Rows:
     """The rows of one `fit` as evidence, those held out apart."""
 
@@ -184,6 +182,7 @@ class _Rows:
         seed: int,
         suggested: Iterable[Callable[[], DFA]] = (),
         first: Induction | None = None,
+        hopeless: float = inf,
     ) -> Induction:
         compile_kernels()
         return search_automaton(
@@ -193,6 +192,7 @@ class _Rows:
             first=first,
             seconds=seconds,
             limit=limit,
+            hopeless=hopeless,
             seed=seed,
         )
 
@@ -250,6 +250,11 @@ class Comparison:
         standard_error = sqrt(self.network + 1)  # of a Poisson number; none seen is not none
         largest_loss = min(LARGEST_LOSS * self.rows, BASELINE_LOSS * self.baseline)
         return self.automaton - self.network <= min(standard_error, largest_loss)
+
+    def explains(self, found: Induction, readability: str) -> bool:
+        """Whether a small automaton is so good that it is taken without asking a network."""
+        small = readability == "prefer-small" and found.dfa.num_states <= SMALL
+        return small and self.held_out and self.automaton <= UNEXPLAINED_HELD_OUT * self.baseline
 
     def describe(self, found: Induction) -> str:
         """The trade in one line."""

@@ -46,6 +46,8 @@ class Induction:
     """States against errors, for every automaton that a larger one does not beat."""
     seconds: float
     """CPU seconds of the search, compilation left out."""
+    work: float
+    """The same by the number of look-ups, on an ordinary core: equal for equal seeds."""
     stopped_early: bool
     """Whether the search stopped because its budget was spent."""
     seed: int
