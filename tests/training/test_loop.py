@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import random
 from dataclasses import replace
 
@@ -19,8 +20,9 @@ from kleene.nn import Gumbel, gumbel_hard, mixture
 from kleene.nn.classifier import Classifier
 from kleene.training import loss as loss_module
 from kleene.training.loop import MOST_FAILURES, fit
-from kleene.training.progress import Bar
+from kleene.training.progress import PREPARING, Bar
 from kleene.training.stages import Curriculum, Stage, start_counts
+from kleene.training.text_bar import TextBar
 
 EXAMPLES = words_ending_in_5()
 STAGE = Stage(epochs=3, batch_size=16, learning_rate=0.02)
@@ -224,6 +226,18 @@ def test_a_bar_shows_the_figures(capsys) -> None:
     text = capsys.readouterr().err
     for part in ("train", "more", "loss", "accuracy"):
         assert part in text
+
+
+def test_a_bar_says_that_a_stage_gets_ready() -> None:
+    seen = []
+
+    def prepare(network, examples, seed) -> None:
+        seen.append(stream.getvalue())
+
+    stream = io.StringIO()
+    stages = [replace(STAGE, epochs=1), replace(STAGE, name="more", epochs=1, prepare=prepare)]
+    fit(make_network(), EXAMPLES, stages=stages, reporter=TextBar(stream))
+    assert seen[0].split("\r")[-1].split() == ["more", *PREPARING.split()]
 
 
 def fail_at(calls: set[int], network: Classifier, monkeypatch) -> list[dict[str, torch.Tensor]]:

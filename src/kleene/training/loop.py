@@ -122,9 +122,9 @@ class _Loop:
             snapshot, self.progress, self.history = restored
             tensors, self.best, self.cell = snapshot.tensors, snapshot.best, snapshot.cell
         for stage in self.stages[self.progress.stage :]:
+            reporter.begin(stage)
             optimizer = self._enter(stage, tensors)
             tensors = {}
-            reporter.begin(stage)
             while not self._stage_over(stage):
                 self._epoch(stage, optimizer, reporter)
             if self.best:

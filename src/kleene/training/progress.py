@@ -97,6 +97,7 @@ class Lasting:
             self._stream.flush()
 
 
+PREPARING = "getting ready"  # until the first step of a stage
 WIDE = 110  # columns of a terminal that show everything
 
 
@@ -123,6 +124,7 @@ class Bar:
         self._progress: Progress | None = None
         self._task: TaskID | None = None
         self._room = 0
+        self._figures = ""
 
     def __enter__(self) -> Bar:
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -159,12 +161,14 @@ class Bar:
         """A new line for a new stage."""
         if self._progress is not None:
             self._complete()
-            self._task = self._progress.add_task(stage.name, total=stage.epochs, figures="")
+            figures = "" if stage.prepare is None else PREPARING
+            self._task = self._progress.add_task(stage.name, total=stage.epochs, figures=figures)
+            self._figures = ""
 
     def step(self, stage: Stage, epoch: int, done: float) -> None:
         """Move the bar."""
         if self._progress is not None and self._task is not None:
-            self._progress.update(self._task, completed=epoch + done)
+            self._progress.update(self._task, completed=epoch + done, figures=self._figures)
 
     def end(self, epoch: Epoch) -> None:
         """Show the figures of the epoch."""
@@ -172,8 +176,8 @@ class Bar:
         while len("  ".join(figures)) > self._room and len(figures) > 1:
             figures.pop()
         if self._progress is not None and self._task is not None:
-            text = "  ".join(figures)
-            self._progress.update(self._task, completed=epoch.epoch + 1, figures=text)
+            self._figures = "  ".join(figures)
+            self._progress.update(self._task, completed=epoch.epoch + 1, figures=self._figures)
 
     def _complete(self) -> None:
         """Fill the bar of the present stage, which may have stopped before its last epoch."""

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TextIO
 
 from kleene.training.history import Epoch
-from kleene.training.progress import Lasting, epoch_figures
+from kleene.training.progress import PREPARING, Lasting, epoch_figures
 from kleene.training.stages import Stage
 
 
@@ -37,6 +37,8 @@ class TextBar:
         if self._done >= 0:
             self._write("\n")
         self._figures, self._done = "", 0
+        if stage.prepare is not None:
+            self._write(f"\r{stage.name:<10} {PREPARING}".ljust(100))
 
     def step(self, stage: Stage, epoch: int, done: float) -> None:
         """Move the bar, where that shows."""
