@@ -12,8 +12,8 @@ from kleene.defaults import TEXT, config_of, stages_of
 from kleene.estimator import SequenceClassifier
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.training.ngram_states import init_ngram_states
 from kleene.training.stages import start_counts
+from kleene.training.texts.ngram_states import init_ngram_states
 
 
 def parameters(**given: Any) -> Parameters:

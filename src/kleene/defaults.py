@@ -8,9 +8,9 @@ from kleene.config import Parameters
 from kleene.data.alphabet import FIRST_SYMBOL
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig, choose, find_cell
-from kleene.training.embeddings import init_ppmi_embeddings
 from kleene.training.recipes import RECIPES, cell_stage
 from kleene.training.stages import Stage
+from kleene.training.texts.embeddings import init_ppmi_embeddings
 
 TEXT = 1_000
 """Different symbols from which on sequences are taken for texts, whatever they were split by."""

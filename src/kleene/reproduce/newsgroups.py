@@ -18,8 +18,8 @@ from kleene.reproduce.errors_table import error_table
 from kleene.reproduce.experiment import Experiment, Request
 from kleene.reproduce.texts import smaller_embeddings, text_task
 from kleene.reproduce.training import falling_rate, train_and_test
-from kleene.training.embeddings import init_ppmi_embeddings
 from kleene.training.stages import Stage
+from kleene.training.texts.embeddings import init_ppmi_embeddings
 
 NETWORKS: dict[str, dict[str, Any]] = {
     "SR-LSTM-P": {"cell": "lstm-p", "num_states": 20},

@@ -17,9 +17,9 @@ from dataclasses import replace
 from kleene.training.centroids import seed_centroids
 from kleene.training.config import TrainConfig
 from kleene.training.history import Epoch
-from kleene.training.ngram_states import init_ngram_states
 from kleene.training.reconstruction import reconstruct_centroids
 from kleene.training.stages import Curriculum, Stage, start_counts
+from kleene.training.texts.ngram_states import init_ngram_states
 
 Recipe = Callable[[TrainConfig], list[Stage]]
 MUCH, FIRST_EPOCHS = 0.1, 3

@@ -13,8 +13,8 @@ from kleene.data.examples import Examples
 from kleene.errors import SettingError
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.training import embeddings as vectors
-from kleene.training.embeddings import (
+from kleene.training.texts import embeddings as vectors
+from kleene.training.texts.embeddings import (
     WINDOW,
     init_ppmi_embeddings,
     neighbours,

@@ -14,9 +14,9 @@ from kleene.data.examples import Examples
 from kleene.nn.classifier import Classifier
 from kleene.nn.inference import inference
 from kleene.nn.pooling import MEAN_SCALE, pool
-from kleene.training.ngram_texts import Texts
-from kleene.training.ngram_weights import NgramWeights
-from kleene.training.step_kinds import StepKinds
+from kleene.training.texts.ngram_texts import Texts
+from kleene.training.texts.ngram_weights import NgramWeights
+from kleene.training.texts.step_kinds import StepKinds
 
 TEXTS, PENALTY = 4_000, 100.0
 """Texts that a head is fitted to, and the inverse strength of its penalty."""

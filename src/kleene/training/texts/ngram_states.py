@@ -22,16 +22,16 @@ from kleene.arrays import Ints
 from kleene.data.batch import Batch, make_batch
 from kleene.data.streaming import TrainingData
 from kleene.nn.classifier import Classifier
-from kleene.training.embeddings import init_ppmi_embeddings
-from kleene.training.ngram_texts import Texts, read_texts
-from kleene.training.ngram_weights import (
+from kleene.training.texts.embeddings import init_ppmi_embeddings
+from kleene.training.texts.ngram_texts import Texts, read_texts
+from kleene.training.texts.ngram_weights import (
     DISTANCE,
     SYMBOLS_PER_COUNT,
     NgramWeights,
     ngram_weights,
 )
-from kleene.training.state_heads import fit_head, set_head
-from kleene.training.step_kinds import StepKinds, step_kinds
+from kleene.training.texts.state_heads import fit_head, set_head
+from kleene.training.texts.step_kinds import StepKinds, step_kinds
 
 WINDOW, WINDOWS = 24, 128
 """Symbols of a window, and windows of a batch."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kleene.arrays import Ints
-from kleene.training.ngram_texts import Texts
+from kleene.training.texts.ngram_texts import Texts
 
 DISTANCE = 3
 """How far apart the words of a pair may stand; with more than two classes they are neighbours."""

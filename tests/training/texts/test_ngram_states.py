@@ -15,11 +15,11 @@ from kleene.data.examples import Examples
 from kleene.evaluation.metrics import evaluate
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.training import ngram_states
-from kleene.training.ngram_states import init_ngram_states
-from kleene.training.ngram_texts import Texts, read_texts
-from kleene.training.ngram_weights import MIN_COUNT, NgramWeights, ngram_weights
-from kleene.training.step_kinds import step_kinds
+from kleene.training.texts import ngram_states
+from kleene.training.texts.ngram_states import init_ngram_states
+from kleene.training.texts.ngram_texts import Texts, read_texts
+from kleene.training.texts.ngram_weights import MIN_COUNT, NgramWeights, ngram_weights
+from kleene.training.texts.step_kinds import step_kinds
 
 NOT, GOOD, BAD, *OTHERS = range(FIRST_SYMBOL, FIRST_SYMBOL + 13)
 SYMBOLS = FIRST_SYMBOL + 14

@@ -1,0 +1,1 @@
+"""How networks of texts start: PPMI embeddings, and states that n-grams teach."""
