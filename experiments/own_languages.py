@@ -3,6 +3,7 @@
     SL coSL TSL     m forbidden factors of k symbols, on a tier or not; complement
     SP coSP         m forbidden subsequences of k symbols; complement
     LT LTT PT PLT   and TLT TLTT TPLT on a tier: a random formula of m tests
+    Zp              the weights of the symbols summed modulo p
     Reg             a random automaton
 
 The words of half the tests have one or two different symbols, so that their occurrences overlap.
@@ -26,7 +27,7 @@ from ledger import Ledger
 
 import kleene as kl
 from kleene.automata import DFA
-from kleene.induction.features import Occurrence
+from kleene.induction.features import Occurrence, counter
 from kleene.induction.learner import compile_kernels
 
 Rows = tuple[list[tuple[int, ...]], list[bool]]
@@ -45,6 +46,7 @@ CLASSES = (
     ("TLT", 4, 1),
     *(("PLT", k, 1) for k in (4, 6)),
     ("TPLT", 4, 1),
+    *(("Zp", p, 1) for p in (2, 3)),
     ("Reg", 12, 1),
 )
 
@@ -64,6 +66,10 @@ def _draw(kind: str, k: int, t: int, width: int, random: Random) -> DFA:
         table = random.integers(0, k, (k, width))
         outputs = tuple((random.random(k) < 0.5).tolist())
         return DFA(alphabet=range(width), transitions=table, outputs=outputs)
+    if kind == "Zp":
+        feature = counter(random.integers(0, k, width).tolist(), k)
+        outputs = tuple(value == 0 for value in range(k))
+        return DFA(alphabet=range(width), transitions=feature.table, outputs=outputs)
     tier = None
     if kind.startswith("T"):
         tier = sorted(random.permutation(width)[: TIERS[width]].tolist())
@@ -136,7 +142,9 @@ def adversarial(dfa: DFA, lengths: range, rows: int, random: Random) -> Rows:
     words: list[tuple[int, ...]] = []
     given, labels = sample(dfa, lengths, rows, random)
     for word, label in zip(given, labels, strict=True):
-        near = [n for n in _edits(word, len(dfa.alphabet), random) if dfa.run(n) != label]
+        edits = _edits(word, len(dfa.alphabet), random)
+        outputs = dfa.run_many(edits)
+        near = [n for n, output in zip(edits, outputs, strict=True) if output != label]
         if near and len(words) < rows:
             words += [word, near[int(random.integers(len(near)))]]
     return words, [bool(dfa.run(word)) for word in words]

@@ -189,7 +189,7 @@ def test_a_product_of_two_patterns_is_found() -> None:
     words = ["".join(random.choice(list("abcd"), random.integers(0, 20))) for _ in range(1200)]
     labels = [("ab" in word) != (word.count("c") % 2 == 1) for word in words]
     evidence = Evidence.from_rows(words, labels, alphabet="abcd", classes=(False, True))
-    best = patterns(evidence, Budget())[0].dfa
+    best = next(patterns(evidence, Budget())).dfa
     assert best.num_states == 6
     assert best.run_many(words).tolist() == labels
 

@@ -1,4 +1,4 @@
-"""Automata that explain labelled words: merged, grown, made of patterns, restarted, or suggested.
+"""Automata that explain labelled words: merged, expected, patterns, grown, restarted, suggested.
 
 The search sees a sample of the distinct words first and more of them as the automaton grows. All
 candidates are compared by description length.
@@ -7,7 +7,7 @@ candidates are compared by description length.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, inf
 
 import numpy as np
@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from kleene.automata import DFA
 from kleene.induction.budget import Budget
 from kleene.induction.evidence import Evidence
+from kleene.induction.expectation import expected_table, has_short_words
 from kleene.induction.patterns import patterns
 from kleene.induction.result import FROM_DATA, FROM_NETWORK, MERGED, READ_OFF
-from kleene.induction.search import LEAST_GAIN, Found, Search, Table
+from kleene.induction.search import LEAST_GAIN, Found, Search, Table, majorities
 from kleene.induction.state_merging import NOISE, merged
 
 FIRST_SAMPLE, GROWTH, MOST_WORDS = 2_000, 4, 32_000
@@ -28,6 +29,8 @@ PATIENCE, GROWN = 60, 6
 """Restarts without a shorter description after which the search ends; every sixth one grows."""
 CHEAP_TO_GROW = 8
 """States of an automaton that is soon grown as well."""
+WIDE, EXPECTED_STATES = 10, (8, 16)
+"""Symbols from which on expectation maximisation is tried, and how many states it has."""
 SHORT = 0.01
 """The share of the words that are the short ones."""
 MOST_STATES_SUGGESTED, MOST_STATES_REFINED = 100, 40
@@ -40,12 +43,22 @@ SHARES = (0.25, 0.35, 0.5, 0.7, 1.0)
 class Candidate:
     """A transition table, its description length, and where it comes from."""
 
-    table: Table
-    description_length: float
+    found: Found
+    """The table and its description length, by `model_bits`."""
     model_bits: float
     """The part of the description that is not the labels: a table, or the features of a pattern."""
     origin: str
     method: str
+
+    @property
+    def table(self) -> Table:
+        """The transition table."""
+        return self.found.table
+
+    @property
+    def description_length(self) -> float:
+        """Bits of the model and of the labels."""
+        return self.found.description_length
 
 
 class CandidateSearch:
@@ -98,8 +111,7 @@ class CandidateSearch:
         table_bits = self.search.table_bits(found.table)
         bits = table_bits if model_bits is None else min(model_bits, table_bits)
         candidate = Candidate(
-            table=found.table,
-            description_length=found.description_length - table_bits + bits,
+            found=replace(found, description_length=found.description_length - table_bits + bits),
             model_bits=bits,
             origin=origin,
             method=method,
@@ -120,12 +132,13 @@ class CandidateSearch:
             if self.is_done and self._may_be_another:
                 self.grow()
                 self.add_patterns(share=0.1)
-            for search in (self.add_patterns, self.grow):
+            for search in (self.expect, self.add_patterns, self.grow):
                 if self.is_good and self.held_out is not None and self.held_out.rows:
                     break
                 search()
         else:
             judged = self.search.judge(known.table)
+            judged = replace(judged, outputs=known.found.outputs)
             self.add(judged, known.method, known.origin, model_bits=known.model_bits)
         for suggest in suggested:
             if self.is_good:
@@ -138,8 +151,9 @@ class CandidateSearch:
     @property
     def is_hopeless(self) -> bool:
         """Whether the best candidate has too many of the errors of the most common class."""
-        wrong, _ = errors(self.best.table, self.search.evidence, None)
-        baseline, _ = errors(self.single_state, self.search.evidence, None)
+        wrong, _ = errors(self.best.found, self.search.evidence, None)
+        single = self.search.judge(self.single_state)
+        baseline, _ = errors(single, self.search.evidence, None)
         return wrong > self.hopeless * baseline
 
     @property
@@ -147,7 +161,7 @@ class CandidateSearch:
         """Whether the budget is spent or the best candidate makes no error."""
         if self.budget.is_spent:
             return True
-        return not any(errors(self.best.table, self.search.evidence, self.held_out))
+        return not any(errors(self.best.found, self.search.evidence, self.held_out))
 
     @property
     def _may_be_another(self) -> bool:
@@ -167,7 +181,7 @@ class CandidateSearch:
         """
         if self.budget.is_spent:
             return True
-        training, held_out = errors(self.best.table, self.search.evidence, self.held_out)
+        training, held_out = errors(self.best.found, self.search.evidence, self.held_out)
         rows = 0 if self.held_out is None else self.held_out.rows
         return training == 0 and held_out <= FEW * rows
 
@@ -199,6 +213,18 @@ class CandidateSearch:
                 if self.is_done:
                     return
 
+    def expect(self) -> None:
+        """Transitions that are uncertain at first, where the alphabet is wide."""
+        evidence = self.search.evidence
+        if len(evidence.alphabet) < WIDE or not has_short_words(evidence):
+            return
+        for states in EXPECTED_STATES:
+            budget = self.budget.part(0.1)
+            table = expected_table(evidence, budget, states, self.seed)
+            self.add(self._search(evidence, budget).refine(table), "expectation")
+            if self.is_good:
+                return
+
     def grow(self) -> None:
         """Split states from one state on, over larger and larger samples."""
         table = self.single_state
@@ -212,7 +238,7 @@ class CandidateSearch:
     def add_patterns(self, share: float = 0.5) -> None:
         """Combinations of features, as they are and refined."""
         for pattern in patterns(self.evidence, self.budget.part(share), seed=self.seed):
-            judged = self.search.judge(pattern.dfa.transitions)
+            judged = self.search.judge_dfa(pattern.dfa)
             self.add(judged, "patterns", model_bits=pattern.bits)
             if self.is_done:
                 break
@@ -223,9 +249,9 @@ class CandidateSearch:
         """Refine a given automaton over the same alphabet, then let it grow."""
         if dfa.num_states > MOST_STATES_SUGGESTED:
             return
-        table = dfa.reachable().transitions.copy()
-        self.add(self.search.judge(table), "clusters", READ_OFF)
-        for found in self.search.grow(table):
+        read_off = self.search.judge_dfa(dfa)
+        self.add(read_off, "clusters", READ_OFF)
+        for found in self.search.grow(read_off.table.copy()):
             self.add(found, "clusters", FROM_NETWORK)
 
     def restart(self) -> None:
@@ -273,10 +299,11 @@ class CandidateSearch:
         return Search(evidence, budget or self.budget, max_states=self.max_states, seed=self.seed)
 
 
-def errors(table: Table, training: Evidence, held_out: Evidence | None) -> tuple[int, int]:
+def errors(found: Found, training: Evidence, held_out: Evidence | None) -> tuple[int, int]:
     """Training and held-out rows that a table gets wrong; outputs are the training majorities."""
+    table = found.table
     votes = Search(training, Budget()).votes(table)
-    outputs = np.where(votes.any(1), votes.argmax(1), votes.sum(0).argmax())
+    outputs = majorities(votes, found.outputs)
     wrong = int(votes.sum() - votes.max(1).sum())
     if held_out is None:
         return wrong, 0

@@ -9,6 +9,9 @@ import numpy as np
 from kleene.compiling import njit
 from kleene.induction.search_kernels import class_code
 
+TIE = 1e-6
+"""The weight of what decides between rules that save as many bits."""
+
 
 @njit(cache=True, nogil=True)
 def run_features(
@@ -22,6 +25,33 @@ def run_features(
             for j in range(starts[w], starts[w + 1]):
                 state = tables[base + state, symbols[j]]
             values[f, w] = outputs[base + state]
+
+
+@njit(cache=True, nogil=True)
+def agreeing(
+    tables: Any,
+    offsets: Any,
+    outputs: Any,
+    symbols: Any,
+    starts: Any,
+    chosen: Any,
+    values: Any,
+    same: Any,
+    work: Any,
+) -> None:
+    """Which features have the given values for the chosen words; the first other value decides."""
+    steps = 0
+    for f in range(len(same)):
+        base = offsets[f]
+        for w in chosen:
+            state = 0
+            for j in range(starts[w], starts[w + 1]):
+                state = tables[base + state, symbols[j]]
+            steps += starts[w + 1] - starts[w]
+            if outputs[base + state] != values[w]:
+                same[f] = False
+                break
+    work[0] += steps // 2
 
 
 @njit(cache=True, nogil=True)
@@ -46,7 +76,8 @@ def rank_rules(cells: Any, values: Any, counts: Any, log_factorials: Any) -> Any
     """Bits of the class codes after the best rule of each feature, and the rule.
 
     Cell 0 has the words that no rule has decided, cell 1 + c those decided for class c. A rule
-    (value * classes + class) decides the words of cell 0 that have the value.
+    (value * classes + class) decides the words of cell 0 that have the value. Where two rules save
+    as many bits, the one is taken whose words are the purer: the others are left for further rules.
     """
     classes = counts.shape[1]
     votes = np.zeros((classes + 1, classes), np.int64)
@@ -73,6 +104,7 @@ def rank_rules(cells: Any, values: Any, counts: Any, log_factorials: Any) -> Any
                 after += class_code(decided, log_factorials)
                 after -= class_code(votes[0], log_factorials)
                 after -= class_code(votes[1 + c], log_factorials)
+                after += TIE * class_code(moved[value], log_factorials)
                 if after < bits[f]:
                     bits[f], rules[f] = after, value * classes + c
     return bits, rules

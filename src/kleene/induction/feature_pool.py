@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kleene.induction.budget import Budget
 from kleene.induction.evidence import Evidence
-from kleene.induction.feature_kernels import rank_features, run_features
+from kleene.induction.feature_kernels import agreeing, rank_features, run_features
 from kleene.induction.features import (
     LONGEST,
     MOST_TIER_SYMBOLS,
@@ -20,6 +20,7 @@ from kleene.induction.features import (
     Occurrence,
     counters,
 )
+from kleene.induction.modular import weighted_counters
 
 Values = NDArray[np.uint8]
 Score = Callable[[Values, NDArray[np.int64]], NDArray[np.float64]]
@@ -38,11 +39,12 @@ class FeaturePool:
         self.evidence, self.budget = evidence, budget
         self.width = len(evidence.alphabet)
         self.features: list[Feature] = []
-        self.tests: list[Occurrence | None] = []
         self.values = np.zeros((0, evidence.num_words), np.uint8)
         self._known: dict[bytes, int] = {}
-        self.add((None, feature) for feature in counters(self.width))
-        self.add((test, test.feature(self.width)) for test in self._simple())
+        self.add(counters(self.width))
+        if self.width > MOST_TIER_SYMBOLS:
+            self.add(weighted_counters(evidence))
+        self.add(test.feature(self.width) for test in self._simple())
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -54,23 +56,22 @@ class FeaturePool:
         """What each feature costs."""
         return np.array([feature.bits for feature in self.features])
 
-    def add(self, given: Iterable[tuple[Occurrence | None, Feature]]) -> None:
+    def add(self, given: Iterable[Feature]) -> None:
         """Add features; of those with equal values the simplest is kept."""
-        pairs = list(given)
-        values = self.run([feature for _, feature in pairs])
+        features = list(given)
+        values = self.run(features)
         new = []
-        for (test, feature), row in zip(pairs, values, strict=True):
+        for feature, row in zip(features, values, strict=True):
             if row.min() == row.max():
                 continue
             key = (row ^ row[0] if feature.values.max() == 1 else row).tobytes()
             if key not in self._known:
                 self._known[key] = len(self.features)
                 self.features.append(feature)
-                self.tests.append(test)
                 new.append(row)
             elif feature.bits < self.features[self._known[key]].bits:
                 place = self._known[key]
-                self.features[place], self.tests[place] = feature, test
+                self.features[place] = feature
                 if place < len(self.values):
                     self.values[place] = row
                 else:
@@ -78,24 +79,27 @@ class FeaturePool:
         self.values = np.concatenate([self.values, np.array(new).reshape(-1, values.shape[1])])
         self.values = self.values.astype(np.uint8)
 
-    def test_of(self, feature: Feature) -> Occurrence | None:
-        """The test that a feature of the pool makes; None for a counter."""
-        return next(t for t, one in zip(self.tests, self.features, strict=True) if one is feature)
-
     def run(self, given: list[Feature]) -> Values:
         """The values of features for all words."""
-        offsets = np.cumsum([0, *(feature.num_states for feature in given)])
-        empty = np.zeros((0, self.width), np.int32)
-        tables = np.concatenate([empty, *(f.table for f in given)])
-        outputs = np.concatenate([np.zeros(0, np.int64), *(f.values for f in given)])
         values = np.empty((len(given), self.evidence.num_words), np.uint8)
-        run_features(tables, offsets, outputs, self.evidence.symbols, self.evidence.starts, values)
+        words = self.evidence.symbols, self.evidence.starts
+        run_features(*_stacked(given, self.width), *words, values)
         self.budget.work[0] += len(given) * len(self.evidence.symbols) // 2
         return values
 
+    def agree(
+        self, given: list[Feature], values: NDArray[np.uint8], where: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """Which features have the given values for the words chosen."""
+        same = np.ones(len(given), np.bool_)
+        chosen = np.flatnonzero(where)
+        words = self.evidence.symbols, self.evidence.starts
+        agreeing(*_stacked(given, self.width), *words, chosen, values, same, self.budget.work)
+        return same
+
     def climb(self, score: Score, letters: list[int], place: int) -> None:
         """Vary a feature as long as its score and its own bits get fewer; add what was found."""
-        test = self.tests[place]
+        test = self.features[place].test
         if test is None:
             return
         best = float("inf")
@@ -116,7 +120,7 @@ class FeaturePool:
             if scores[least] > best - LEAST_STEP:
                 break
             test, best = tried[least], float(scores[least])
-        self.add([(test, test.feature(self.width))])
+        self.add([test.feature(self.width)])
 
     def _scores(self, tests: list[Occurrence], score: Score) -> NDArray[np.float64]:
         made = [test.feature(self.width) for test in tests]
@@ -157,6 +161,15 @@ class FeaturePool:
         order = np.argsort(self._scores(tests, score), kind="stable")[:PAIRED]
         for pair in product(order.tolist(), repeat=2):
             yield Occurrence.subsequence(pair)
+
+
+def _stacked(
+    given: list[Feature], width: int
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+    """The tables of features, one after the other, where each begins, and their values."""
+    offsets = np.cumsum([0, *(feature.num_states for feature in given)])
+    tables = np.concatenate([np.zeros((0, width), np.int32), *(f.table for f in given)])
+    return tables, offsets, np.concatenate([np.zeros(0, np.int64), *(f.values for f in given)])
 
 
 def small_alphabet(width: int) -> Iterator[Occurrence]:

@@ -34,6 +34,8 @@ class Feature:
     table: NDArray[np.int32]
     values: NDArray[np.int64]
     bits: float
+    test: Occurrence | None = None
+    """What the table tests; None for a counter."""
 
     @property
     def num_states(self) -> int:
@@ -91,7 +93,7 @@ class Occurrence:
 
     def feature(self, width: int) -> Feature:
         """The automaton of this test over an alphabet."""
-        bits = 3 + len(self.word) * log2(width) + (self.times - 1)
+        bits = 3 + word_bits(self.word, width) + 2 * log2(self.times)
         skipped: list[int] = []
         if self.tier is not None:
             bits += log2(width) + log2(comb(width, len(self.tier)))
@@ -106,7 +108,7 @@ class Occurrence:
             table = _chain([_matching(part, width) for part in parts], overlap=self.is_factor)
             value = len(table) - 1
         table[:, skipped] = np.arange(len(table), dtype=np.int32)[:, None]
-        return Feature(table, (np.arange(len(table)) == value).astype(np.int64), bits)
+        return Feature(table, (np.arange(len(table)) == value).astype(np.int64), bits, self)
 
     def neighbours(self, letters: Sequence[int], width: int) -> Iterator[Occurrence]:
         """Tests that differ in one symbol, joint, tier symbol, threshold, place or repetition."""
@@ -126,8 +128,24 @@ class Occurrence:
                     yield replace(self, times=times)
             if not self.place:
                 yield from self._repetitions()
+            if len(self.word) == 1 < self.times < LONGEST:  # also a subsequence, which can grow
+                same = Occurrence.subsequence(self.word * self.times)
+                yield from (one for one in same._words(letters) if not any(one.joined))
+        elif len(set(self.blocks())) == 1:
+            blocks = self.blocks()
+            yield Occurrence.factor(blocks[0], self.tier, times=len(blocks))
         if any(self.joined) or self.place:
             yield from self._tiers(width)
+
+    def equivalents(self) -> Iterator[Occurrence]:
+        """The same test of one symbol, n times, as a subsequence, a count, or factors on a tier."""
+        symbol, count = self.word[:1], len(self.word) + self.times - 1
+        if set(self.word) == set(symbol) and not (self.place or any(self.joined)):
+            if count <= LONGEST:
+                yield Occurrence.subsequence(symbol * count)
+            for size in range(1, min(count, LONGEST) + 1):
+                if count - size < MOST_TIMES:
+                    yield Occurrence.factor(symbol * size, symbol, times=count - size + 1)
 
     def _repetitions(self) -> Iterator[Occurrence]:
         """A factor that overlaps itself longer and asked for less often, or the other way round.
@@ -186,6 +204,15 @@ class Occurrence:
             if symbol not in self.word:
                 changed = tier ^ {symbol}
                 yield replace(self, tier=None if len(changed) == width else changed)
+
+
+def word_bits(word: Sequence[int], width: int) -> float:
+    """Bits of the symbols of a word; those that occurred before may be named by their place."""
+    bits, seen = 0.0, {word[0]}
+    for symbol in word[1:]:
+        bits += 1 + log2(len(seen) if symbol in seen else width)
+        seen.add(symbol)
+    return log2(width) + min(bits, (len(word) - 1) * log2(width))
 
 
 def counter(weights: Sequence[int], modulus: int) -> Feature:

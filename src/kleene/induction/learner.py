@@ -24,6 +24,7 @@ from kleene.induction.candidates import (
 )
 from kleene.induction.choice import Judged, choose
 from kleene.induction.evidence import Evidence
+from kleene.induction.expectation import expected_table
 from kleene.induction.patterns import patterns
 from kleene.induction.result import FrontPoint, Induction
 from kleene.induction.search import Found, Search
@@ -143,13 +144,17 @@ def search_automaton(
     candidates.run(suggested, None if first is None else _known(first, search))
     stopped = candidates.budget.is_spent
     judged = [
-        Judged(candidate, *errors(candidate.table, training, held_out))
+        Judged(candidate, *errors(candidate.found, training, held_out))
         for candidate in candidates.found
     ]
     chosen = choose(judged)
     final = search.judge(chosen.candidate.table)
     changed = search.table_bits(final.table) - chosen.candidate.model_bits
-    final = replace(final, description_length=final.description_length - changed)
+    final = replace(
+        final,
+        description_length=final.description_length - changed,
+        outputs=chosen.candidate.found.outputs,
+    )
     if chosen.held_out_errors:
         again = []
         if final.num_states <= MOST_STATES_SUGGESTED:
@@ -160,7 +165,7 @@ def search_automaton(
         final = min([final, *again], key=lambda one: one.description_length)
     votes = search.votes(final.table)
     return Induction(
-        dfa=search.dfa(final.table),
+        dfa=search.dfa(final),
         description_length=final.description_length,
         training_errors=int(votes.sum() - votes.max(1).sum()),
         rows=everything.rows,
@@ -183,7 +188,7 @@ def _patterns(
     """The best combination of features by all rows."""
     for pattern in patterns(everything, search.budget, seed=seed):
         if max_states is None or pattern.dfa.num_states <= max_states:
-            judged = search.judge(pattern.dfa.transitions)
+            judged = search.judge_dfa(pattern.dfa)
             bits = search.table_bits(judged.table)
             length = judged.description_length - bits + min(bits, pattern.bits)
             return [replace(judged, description_length=length)]
@@ -192,11 +197,10 @@ def _patterns(
 
 def _known(first: Induction, search: Search) -> Candidate:
     """What an earlier search in the same rows found."""
-    judged = search.judge(first.dfa.reachable().transitions)
+    judged = search.judge_dfa(first.dfa)
     labels = judged.description_length - search.table_bits(judged.table)
     return Candidate(
-        table=judged.table,
-        description_length=first.description_length,
+        found=replace(judged, description_length=first.description_length),
         model_bits=first.description_length - labels,
         origin=first.origin,
         method=first.method,
@@ -228,4 +232,5 @@ def compile_kernels() -> None:
     """Compile what the search needs, once and outside its budget."""
     words, labels = ["a", "b", "ab", "ba", "aab"], [0, 1, 0, 1, 1]
     evidence = Evidence.from_rows(words, labels, alphabet=("a", "b"), classes=(0, 1))
+    expected_table(evidence, Budget(look_ups=1e4), 2, 0)
     CandidateSearch(evidence, Budget(look_ups=1e5)).run()

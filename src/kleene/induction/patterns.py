@@ -8,7 +8,7 @@ many features of which each decides alone. Before a feature is chosen, the best 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -195,43 +195,49 @@ class RuleList:
 Combination = Product | RuleList
 
 
-def patterns(evidence: Evidence, budget: Budget, *, seed: int = 0) -> list[Pattern]:
+def patterns(evidence: Evidence, budget: Budget, *, seed: int = 0) -> Iterator[Pattern]:
     """The automata of the best combinations of features, the best first."""
     if not 0 < len(evidence.alphabet) <= MOST_SYMBOLS or not evidence.num_words:
-        return []
+        return
     if evidence.num_words > MOST_WORDS:
         random = np.random.default_rng(seed)
         evidence = evidence.subset(np.sort(random.permutation(evidence.num_words)[:MOST_WORDS]))
     pool = FeaturePool(evidence, budget)
-    found: list[tuple[float, Pattern]] = []
+    found: list[tuple[Combination, Chosen]] = []
     specialiser = Specialiser(pool)
     for combination in (RuleList(evidence), Product(evidence)):
         best = _beam(pool, combination, budget)
-        for chosen in best:
-            special = _special(chosen, combination, specialiser)
-            for features in dict.fromkeys([special, chosen.features]):
-                made = replace(chosen, features=features)
-                dfa = combination.automaton(made, pool)
-                if dfa is not None:
-                    found.append((chosen.bits, Pattern(dfa=dfa, bits=made.feature_bits)))
+        found += [(combination, chosen) for chosen in best]
         if best and best[0].is_pure(evidence):
             break
-    return [pattern for _, pattern in sorted(found, key=lambda one: one[0])]
+    for combination, chosen in sorted(found, key=lambda one: one[1].bits):
+        special = _special(chosen, combination, specialiser)
+        for features in dict.fromkeys([special, chosen.features]):
+            made = replace(chosen, features=features)
+            dfa = combination.automaton(made, pool)
+            if dfa is not None:
+                bits = min(made.feature_bits, chosen.feature_bits)  # the words pay for more
+                yield Pattern(dfa=dfa, bits=bits)
 
 
 def _special(
     chosen: Chosen, combination: Combination, specialiser: Specialiser
 ) -> tuple[Feature, ...]:
-    """The features, each replaced by the likeliest that agrees with it wherever it decides."""
+    """The features, each replaced by the likeliest that agrees with it wherever it decides rightly.
+
+    Words with a wrong output are left to it: another feature may be right about them.
+    """
     pool, features, values = specialiser.pool, list(chosen.features), chosen.values.copy()
+    labels = combination.evidence.counts.argmax(1)
     for i, feature in enumerate(chosen.features):
         flipped = []
         for value in (0, 1):
             values_with = values.copy()
             values_with[i] = value
             flipped.append(combination.outputs(chosen, values_with))
-        decides = flipped[0] != flipped[1]
-        features[i] = specialiser.special(feature, pool.test_of(feature), decides)
+        right = np.where(values[i] == 1, flipped[1], flipped[0]) == labels
+        decides = (flipped[0] != flipped[1]) & right
+        features[i] = specialiser.special(feature, decides)
         values[i] = pool.run([features[i]])[0]
     return tuple(features)
 
@@ -300,7 +306,7 @@ def _different(order: Sequence[int], pool: FeaturePool) -> list[int]:
     """The first features of each kind: subsequences, factors, thresholds or places, tiers."""
     found: dict[tuple[bool, bool, bool], list[int]] = {}
     for place in order[:400]:
-        test = pool.tests[place]
+        test = pool.features[place].test
         if test is not None:
             kind = (test.is_factor, test.times > 1 or bool(test.place), test.tier is None)
             if len(found.setdefault(kind, [])) < SEEDS // 2:

@@ -10,7 +10,7 @@ only explains a few wrong labels does not pay for itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,8 @@ class Found:
 
     table: Table
     description_length: float
+    outputs: NDArray[np.int64] | None = None
+    """Classes of the states in which no word ends, by number; None for the commonest class."""
 
     @property
     def num_states(self) -> int:
@@ -92,13 +94,20 @@ class Search:
         bits = sum(class_code(row, self.words.log_factorials) for row in votes)
         return Found(table=table, description_length=self.table_bits(table) + float(bits))
 
-    def dfa(self, table: Table) -> DFA:
+    def judge_dfa(self, dfa: DFA) -> Found:
+        """The table of an automaton, which decides the states in which no word ends."""
+        dfa = dfa.reachable()
+        numbers = {label: i for i, label in enumerate(self.evidence.classes)}
+        outputs = np.array([numbers[label] for label in dfa.outputs])
+        return replace(self.judge(dfa.transitions), outputs=outputs)
+
+    def dfa(self, found: Found) -> DFA:
         """The minimal automaton of a table; a state's output is the majority of its words."""
-        votes = self.votes(table)
-        common = int(votes.sum(0).argmax())
-        best = np.where(votes.any(1), votes.argmax(1), common)
+        best = majorities(self.votes(found.table), found.outputs)
         outputs = tuple(self.evidence.classes[i] for i in best)
-        return DFA(alphabet=self.evidence.alphabet, transitions=table, outputs=outputs).minimize()
+        return DFA(
+            alphabet=self.evidence.alphabet, transitions=found.table, outputs=outputs
+        ).minimize()
 
     # -- refining -------------------------------------------------------------------------------
 
@@ -183,6 +192,12 @@ class Search:
             for cell in order
             if np.isfinite(gains[cell])
         ]
+
+
+def majorities(votes: NDArray[np.int64], others: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """The commonest class of each state; `others`, or the commonest of all, where no word ends."""
+    absent = votes.sum(0).argmax() if others is None else others
+    return np.where(votes.any(1), votes.argmax(1), absent)
 
 
 def writable(table: Table) -> Table:

@@ -28,8 +28,8 @@ from kleene.induction.feature_pool import FeaturePool
 from kleene.induction.features import Feature, Occurrence
 
 MOST_SYMBOLS = 64
-MOST_STEPS, PATIENCE = 24, 1
-"""Steps, and how many of them may make the words less likely: a tier of one symbol comes first."""
+MOST_ROUNDS, PATIENCE = 40, 2
+"""Rounds of variations, and how many of them may make the words no likelier."""
 
 
 class Specialiser:
@@ -38,10 +38,9 @@ class Specialiser:
     def __init__(self, pool: FeaturePool) -> None:
         self.pool = pool
 
-    def special(
-        self, feature: Feature, test: Occurrence | None, decides: NDArray[np.bool_]
-    ) -> Feature:
+    def special(self, feature: Feature, decides: NDArray[np.bool_]) -> Feature:
         """The feature with the same values, for the words it decides, that makes them likeliest."""
+        test = feature.test
         if test is None or self.pool.width > MOST_SYMBOLS or not decides.any():
             return feature
         values = self.pool.run([feature])[0]
@@ -49,24 +48,40 @@ class Specialiser:
             return feature
         drawn = Drawn(self.pool.evidence, values, decides)
         best, found, stale = drawn.bits(feature), feature, 0
-        seen = {test}
-        for _ in range(MOST_STEPS):
-            around = test.neighbours(range(self.pool.width), self.pool.width)
-            tried = self._same([one for one in around if one not in seen], values, drawn)
-            seen.update(one for one, _, _ in tried)
-            joint = _joint_tier(test, tried, best)
-            if joint is not None and joint not in seen:
-                seen.add(joint)
-                tried += self._same([joint], values, drawn)
-            if not tried:
-                break
-            test, made, bits = min(tried, key=lambda one: one[2])
-            stale = 0 if bits < best else stale + 1
-            if bits < best:
-                best, found = bits, made
-            if stale > PATIENCE:
+        seen = {test, *test.equivalents()}
+        open_tests = [(drawn.bits(one.feature(self.pool.width)), one) for one in seen]
+        for _ in range(MOST_ROUNDS):
+            tried: list[tuple[Occurrence, Feature, float]] = []
+            for bits, one in _best_of_each_kind(open_tests):
+                open_tests.remove((bits, one))
+                tried += self._varied(one, bits, seen, values, drawn)
+            open_tests += [(bits, one) for one, _, bits in tried]
+            stale += 1
+            for _, made, bits in tried:
+                if bits < best:
+                    best, found, stale = bits, made, 0
+            if not tried or stale > PATIENCE:
                 break
         return found if best < drawn.own_bits else feature
+
+    def _varied(
+        self,
+        test: Occurrence,
+        bits: float,
+        seen: set[Occurrence],
+        values: NDArray[np.uint8],
+        drawn: Drawn,
+    ) -> list[tuple[Occurrence, Feature, float]]:
+        """The neighbours of a test that agree with the values, and the bits of the words."""
+        around = test.neighbours(range(self.pool.width), self.pool.width)
+        new = [one for one in dict.fromkeys(around) if one not in seen]
+        seen.update(new)
+        tried = self._same(new, values, drawn)
+        joint = _joint_tier(test, tried, bits)
+        if joint is not None and joint not in seen:
+            seen.add(joint)
+            tried += self._same([joint], values, drawn)
+        return tried
 
     def _same(
         self, tests: list[Occurrence], values: NDArray[np.uint8], drawn: Drawn
@@ -75,10 +90,21 @@ class Specialiser:
         if self.pool.budget.is_spent or not tests:
             return []
         made = [test.feature(self.pool.width) for test in tests]
-        agree = (self.pool.run(made) == values) | ~drawn.decides
-        same = np.flatnonzero(agree.all(1)).tolist()
+        same = np.flatnonzero(self.pool.agree(made, values, drawn.decides)).tolist()
         self.pool.budget.work[0] += sum(drawn.cost(made[i]) for i in same)
         return [(tests[i], made[i], drawn.bits(made[i])) for i in same]
+
+
+def _best_of_each_kind(
+    tests: Sequence[tuple[float, Occurrence]],
+) -> list[tuple[float, Occurrence]]:
+    """The best tests with and without a threshold, of factors and others, on tiers and not."""
+    found: dict[tuple[bool, bool, bool], tuple[float, Occurrence]] = {}
+    for bits, test in tests:
+        kind = (test.times > 1, test.is_factor, test.tier is None)
+        if kind not in found or bits < found[kind][0]:
+            found[kind] = bits, test
+    return list(found.values())
 
 
 def _joint_tier(
