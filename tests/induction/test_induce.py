@@ -327,7 +327,7 @@ def test_words_drawn_class_by_class_tell_more_than_their_labels() -> None:
         evidence = Evidence.from_rows(words, labels, alphabet=letters, classes=(False, True))
         pool = FeaturePool(evidence, Budget())
         feature = Specialiser(pool).special(
-            given.feature(16), given, np.ones(evidence.num_words, dtype=bool)
+            given.feature(16), np.ones(evidence.num_words, dtype=bool)
         )
         special.append(DFA(alphabet=letters, transitions=feature.table, outputs=feature.values))
     assert special[0].run("abdabdabd") == 0

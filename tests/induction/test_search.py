@@ -125,7 +125,7 @@ def test_parity_of_the_first_symbol_grows_from_one_state() -> None:
     labels = [word.count(0) % 2 for word in words]
     evidence = Evidence.from_rows(words, labels, alphabet=(0, 1), classes=(0, 1))
     search = Search(evidence, Budget())
-    dfa = search.dfa(search.grow(np.zeros((1, 2), dtype=np.int32))[-1].table)
+    dfa = search.dfa(search.grow(np.zeros((1, 2), dtype=np.int32))[-1])
     assert dfa.num_states == 2
     assert [dfa.run(word) for word in words] == labels
 
