@@ -229,13 +229,16 @@ def main() -> None:
                 if vars(options)["try"]:
                     print(key, run(dfa, method, options.seed), flush=True)
                     continue
+                recipe = RECIPE if method == "gru" else {**RECIPE, "search": SEARCH}
                 row = ledger.run(
-                    lambda d=dfa, m=method: run(d, m, options.seed), recipe=RECIPE, **key
+                    lambda d=dfa, m=method: run(d, m, options.seed), recipe=recipe, **key
                 )
                 print(row["key"], row["result"], row["cpu_seconds"], flush=True)
 
 
 RECIPE = {"rows": 2_000, "settings": "defaults"}
+SEARCH = "the most specific test that agrees; weights modulo primes; expectation"
+"""What of the search a run depends on; other runs of `induce` and `fit` are out of date."""
 
 if __name__ == "__main__":
     main()

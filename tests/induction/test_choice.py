@@ -6,7 +6,7 @@ import numpy as np
 
 from kleene.induction.candidates import Candidate
 from kleene.induction.choice import Judged, choose
-from kleene.induction.search import Search
+from kleene.induction.search import Found, Search
 
 SYMBOLS = 28
 
@@ -18,8 +18,7 @@ def judged(
     table = np.zeros((states, SYMBOLS), dtype=np.int32)
     bits = Search.table_bits(table) if pattern_bits is None else pattern_bits
     candidate = Candidate(
-        table=table,
-        description_length=bits + labels,
+        found=Found(table=table, description_length=bits + labels),
         model_bits=bits,
         origin="",
         method="splits" if pattern_bits is None else "patterns",
