@@ -1,9 +1,16 @@
 """The paper's own recipe on Tomita 1-4 and 7: random centroids, cell and states trained together.
 
 A GRU of width 100 with 10 or 50 centroids, the mixture at temperature 1 (cosine: 0.1, Euclidean:
-0.3, since their scores are small), Adadelta as in the paper or RMSprop with momentum 0.9, until all
-training words are right or ten CPU-minutes are over. RMSprop has a learning rate of 0.001: at the
-paper's 0.01 it does not learn in torch. Easy words come first.
+0.3, since their scores are small), Adadelta as in the paper or RMSprop with momentum 0.9, no
+dropout, start and end tokens, an embedding that is learned. The paper does not give batch size,
+initial centroids or the order of the words. Here batches have 8 words, and short words come first:
+the limit on the length grows by 1 when more than 99 % of the words below it are right, never
+earlier. Where a length takes more than 4,000 steps, training begins again with other random
+weights. It ends when all training words are right, or after so many CPU-minutes in all.
+
+What was tried, on Tomita 3 and 7 and seeds 0 and 1: with a curriculum that also goes on at 80 %, or
+with none, Tomita 3 stays at 86 %, three or four states in use, whatever the optimiser, its rate,
+the batch, the clipping, the scale of the centroids or the recurrent weights.
 
 The network is then read by counts (the paper's Algorithm 1), by mean transition probability (the
 paper's other way), and by `auto`, which splits states that hide a bit in their mixtures.
@@ -16,7 +23,10 @@ from __future__ import annotations
 import argparse
 import contextlib
 import time
-from itertools import product
+from collections import Counter
+from dataclasses import asdict
+from itertools import count, product
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -39,14 +49,27 @@ from kleene.training.stages import Curriculum, Stage
 LENGTHS = [*range(16), 20, 25, 30]
 GRAMMARS = (1, 2, 3, 4, 7)
 TEMPERATURES = {"dot": 1.0, "cosine": 0.1, "euclidean": 0.3}
-RATES = {"adadelta": 1.0, "rmsprop": 1e-3}
+RATES = {"adadelta": 0.1, "rmsprop": 3e-4}
+"""Torch's own 1.0 for Adadelta and the paper's 0.01 for RMSprop are too large."""
+BATCH_SIZE = 8
+NEVER = 10**9
+CURRICULUM = Curriculum(
+    start=2, step=1, threshold=0.99, steps=NEVER, fair_steps=NEVER, levels=max(LENGTHS)
+)
+LENGTH_STEPS = 4_000
+"""Steps at one length after which training begins again."""
 STATES = (50, 10)
+SEEDS_APART = 1_000_000
 METHODS = ("counts", "mean", "auto")
-MINUTES = 10.0
+MINUTES = 1.0
 
 
-class OutOfTimeError(Exception):
-    """The training budget is spent."""
+class OverError(Exception):
+    """Training ends: all words are right, or the time is over."""
+
+
+class StuckError(Exception):
+    """One length has taken too many steps."""
 
 
 def main() -> None:
@@ -63,11 +86,16 @@ def main() -> None:
         key = {"similarity": similarity, "optimizer": optimizer, "states": states}
         key |= {"grammar": grammar, "seed": seed}
         if options.only in str(key):
+            recipe = {
+                "minutes": options.minutes,
+                "rate": RATES[optimizer],
+                "batch_size": BATCH_SIZE,
+                "curriculum": asdict(CURRICULUM),
+                "length_steps": LENGTH_STEPS,
+            }
             found = ledger.find(**key)
-            if found and not found["result"]["learned"]:  # more time was allowed this time
-                recipe = {"minutes": max(options.minutes, found["recipe"]["minutes"])}
-            else:
-                recipe = found["recipe"] if found else {"minutes": options.minutes}
+            if found and found["result"]["learned"] and "rate" in found["recipe"]:
+                recipe["minutes"] = found["recipe"]["minutes"]  # more time changes nothing
             row = ledger.run(
                 lambda k=key, m=recipe["minutes"]: learn(**k, minutes=m), recipe=recipe, **key
             )
@@ -82,7 +110,6 @@ def learn(
     words, labels = language.sample(2000, lengths=LENGTHS, seed=seed)
     alphabet = Alphabet(language.alphabet)
     examples = Examples(words=alphabet.encode_many(words), labels=np.array(labels, dtype=np.int64))
-    torch.manual_seed(seed)
     config = NetworkConfig(
         num_symbols=len(alphabet),
         num_classes=2,
@@ -92,39 +119,58 @@ def learn(
         temperature=TEMPERATURES[similarity],
         num_states=states,
     )
-    network = Classifier(config)
-    model = Model(network=network, alphabet=alphabet, classes=(False, True), longest=30)
     started = time.process_time()
-
-    def clock(network: Classifier, epoch: Epoch) -> None:
-        if time.process_time() - started > 60 * minutes:
-            raise OutOfTimeError
-
-    stage = Stage(
-        epochs=100_000,
-        optimizer=optimizer,
-        learning_rate=RATES[optimizer],
-        batch_size=32,
-        curriculum=Curriculum(),
-        until=lambda epochs: epochs[-1].accuracy == 1,
-    )
-    with contextlib.suppress(OutOfTimeError):
-        fit(network, examples, stages=[stage], seed=seed, hook=clock)
+    over = started + 60 * minutes
+    for attempt in count():
+        torch.manual_seed(seed + attempt * SEEDS_APART)
+        network = Classifier(config)
+        with contextlib.suppress(StuckError):
+            train(network, examples, optimizer, seed=seed + attempt * SEEDS_APART, over=over)
+            break
+    model = Model(network=network, alphabet=alphabet, classes=(False, True), longest=30)
     seconds = time.process_time() - started
     accuracy = evaluate(network, examples).accuracy
     fresh, truth = language.sample(2000, lengths=range(41), seed=1000 + seed)
     unseen = Examples(words=alphabet.encode_many(fresh), labels=np.array(truth, dtype=np.int64))
     readings = {method: extract(model, words, method=method, seconds=5) for method in METHODS}
     return {
-        "learned": accuracy >= 0.999,
+        "learned": accuracy == 1,
         "accuracy": accuracy,
         "fresh_accuracy": evaluate(network, unseen).accuracy,
         "train_seconds": round(seconds, 1),
+        "attempts": attempt + 1,
         **{f"{name}_exact": bool(found.dfa == language.dfa) for name, found in readings.items()},
         **{f"{name}_fidelity": found.fidelity.overall for name, found in readings.items()},
         "states_used": readings["counts"].raw.num_states,
         "minimal_states": language.dfa.num_states,
     }
+
+
+def train(
+    network: Classifier, examples: Examples, optimizer: str, *, seed: int, over: float
+) -> None:
+    """Train until all words are right or the CPU clock shows `over`; raises StuckError."""
+    steps: Counter[float | None] = Counter()
+
+    def watch(network: Classifier, epoch: Epoch) -> None:
+        if time.process_time() > over:
+            raise OverError
+        if epoch.accuracy > CURRICULUM.threshold and evaluate(network, examples).accuracy == 1:
+            raise OverError
+        steps[epoch.limit] += ceil(epoch.words / BATCH_SIZE)
+        stuck = steps[epoch.limit] >= LENGTH_STEPS and epoch.accuracy <= CURRICULUM.threshold
+        if stuck and epoch.limit is not None and epoch.limit < max(LENGTHS):
+            raise StuckError
+
+    stage = Stage(
+        epochs=NEVER,
+        optimizer=optimizer,
+        learning_rate=RATES[optimizer],
+        batch_size=BATCH_SIZE,
+        curriculum=CURRICULUM,
+    )
+    with contextlib.suppress(OverError):
+        fit(network, examples, stages=[stage], seed=seed, hook=watch)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,13 @@ from kleene.errors import AlphabetError, DataError, ReadingError
 from kleene.evaluation.metrics import evaluate
 from kleene.extraction.counter import read as counter
 from kleene.extraction.counter.read import CounterReading, machine_labels, read_counter
-from kleene.extraction.counter.units import CountingUnit, counters, counting_units, record_memory
+from kleene.extraction.counter.units import (
+    CountingUnit,
+    MemoryRecord,
+    counters,
+    counting_units,
+    record_memory,
+)
 from kleene.extraction.counter.votes import Latch, Work, best_latch, count_votes
 from kleene.languages.context_free import balanced_parentheses
 from kleene.model import Model
@@ -74,7 +81,7 @@ def test_the_machine_counts_beyond_every_word_seen(reading: CounterReading) -> N
     ("found", "kept"),
     [
         ([(0.9, "a"), (1.0, None), (1.0, None)], 1),  # full agreement ends the search
-        ([(0.9, "a"), (0.97, "b"), (0.95, "c"), (0.9, "d"), (0.9, "e")], 1),
+        ([(0.9, "a"), (0.97, "b"), (0.95, "c"), *[(0.9, "d")] * 7], 1),
     ],
     ids=["agrees", "agrees best"],
 )
@@ -85,15 +92,45 @@ def test_of_several_samples_the_machine_that_agrees_best_is_kept(
     kept: int,
 ) -> None:
     readings = [replace(reading, prefix_fidelity=share, disagreement=w) for share, w in found]
-    seeds: list[int] = []
+    tried: list[tuple[int, bool]] = []
 
-    def read(model: Model, encoded: object, hard: bool, seed: int, work: Work) -> CounterReading:
-        seeds.append(seed)
-        return readings[len(seeds) - 1]
+    def read(model: Model, encoded: object, run: Any, seed: int, work: Work) -> CounterReading:
+        tried.append((seed, run.keywords["centroids"]))
+        return readings[len(tried) - 1]
 
     monkeypatch.setattr(counter, "_read", read)
     assert read_counter(counting_model(), some_words(), seed=3) is readings[kept]
-    assert seeds == [3 + i for i in range(kept + 1 if found[kept][1] is None else len(found))]
+    number = kept + 1 if found[kept][1] is None else len(found)
+    assert tried == [(3 + i // 2, i % 2 == 1) for i in range(number)]
+
+
+def test_centroids_that_follow_no_rule_do_not_hide_the_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As if the nearest centroid depended on everything: counter and latch still tell."""
+    random = np.random.default_rng(0)
+
+    def scrambled(*args: Any, **options: Any) -> MemoryRecord:
+        record = record_memory(*args, **options)
+        states = random.integers(5, size=record.states.shape)
+        return replace(record, states=np.where(record.states < 0, -1, states))
+
+    monkeypatch.setattr(counter, "record_memory", scrambled)
+    assert read_counter(counting_model(), some_words()).machine == balanced()
+
+
+def test_a_state_that_only_the_centroids_keep_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The latch is hidden from the search, and stands in the centroid instead."""
+
+    def moved(*args: Any, **options: Any) -> MemoryRecord:
+        record = record_memory(*args, **options)
+        wrong = (record.memory[:, :, 1] > 0.5).astype(np.int64)
+        memory = record.memory.copy()
+        memory[:, :, 1:] = 0
+        return replace(record, states=np.where(record.states < 0, -1, wrong), memory=memory)
+
+    monkeypatch.setattr(counter, "record_memory", moved)
+    assert read_counter(counting_model(), some_words()).machine == balanced()
 
 
 def test_hard_mode_gives_the_same_language() -> None:

@@ -1,10 +1,12 @@
 """Read a one-counter machine off the memory of a state-regularised LSTM.
 
-One unit of the memory counts, and some may be latches; the centroids are the states. Every step of
-every word is a vote for what follows (state, view of the counter, symbol), every prefix a vote for
-the label of (state, view of the counter). The machine is what the majority says; the reading tells
-how many votes it overrode, how far it agrees with the network, and a short word on which it does
-not. Whether the machine is that of a language, for all words, is `machine.difference(language)`.
+One unit of the memory counts, and some may be latches: bits that the memory keeps. The states are
+what the latches say, alone or together with the centroid; often the centroid only mirrors counter
+and latches, with exceptions, and the machine without it agrees better. Every step of every word is
+a vote for what follows (state, view of the counter, symbol), every prefix a vote for the label of
+(state, view of the counter). The machine is what the majority says; the reading tells how many
+votes it overrode, how far it agrees with the network, and a short word on which it does not.
+Whether the machine is that of a language, for all words, is `machine.difference(language)`.
 
 With peepholes the next state depends on the memory after the step, so the machine must see a
 counter of 1 before a pop takes it to 0: its view reaches to 2, or further where a network has
@@ -14,8 +16,10 @@ states of its own for counts of 1 or 2. (`minimize()` mostly brings it back to t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from itertools import product
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -45,6 +49,7 @@ from kleene.machine import Word
 from kleene.model import Model
 
 Flags: TypeAlias = NDArray[np.bool_]
+Run: TypeAlias = Callable[[Sequence[Ids]], MemoryRecord]
 
 MOST_WORDS = 2_000
 TRIAL_WORDS = 300  # on which the counter and the latches are chosen
@@ -110,16 +115,17 @@ def read_counter(
     """The one-counter machine inside a network, read on some words (in hard mode, if wanted).
 
     Several units may count, and which of them and which latches look best depends on the words at
-    hand. So the search starts from several samples of the words, until a machine agrees with the
-    network wherever it is tried, or `most_votes` votes have been counted; else the answer is the
-    one that agrees best.
+    hand. So the search starts from several samples of the words, each time without the centroids
+    and with them, until a machine agrees with the network wherever it is tried, or `most_votes`
+    votes have been counted; else the answer is the one that agrees best.
     """
     require_memory(model)
     encoded = encode_words(model, words)
     work = Work(limit=most_votes)
     readings: list[CounterReading] = []
-    for start in range(STARTS):
-        readings.append(_read(model, encoded, hard, seed + start, work))
+    for start, centroids in product(range(STARTS), (False, True)):
+        run = partial(_record, model, hard=hard, centroids=centroids)
+        readings.append(_read(model, encoded, run, seed + start, work))
         if readings[-1].disagreement is None:
             return readings[-1]
         if work.is_done:
@@ -127,10 +133,16 @@ def read_counter(
     return max(readings, key=lambda reading: reading.prefix_fidelity)
 
 
-def _read(model: Model, encoded: list[Ids], hard: bool, seed: int, work: Work) -> CounterReading:
+def _record(model: Model, words: Sequence[Ids], *, hard: bool, centroids: bool) -> MemoryRecord:
+    """A record of the words; without the centroids there is one state."""
+    record = record_memory(model, words, hard=hard)
+    return record if centroids else replace(record, states=np.minimum(record.states, 0))
+
+
+def _read(model: Model, encoded: list[Ids], run: Run, seed: int, work: Work) -> CounterReading:
     """The machine that looks best on a sample of the words."""
     chosen = np.random.default_rng(seed).permutation(len(encoded))[:MOST_WORDS]
-    record = record_memory(model, [encoded[i] for i in chosen], hard=hard)
+    record = run([encoded[i] for i in chosen])
     units = counting_units(record)
     if not units:
         raise ReadingError(
@@ -150,7 +162,7 @@ def _read(model: Model, encoded: list[Ids], hard: bool, seed: int, work: Work) -
         asked = questions(record, votes, len(model.alphabet.symbols))
         if not asked:
             break
-        record = record.join(record_memory(model, asked, hard=hard))
+        record = record.join(run(asked))
         votes = count_votes(record, unit, latches, reach)
     machine, unseen = votes.machine(model)
     same = _agreement(model, machine, record)[: len(chosen)]
@@ -167,7 +179,7 @@ def _read(model: Model, encoded: list[Ids], hard: bool, seed: int, work: Work) -
         words=len(chosen),
         fidelity=float(same[ends].mean()),
         prefix_fidelity=float(same[known].mean()),
-        disagreement=_disagreement(model, machine, record, hard),
+        disagreement=_disagreement(model, machine, record, run),
     )
 
 
@@ -248,13 +260,13 @@ def _agreement(model: Model, machine: CounterMachine, record: MemoryRecord) -> F
 
 
 def _disagreement(
-    model: Model, machine: CounterMachine, record: MemoryRecord, hard: bool
+    model: Model, machine: CounterMachine, record: MemoryRecord, run: Run
 ) -> Word | None:
     """Shortest among all short words and all prefixes of the recorded ones."""
     words, _ = all_words(len(model.alphabet.symbols), SHORT_WORDS)
     found = [
         source.words[row][:time]
-        for source in (record_memory(model, words, hard=hard), record)
+        for source in (run(words), record)
         for row, time in np.argwhere(~_agreement(model, machine, source)).tolist()
     ]
     return spell_ids(model, min(found, key=len)) if found else None

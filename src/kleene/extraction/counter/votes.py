@@ -1,6 +1,6 @@
 """Votes for a one-counter machine: every step of the network says what follows where.
 
-A state of the machine is a centroid together with the latches: values in the memory that stand on
+A state of the machine is the latches, alone or with a centroid: values in the memory that stand on
 one of two sides of a gap, such as a unit that remembers an error, or two counters that agree until
 there is one. What cannot be told from state, view of the counter and symbol is outvoted, and
 counted.
