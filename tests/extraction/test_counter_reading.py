@@ -94,8 +94,10 @@ def test_of_several_samples_the_machine_that_agrees_best_is_kept(
     readings = [replace(reading, prefix_fidelity=share, disagreement=w) for share, w in found]
     tried: list[tuple[int, bool]] = []
 
-    def read(model: Model, encoded: object, run: Any, seed: int, work: Work) -> CounterReading:
-        tried.append((seed, run.keywords["centroids"]))
+    def read(
+        model: Model, encoded: object, hard: bool, centroids: bool, seed: int, work: Work
+    ) -> CounterReading:
+        tried.append((seed, centroids))
         return readings[len(tried) - 1]
 
     monkeypatch.setattr(counter, "_read", read)
@@ -116,7 +118,9 @@ def test_centroids_that_follow_no_rule_do_not_hide_the_machine(
         return replace(record, states=np.where(record.states < 0, -1, states))
 
     monkeypatch.setattr(counter, "record_memory", scrambled)
-    assert read_counter(counting_model(), some_words()).machine == balanced()
+    reading = read_counter(counting_model(), some_words())
+    assert reading.machine == balanced()
+    assert not reading.centroids
 
 
 def test_a_state_that_only_the_centroids_keep_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +134,9 @@ def test_a_state_that_only_the_centroids_keep_is_read(monkeypatch: pytest.Monkey
         return replace(record, states=np.where(record.states < 0, -1, wrong), memory=memory)
 
     monkeypatch.setattr(counter, "record_memory", moved)
-    assert read_counter(counting_model(), some_words()).machine == balanced()
+    reading = read_counter(counting_model(), some_words())
+    assert reading.machine == balanced()
+    assert reading.centroids
 
 
 def test_hard_mode_gives_the_same_language() -> None:

@@ -38,6 +38,7 @@ def reading(
         "step": round(read.unit.step, 4),
         "noise": round(read.unit.noise, 4),
         "latches": len(read.latches),
+        "centroids": read.centroids,
         "counting_units": len(read.units),
         "votes": read.votes,
         "overridden": read.overridden,

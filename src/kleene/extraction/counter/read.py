@@ -72,6 +72,8 @@ class CounterReading:
     """As voted; `machine.minimize()` is easier to look at."""
     unit: CountingUnit
     latches: tuple[Latch, ...]
+    centroids: bool
+    """Whether the states are centroids with latches, or latches alone."""
     units: tuple[CountingUnit, ...]
     """All units that count, the cleanest first."""
     votes: int
@@ -124,8 +126,7 @@ def read_counter(
     work = Work(limit=most_votes)
     readings: list[CounterReading] = []
     for start, centroids in product(range(STARTS), (False, True)):
-        run = partial(_record, model, hard=hard, centroids=centroids)
-        readings.append(_read(model, encoded, run, seed + start, work))
+        readings.append(_read(model, encoded, hard, centroids, seed + start, work))
         if readings[-1].disagreement is None:
             return readings[-1]
         if work.is_done:
@@ -139,8 +140,11 @@ def _record(model: Model, words: Sequence[Ids], *, hard: bool, centroids: bool) 
     return record if centroids else replace(record, states=np.minimum(record.states, 0))
 
 
-def _read(model: Model, encoded: list[Ids], run: Run, seed: int, work: Work) -> CounterReading:
+def _read(
+    model: Model, encoded: list[Ids], hard: bool, centroids: bool, seed: int, work: Work
+) -> CounterReading:
     """The machine that looks best on a sample of the words."""
+    run = partial(_record, model, hard=hard, centroids=centroids)
     chosen = np.random.default_rng(seed).permutation(len(encoded))[:MOST_WORDS]
     record = run([encoded[i] for i in chosen])
     units = counting_units(record)
@@ -172,6 +176,7 @@ def _read(model: Model, encoded: list[Ids], run: Run, seed: int, work: Work) -> 
         machine=machine,
         unit=unit,
         latches=tuple(latches),
+        centroids=centroids,
         units=tuple(units),
         votes=len(votes.moves),
         overridden=votes.overridden,
