@@ -157,6 +157,7 @@ PROOF = (
     "or a word",
     "step",
     "latches",
+    "states",
     "steps overridden",
     "fidelity",
 )
@@ -166,11 +167,38 @@ def proof_cells(row: Row) -> list[str]:
     soft, hard = row["result"]["counter"]["soft"], row["result"]["counter"].get("hard")
     proved = " / ".join("yes" if r["proved"] else "no" for r in (soft, hard) if r)
     if "error" in soft:
-        return [proved, soft["error"].split(":")[0], "", "", "", ""]
+        return [proved, soft["error"].split(":")[0], "", "", "", "", ""]
     word = "" if soft["difference"] is None else f"`{soft['difference']}`"
     votes = f"{soft['overridden']:,} of {soft['votes']:,}"
     share = f"{soft['fidelity']:.1%}"
-    return [proved, word, f"{soft['step']:+.3f}", str(soft["latches"]), votes, share]
+    states = STATES_READ[soft.get("centroids")]
+    return [proved, word, f"{soft['step']:+.3f}", str(soft["latches"]), states, votes, share]
+
+
+STATES_READ = {None: "centroids (earlier reading)", True: "centroids", False: "latches alone"}
+FRESH = 30
+"""The first seed of which nothing was known when the reading got its present form."""
+
+
+def table_of_machines() -> str:
+    """How often the machine is the language, by reading, fresh seeds apart."""
+    lines = []
+    for size in ("large", "small"):
+        rows = chosen(load("parentheses"), size=size, model="SR-LSTM-P", states=5)
+        groups: dict[str, list[Row]] = {}
+        for row in by_recipe(rows).get("present", []):
+            now = "centroids" in row["result"]["counter"]["soft"]
+            tuned = row["key"]["seed"] < FRESH
+            group = "present, tuned on" if now and tuned else "present" if now else "earlier"
+            groups.setdefault(group, []).append(row)
+        for group, kept in sorted(groups.items()):
+            shares = [
+                f"{sum(row['result']['counter'][mode]['proved'] for row in kept)} of {len(kept)}"
+                for mode in ("soft", "hard")
+            ]
+            numbers = ", ".join(str(row["key"]["seed"]) for row in kept)
+            lines.append([size, group, numbers, *shares])
+    return markdown(["set", "reading", "seeds", "machine = language, soft", "hard"], lines)
 
 
 def table_of_languages() -> str:
@@ -266,6 +294,7 @@ MEMORY: dict[str, Callable[[], str]] = {
     "parentheses-attempts": table_of_attempts,
     "parentheses-drift": table_of_drift,
     "parentheses-cures": table_of_cures,
+    "parentheses-machines": table_of_machines,
     "parentheses-proofs": table_of_proofs,
     "counting": table_of_languages,
     "visibly-pushdown": table_of_visibly_pushdown,
