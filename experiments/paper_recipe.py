@@ -4,13 +4,16 @@ A GRU of width 100 with 10 or 50 centroids, the mixture at temperature 1 (cosine
 0.3, since their scores are small), Adadelta as in the paper or RMSprop with momentum 0.9, no
 dropout, start and end tokens, an embedding that is learned. The paper does not give batch size,
 initial centroids or the order of the words. Here batches have 8 words, and short words come first:
-the limit on the length grows by 1 when more than 99 % of the words below it are right, never
-earlier. Where a length takes more than 4,000 steps, training begins again with other random
-weights. It ends when all training words are right, or after so many CPU-minutes in all.
+the limit on the length grows by 1 when more than 99 % of the words below it are right, or 95 %
+after 1,000 steps. Where 4,000 steps at one length do not suffice, training begins again with other
+random weights. It ends when all words were right in an epoch, or after so many CPU-minutes in all.
 
-What was tried, on Tomita 3 and 7 and seeds 0 and 1: with a curriculum that also goes on at 80 %, or
-with none, Tomita 3 stays at 86 %, three or four states in use, whatever the optimiser, its rate,
-the batch, the clipping, the scale of the centroids or the recurrent weights.
+What was tried, on Tomita 3 and 7 and seeds 0 and 1: with a curriculum that goes on at 80 %, or with
+none, Tomita 3 stays at 86 %, three or four states in use, whatever the optimiser, its rate, the
+batch, the clipping, the scale of the centroids or of the recurrent weights. A plain GRU learns it
+in one to three CPU-seconds. A curriculum that goes on at 99 % only is stuck on Tomita 7 at length
+4, where one word of 31 is no member. If training ended as soon as all words are right, at a smaller
+length, Algorithm 1 would read a wrong automaton of Tomita 4.
 
 The network is then read by counts (the paper's Algorithm 1), by mean transition probability (the
 paper's other way), and by `auto`, which splits states that hide a bit in their mixtures.
@@ -54,7 +57,7 @@ RATES = {"adadelta": 0.1, "rmsprop": 3e-4}
 BATCH_SIZE = 8
 NEVER = 10**9
 CURRICULUM = Curriculum(
-    start=2, step=1, threshold=0.99, steps=NEVER, fair_steps=NEVER, levels=max(LENGTHS)
+    start=2, step=1, threshold=0.99, steps=NEVER, fair=0.95, fair_steps=1_000, levels=30
 )
 LENGTH_STEPS = 4_000
 """Steps at one length after which training begins again."""
@@ -64,8 +67,8 @@ METHODS = ("counts", "mean", "auto")
 MINUTES = 1.0
 
 
-class OverError(Exception):
-    """Training ends: all words are right, or the time is over."""
+class OutOfTimeError(Exception):
+    """The training budget is spent."""
 
 
 class StuckError(Exception):
@@ -154,12 +157,9 @@ def train(
 
     def watch(network: Classifier, epoch: Epoch) -> None:
         if time.process_time() > over:
-            raise OverError
-        if epoch.accuracy > CURRICULUM.threshold and evaluate(network, examples).accuracy == 1:
-            raise OverError
+            raise OutOfTimeError
         steps[epoch.limit] += ceil(epoch.words / BATCH_SIZE)
-        stuck = steps[epoch.limit] >= LENGTH_STEPS and epoch.accuracy <= CURRICULUM.threshold
-        if stuck and epoch.limit is not None and epoch.limit < max(LENGTHS):
+        if steps[epoch.limit] > LENGTH_STEPS and epoch.accuracy < CURRICULUM.fair:
             raise StuckError
 
     stage = Stage(
@@ -168,8 +168,9 @@ def train(
         learning_rate=RATES[optimizer],
         batch_size=BATCH_SIZE,
         curriculum=CURRICULUM,
+        target=1.0,
     )
-    with contextlib.suppress(OverError):
+    with contextlib.suppress(OutOfTimeError):
         fit(network, examples, stages=[stage], seed=seed, hook=watch)
 
 

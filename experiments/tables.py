@@ -174,23 +174,22 @@ def paper_recipe() -> str:
     """The paper's recipe: what is learned, and what each way of reading makes of it."""
     rows = load("paper_recipe")
     lines = []
-    settings = dict.fromkeys(
-        tuple(row["key"][name] for name in ("similarity", "optimizer", "states", "grammar"))
-        for row in rows
-    )
-    for setting in sorted(settings, key=lambda s: (s[0] != "dot", s[0], s[1], -s[2], s[3])):
-        similarity, optimizer, states, grammar = setting
-        found = [r["result"] for r in rows if tuple(r["key"].values())[:4] == setting]
+    settings = dict.fromkeys(_recipe_setting(row) for row in rows)
+    for setting in sorted(settings, key=lambda s: (s[0], s[1] != "dot", s[1], s[2], -s[3], s[4])):
+        earlier, similarity, optimizer, states, grammar = setting
+        runs = [row for row in rows if _recipe_setting(row) == setting]
+        found = [row["result"] for row in runs]
         learned = [result for result in found if result["learned"]]
-        given = max(r["recipe"]["minutes"] for r in rows if tuple(r["key"].values())[:4] == setting)
-        limit = f"{60 * given:.0f} s"
+        limit = f"{60 * max(row['recipe']['minutes'] for row in runs):.0f} s"
         lines.append(
             [
-                f"{similarity}, {optimizer}, k = {states}",
+                f"{similarity}, {optimizer}, k = {states}" + (", earlier" if earlier else ""),
                 f"Tomita {grammar}",
-                f"{len(learned)} of {len(found)}" + ("" if learned else f" in {limit}"),
+                ", ".join(str(row["key"]["seed"]) for row in runs),
+                f"{len(learned)} of {len(found)} in {limit}",
                 f"{min(result['accuracy'] for result in found):.3f}",
                 f"{median(result['train_seconds'] for result in found):.0f} s",
+                ", ".join(str(result.get("attempts", 1)) for result in found),
                 *(
                     _share(result[f"{method}_exact"] for result in found)
                     for method in ("counts", "mean", "auto")
@@ -199,9 +198,15 @@ def paper_recipe() -> str:
                 str(found[0]["minimal_states"]),
             ]
         )
-    header = ["setting", "language", "learned", "least soft accuracy", "CPU time of training"]
-    more = ["exact by counts", "by mean", "by auto", "states used", "minimal"]
+    header = ["setting", "language", "seeds", "learned", "least soft accuracy", "CPU time"]
+    more = ["attempts", "exact by counts", "by mean", "by auto", "states used", "minimal"]
     return markdown([*header, *more], lines)
+
+
+def _recipe_setting(row: dict[str, Any]) -> tuple[Any, ...]:
+    """Whether the run is of the earlier curriculum, and its key without the seed."""
+    names = ("similarity", "optimizer", "states", "grammar")
+    return ("curriculum" not in row["recipe"], *(row["key"][name] for name in names))
 
 
 def length_generalisation() -> str:
