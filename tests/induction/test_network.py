@@ -12,7 +12,7 @@ from kleene.data.examples import Examples
 from kleene.evaluation.metrics import evaluate
 from kleene.extraction.table import read_table
 from kleene.induction.distil import consolidate, labelled_by
-from kleene.induction.learner import induce
+from kleene.induction.learner import induce, search_automaton
 from kleene.induction.network import Comparison, evidence_of, induce_first, induce_into
 from kleene.induction.suggestions import suggestions, with_centroids
 from kleene.induction.table_teaching import teach_table
@@ -181,6 +181,32 @@ def test_readability_decides_who_is_taken(
     )
     choices = ("exact", "prefer-small", "accuracy")
     assert {name for name in choices if compared.takes(found, name)} == taken
+
+
+@pytest.mark.parametrize(("errors", "explains"), [(3, True), (4, False)])
+def test_a_small_automaton_of_hardly_any_errors_needs_no_network(
+    errors: int, explains: bool
+) -> None:
+    found = induce(*sample(tomita(1)))
+    compared = Comparison(automaton=errors, network=0, baseline=600, rows=1200, held_out=True)
+    assert compared.explains(found, "prefer-small") is explains
+    assert not compared.takes(found, "prefer-small")
+    assert not compared.explains(found, "accuracy")
+
+
+def test_a_search_without_prospects_ends_sooner() -> None:
+    """Random labels: what is found leaves most errors of the most common class."""
+    random = np.random.default_rng(0)
+    words = ["".join(random.choice(["0", "1"], 12)) for _ in range(400)]
+    examples = examples_of(words, [bool(random.integers(2)) for _ in words])
+    evidence = evidence_of(untrained(), examples)
+    parts = evidence.subset(np.arange(300)), evidence.subset(np.arange(300, evidence.num_words))
+    whole, again, ended = (
+        search_automaton(*parts, hopeless=share) for share in (np.inf, np.inf, 0.5)
+    )
+    assert ended.work < whole.work / 2
+    assert again.work == whole.work > 0
+    assert again.dfa == whole.dfa
 
 
 def test_the_trade_is_one_line() -> None:

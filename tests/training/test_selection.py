@@ -141,6 +141,16 @@ def test_a_network_with_memory_is_a_plain_cell_first_and_then_has_states() -> No
     assert not same_bits(network.state_dict(), again.state_dict())  # other batches
 
 
+def test_a_network_with_memory_that_ngrams_teach_is_read_by_its_states() -> None:
+    cell = make_network(num_states=0)
+    config = TrainConfig(epochs=1, batch_size=8)
+    given = {"by_ngrams": True, "held_out": EXAMPLES, "config": config}
+    network, history = memory_states(cell, EXAMPLES, **given)
+    assert [epoch.stage for epoch in history.epochs] == ["memory", "fine"]
+    config = network.config
+    assert (config.cell, config.pooling, config.num_states) == ("lstm-p", "states", 64)
+
+
 @pytest.mark.parametrize(("pair", "suffice"), [("55", True), ("5", False)])
 def test_ngrams_teach_the_states_only_where_they_tell_the_classes(pair: str, suffice: bool) -> None:
     random = np.random.default_rng(0)

@@ -123,9 +123,9 @@ def search_automaton(
     `suggested` are automata over the same alphabet to start from, each made when it is needed;
     `first` is the result of an earlier search in the same rows, which is continued. The search
     does the work of `seconds` on an ordinary core, counted in look-ups, and ends after `limit`
-    seconds of CPU time (by default `seconds`) wherever it is, which alone is not repeatable. Nor
-    are patterns refined or restarts made where the best automaton has a larger share of the errors
-    of the most common class than `hopeless`.
+    seconds of CPU time (by default `seconds`) wherever it is, which alone is not repeatable.
+    Nothing is refined or restarted where the best automaton has a larger share of the errors of
+    the most common class than `hopeless`.
     """
     budget = Budget(look_ups=LOOK_UPS)
     if seconds is not None:
@@ -157,7 +157,7 @@ def search_automaton(
     )
     if chosen.held_out_errors:
         again = []
-        if final.num_states <= MOST_STATES_SUGGESTED:
+        if final.num_states <= MOST_STATES_SUGGESTED and not candidates.is_hopeless:
             again.append(search.refine(final.table))
         few = chosen.held_out_errors <= FEW * held_out.rows
         if few and chosen.candidate.method == "patterns":  # all rows may tell a pattern more
