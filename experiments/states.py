@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ import numpy as np
 import torch
 from ledger import Ledger
 
+from kleene.data.batch import Encoded
 from kleene.datasets.corpora import newsgroups
 from kleene.datasets.mnist import mnist
-from kleene.explain.batched_traces import scores_of
+from kleene.explain.batched_traces import batched_traces, scores_of
 from kleene.explain.explain import explain_many
 from kleene.explain.features import features, states_picture, telling_states, transition_maps
 from kleene.model import Model
@@ -80,7 +82,21 @@ def digits(model: Model, data: str | None) -> dict[str, Any]:
     save(shown, IMAGES / "mnist-explained.png", dpi=110)
     figure = tsne(features(model.network, encoded[:DRAWN]), images.labels[:DRAWN].tolist())
     save(figure, IMAGES / "mnist-tsne.png", dpi=110)
-    return {"states_drawn": chosen.tolist(), "states_explained": best}
+    return {"states_drawn": chosen.tolist(), "states_explained": best, **softness(model, encoded)}
+
+
+def softness(model: Model, encoded: Sequence[Encoded]) -> dict[str, float]:
+    """Over all steps, the mean perplexity of the state probabilities and their mean maximum."""
+    perplexity, highest = [], []
+    for traced in batched_traces(model.network, encoded):
+        probs = traced.probs[:, 1:][traced.mask]
+        entropy = -(probs * np.log(np.maximum(probs, 1e-12))).sum(1)
+        perplexity.append(np.exp(entropy))
+        highest.append(probs.max(1))
+    return {
+        "perplexity": round(float(np.concatenate(perplexity).mean()), 1),
+        "highest_probability": round(float(np.concatenate(highest).mean()), 3),
+    }
 
 
 PARTS = {"newsgroups": messages, "mnist": digits}

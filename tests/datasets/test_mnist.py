@@ -78,6 +78,16 @@ def test_pooling_takes_means_of_squares(images: Images) -> None:
         images.symbols(1)
 
 
+def test_pooling_takes_means_of_rectangles(images: Images) -> None:
+    pooled = images.pooled(2, 1)
+    assert pooled.shape == (2, 6)
+    for r in range(2):
+        mean = images.pixels[:, 2 * r : 2 * r + 2].mean(1)
+        assert np.abs(pooled.pixels[:, r] - mean).max() <= 0.5
+    with pytest.raises(SettingError, match="must divide 4 and 6, got 2 rows and 4 columns"):
+        images.pooled(2, 4)
+
+
 def test_images_must_fit_their_labels() -> None:
     with pytest.raises(DataError, match="2 images and 3 labels"):
         Images(pixels=np.zeros((2, 4, 4), np.uint8), labels=np.zeros(3, np.int64))

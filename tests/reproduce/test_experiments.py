@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import numpy as np
 import pytest
@@ -138,10 +139,12 @@ def test_pixels_are_learned_tested_and_saved(
     monkeypatch.setattr(mnist, "mnist", lambda data: parts)
     short = [replace(stage, epochs=1) for stage in mnist.stages("SR-LSTM-P", "small")]
     monkeypatch.setattr(mnist, "stages", lambda row, scale: short)
-    for row, pixels_read in (("SR-LSTM-P", 4), (mnist.WHOLE, 16)):
+    coarse = mnist.coarse_stages(mnist.WHOLE, "small")[0].epochs
+    for row, pixels_read, first in (("SR-LSTM-P", 4, 0), (mnist.WHOLE, 16, coarse)):
         (run,) = find("mnist").runs(Request(models=tmp_path, rows=[row], seeds=1))
         result = run.work()
-        assert result["epochs"] == len(short)
+        assert result["epochs"] == len(result["curve"]) == first + len(short)
+        assert run.work() == result | {"test_seconds": ANY}  # from the checkpoints of both parts
         folder = tmp_path / "mnist" / "small" / f"{row}-0".replace(" ", "-")
         model = Model.load(folder)
         assert model.longest == pixels_read

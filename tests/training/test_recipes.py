@@ -16,7 +16,7 @@ from kleene.training.centroids import hidden_vectors, seed_centroids
 from kleene.training.config import TrainConfig
 from kleene.training.loop import fit
 from kleene.training.recipes import RECIPES, warm
-from kleene.training.reconstruction import reconstruct_centroids
+from kleene.training.reconstruction import reconstruct_centroids, reconstruct_gate_inputs
 from kleene.training.stages import Curriculum, Stage, make_optimizer
 
 EXAMPLES = words_ending_in_5()
@@ -47,7 +47,12 @@ def test_hidden_vectors_are_those_of_the_plain_cell(layer) -> None:
 
 def test_the_number_of_vectors_is_bounded(monkeypatch) -> None:
     monkeypatch.setattr(clusters, "MOST_VECTORS", 10)
-    assert hidden_vectors(make_network(), EXAMPLES).shape == (10, 6)
+    network = make_network()
+    first, spread = (hidden_vectors(network, EXAMPLES, spread=n) for n in (1, 4))
+    assert first.shape == spread.shape == (10, 6)
+    monkeypatch.setattr(clusters, "MOST_VECTORS", 40)
+    assert np.array_equal(spread, hidden_vectors(network, EXAMPLES)[::4])
+    assert len(hidden_vectors(network, EXAMPLES.select(np.arange(3)), spread=4)) < 40
 
 
 @pytest.mark.parametrize("layers", [1, 2])
@@ -96,6 +101,25 @@ def test_mixtures_of_reconstructed_centroids_are_near_the_vectors(temperature) -
     by_kmeans = error()
     reconstruct_centroids(network, EXAMPLES, seed=0)
     assert error() < (by_kmeans * 1.01 if temperature < 0.1 else by_kmeans / 4)
+
+
+@pytest.mark.parametrize("cell", ["lstm-p", "gru"])
+def test_gates_see_less_of_an_error_that_was_measured_at_the_gates(cell) -> None:
+    network = make_network(cell=cell, num_states=10, similarity="euclidean", temperature=1.0)
+    weight = network.rnn.get_parameter("weight_hh_l0").detach()
+    with torch.no_grad():
+        weight[:, :3] *= 10  # gates hardly see the last three units
+
+    def error() -> float:
+        centroids = network.rnn.centroids().detach()
+        alpha = torch.softmax(-(torch.cdist(vectors, centroids) ** 2) / 2, -1)
+        return float(((alpha @ centroids - vectors) @ weight.T).square().sum(-1).mean())
+
+    vectors = torch.from_numpy(hidden_vectors(network, EXAMPLES))
+    reconstruct_centroids(network, EXAMPLES, seed=0)
+    by_vectors = error()
+    reconstruct_gate_inputs(network, EXAMPLES, seed=0)
+    assert error() < by_vectors
 
 
 def test_a_cell_hardly_notices_more_reconstructed_states_than_units() -> None:

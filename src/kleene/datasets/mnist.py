@@ -57,13 +57,18 @@ class Images:
         """Rows and columns of each image."""
         return self.pixels.shape[1], self.pixels.shape[2]
 
-    def pooled(self, size: int = 2) -> Images:
-        """Smaller images: the mean over squares of `size` pixels, 28 x 28 becoming 14 x 14."""
+    def pooled(self, size: int = 2, width: int | None = None) -> Images:
+        """Smaller images: the mean over squares of `size` pixels, 28 x 28 becoming 14 x 14.
+
+        With `width`, the mean over rectangles of `size` rows and `width` columns.
+        """
         rows, columns = self.shape
-        if size < 1 or rows % size or columns % size:
-            raise SettingError(f"size must divide {rows} and {columns}, got {size}")
-        squares = self.pixels.reshape(len(self), rows // size, size, columns // size, size)
-        return Images(pixels=squares.mean((2, 4)).round().astype(np.uint8), labels=self.labels)
+        width = size if width is None else width
+        if size < 1 or rows % size or width < 1 or columns % width:
+            got = size if size == width else f"{size} rows and {width} columns"
+            raise SettingError(f"size must divide {rows} and {columns}, got {got}")
+        parts = self.pixels.reshape(len(self), rows // size, size, columns // width, width)
+        return Images(pixels=parts.mean((2, 4)).round().astype(np.uint8), labels=self.labels)
 
     def vectors(self) -> list[Floats]:
         """Every image as (pixels, 1) numbers from 0 (the ground) to 1 (the ink)."""

@@ -19,7 +19,7 @@ from kleene.machine import Label
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.training.history import Epoch
+from kleene.training.history import Epoch, History
 from kleene.training.loop import fit
 from kleene.training.progress import Reporter
 from kleene.training.stages import Stage
@@ -39,6 +39,8 @@ class Task:
     alphabet: Alphabet
     classes: tuple[Label, ...]
     tokens: str
+    coarse: Examples | None = None
+    """The training examples once more, shortened; the network may learn from them first."""
 
 
 def train_and_test(
@@ -51,28 +53,35 @@ def train_and_test(
     checkpoint: str,
     reporter: Reporter,
     prepare: Callable[[Classifier], None] | None = None,
+    coarse_stages: Sequence[Stage] = (),
 ) -> dict[str, Any]:
     """Error on the test examples, and how it got there.
 
     The weights are those of the epoch that did best on a tenth of the training examples. A
-    `checkpoint` in `folder` is gone on from; the finished model is saved there.
+    `checkpoint` in `folder` is gone on from; the finished model is saved there. `coarse_stages`
+    come first and read the task's `coarse` examples.
     """
-    training, held = task.train.split(HELD_OUT, seed)
     torch.manual_seed(seed)
     classifier = Classifier(NetworkConfig(num_classes=len(task.classes), **network))
     if prepare is not None:
         prepare(classifier)
     folder.mkdir(parents=True, exist_ok=True)
-    history = fit(
-        classifier,
-        training,
-        validation=held,
-        stages=stages,
-        seed=seed,
-        checkpoint=folder / checkpoint,
-        reporter=reporter,
-        hook=_CpuSeconds(),
-    )
+    parts = [(task.train, stages, checkpoint)]
+    if task.coarse is not None:
+        parts.insert(0, (task.coarse, coarse_stages, f"coarse-{checkpoint}"))
+    history, hook = History(), _CpuSeconds()
+    for examples, chosen, file in parts:
+        training, held = examples.split(HELD_OUT, seed)  # the same rows are held out
+        history.epochs += fit(
+            classifier,
+            training,
+            validation=held,
+            stages=chosen,
+            seed=seed,
+            checkpoint=folder / file,
+            reporter=reporter,
+            hook=hook,
+        ).epochs
     model = Model(
         network=classifier,
         alphabet=task.alphabet,

@@ -26,15 +26,24 @@ def seed_centroids(network: Classifier, examples: TrainingData, seed: int) -> No
 
 
 def hidden_vectors(
-    network: Classifier, examples: TrainingData, layer: int = -1, seed: int = 0
+    network: Classifier,
+    examples: TrainingData,
+    layer: int = -1,
+    seed: int = 0,
+    *,
+    spread: int = 1,
 ) -> NDArray[np.float32]:
-    """Hidden vectors of a layer along the words, component off, at most `MOST_VECTORS`."""
+    """Hidden vectors of a layer along the words, component off, at most `MOST_VECTORS`.
+
+    They come from up to `spread` times as many words, evenly spaced.
+    """
     rows, total = [], 0
     with inference(network, regularized=False):
         for batch in examples.batches(256, seed=seed):
             trace = network.trace(batch).layers[layer]
             rows.append(trace.hidden[trace.mask].cpu().numpy())
             total += len(rows[-1])
-            if total >= MOST_VECTORS:
+            if total >= MOST_VECTORS * spread:
                 break
-    return np.concatenate(rows)[:MOST_VECTORS]
+    found = np.concatenate(rows)[: MOST_VECTORS * spread]
+    return found[:: max(1, -(-len(found) // MOST_VECTORS))]
