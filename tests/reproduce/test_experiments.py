@@ -17,6 +17,8 @@ from kleene.errors import SettingError
 from kleene.model import Model
 from kleene.reproduce import EXPERIMENTS, Ledger, Request, find, imdb, mnist, newsgroups
 from kleene.reproduce.experiment import middle
+from kleene.training import reconstruction
+from kleene.training.stages import Stage
 
 RESULTS = Path(__file__).parents[2] / "experiments" / "results"
 
@@ -137,15 +139,23 @@ def test_pixels_are_learned_tested_and_saved(
     images = Images(pixels=pixels, labels=labels)
     parts = ImageSplits(images.select(np.arange(160)), images.select(np.arange(160, 200)))
     monkeypatch.setattr(mnist, "mnist", lambda data: parts)
-    short = [replace(stage, epochs=1) for stage in mnist.stages("SR-LSTM-P", "small")]
-    monkeypatch.setattr(mnist, "stages", lambda row, scale: short)
-    coarse = mnist.coarse_stages(mnist.WHOLE, "small")[0].epochs
-    for row, pixels_read, first in (("SR-LSTM-P", 4, 0), (mnist.WHOLE, 16, coarse)):
+    stages = mnist.stages
+
+    def short(row: str, scale: str) -> list[Stage]:
+        return [replace(stage, epochs=1) for stage in stages(row, scale)]
+
+    monkeypatch.setattr(mnist, "stages", short)
+    monkeypatch.setattr(reconstruction, "STEPS", 10)
+    for row, pixels_read in (("SR-LSTM-P", 4), (mnist.WHOLE, 16), ("SR-GRU", 4)):
+        coarse = sum(stage.epochs for stage in mnist.coarse_stages(row, "small"))
         (run,) = find("mnist").runs(Request(models=tmp_path, rows=[row], seeds=1))
         result = run.work()
-        assert result["epochs"] == len(result["curve"]) == first + len(short)
+        epochs = coarse + len(short(row, "small"))
+        assert result["epochs"] == len(result["curve"]) == epochs
+        assert (coarse > 0) == (row == mnist.WHOLE)
         assert run.work() == result | {"test_seconds": ANY}  # from the checkpoints of both parts
         folder = tmp_path / "mnist" / "small" / f"{row}-0".replace(" ", "-")
         model = Model.load(folder)
         assert model.longest == pixels_read
+        assert model.network.config.pooling == ("states" if row == "SR-GRU" else "max")
         assert model.classes == tuple(range(10))

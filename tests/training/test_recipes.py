@@ -12,6 +12,7 @@ from toys import make_network, words_ending_in_5
 from kleene.errors import SettingError
 from kleene.evaluation.metrics import evaluate
 from kleene.training import centroids as clusters
+from kleene.training import reconstruction
 from kleene.training.centroids import hidden_vectors, seed_centroids
 from kleene.training.config import TrainConfig
 from kleene.training.loop import fit
@@ -104,7 +105,8 @@ def test_mixtures_of_reconstructed_centroids_are_near_the_vectors(temperature) -
 
 
 @pytest.mark.parametrize("cell", ["lstm-p", "gru"])
-def test_gates_see_less_of_an_error_that_was_measured_at_the_gates(cell) -> None:
+def test_gates_see_less_of_an_error_that_was_measured_at_the_gates(cell, monkeypatch) -> None:
+    monkeypatch.setattr(reconstruction, "STEPS", 500)
     network = make_network(cell=cell, num_states=10, similarity="euclidean", temperature=1.0)
     weight = network.rnn.get_parameter("weight_hh_l0").detach()
     with torch.no_grad():

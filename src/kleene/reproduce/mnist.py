@@ -3,7 +3,8 @@
 At the small scale images are pooled to 14 x 14, read in 196 steps; networks are 64 wide, the
 maximum over time is classified and weights are averaged. At the paper's scale there are 784 steps
 and the last one is classified. The row `SR-LSTM-P 784 steps` is that of the small scale on whole
-images; its cell learns from pairs of rows first, 392 steps.
+images; its cell learns from pairs of rows first, 392 steps. Without memory (SR-RNN, SR-GRU), mean
+and maximum of the state probabilities are classified.
 """
 
 from __future__ import annotations
@@ -16,17 +17,20 @@ import torch
 
 from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
+from kleene.data.streaming import TrainingData
 from kleene.datasets.mnist import Images, mnist
 from kleene.nn.classifier import Classifier
 from kleene.reproduce.errors_table import error_table
 from kleene.reproduce.experiment import Experiment, Request
 from kleene.reproduce.training import Task, falling_rate, train_and_test
 from kleene.training.centroids import seed_centroids
+from kleene.training.loop import fit
 from kleene.training.reconstruction import reconstruct_gate_inputs
 from kleene.training.sharpen_gates import set_forget_bias
 from kleene.training.stages import Stage
 
 WHOLE = "SR-LSTM-P 784 steps"
+WITHOUT_MEMORY = ("SR-RNN", "SR-GRU")
 PAPER: dict[str, float | None] = {
     "LSTM": 2.3,
     "LSTM-P": 1.5,
@@ -39,6 +43,8 @@ PAPER: dict[str, float | None] = {
     "SR-GRU": 13.6,
     WHOLE: 0.8,
 }
+CELL_STAGES = falling_rate((4, 4e-3), batch_size=100, ema=0.998)
+"""Of the plain networks whose cells are given states without memory."""
 ROWS = tuple(sorted(PAPER, key=lambda row: row != "SR-LSTM-P"))  # the most telling first
 
 
@@ -49,7 +55,7 @@ def _network(row: str, scale: str) -> dict[str, Any]:
         transition = "gumbel"
     elif row.endswith("soft argmax"):
         transition = "soft-argmax"
-    return {
+    settings = {
         "num_symbols": 0,
         "input_size": 1,
         "hidden_size": {"small": 64, "paper": 256}[scale],
@@ -60,6 +66,9 @@ def _network(row: str, scale: str) -> dict[str, Any]:
         "temperature": {"small": 3.0, "paper": 1.0}[scale],
         "pooling": {"small": "max", "paper": "last"}[scale],
     }
+    if row in WITHOUT_MEMORY and scale == "small":
+        settings |= {"temperature": 1.0, "pooling": "states"}
+    return settings
 
 
 def stages(row: str, scale: str) -> list[Stage]:
@@ -68,10 +77,13 @@ def stages(row: str, scale: str) -> list[Stage]:
     At the small scale the cell learns first, without states, as in the recipe `reconstruct`: the
     centroids are then set so that their mixtures reproduce its hidden vectors. Where the next
     hidden vector is a single centroid, they are put where the hidden vectors cluster. Rows without
-    states train as many epochs.
+    states train as many epochs. Where states are classified, the cell learns in a plain network.
     """
     if scale == "paper":
         return falling_rate((60, 1e-3), (30, 3e-4), (10, 1e-4), batch_size=100)
+    if row in WITHOUT_MEMORY:
+        rates = (3, 2e-3), (2, 7e-4), (1, 2e-4)
+        return falling_rate(*rates, batch_size=50, ema=0.998, prepare=cell_of_plain_network)
     if not row.startswith("SR"):
         return falling_rate((6, 4e-3), (2, 1.3e-3), (2, 4e-4), batch_size=100, ema=0.998)
     cell, states = [(6, 4e-3), (1, 1.3e-3)], [(1, 1e-3), (2, 3e-4)]
@@ -94,6 +106,17 @@ def coarse_stages(row: str, scale: str) -> list[Stage]:
     if row != WHOLE or scale == "paper":
         return []
     return [replace(stages("LSTM-P", scale)[0], name="half the rows", epochs=5, regularized=False)]
+
+
+def cell_of_plain_network(network: Classifier, examples: TrainingData, seed: int) -> None:
+    """Train a plain network on its maximum over time, take its cell, then set the centroids."""
+    plain = Classifier(replace(network.config, num_states=0, pooling="max"))
+    cell = {name: weight for name, weight in network.state_dict().items() if "head" not in name}
+    plain.load_state_dict(cell | plain.head.state_dict(prefix="head."), strict=False)
+    fit(plain, examples, stages=CELL_STAGES, seed=seed)
+    cell = {name: w for name, w in plain.state_dict().items() if "head" not in name}
+    network.load_state_dict(cell, strict=False)
+    reconstruct_gate_inputs(network, examples, seed)
 
 
 def prepare(network: Classifier, *, pooled: bool) -> None:
@@ -137,9 +160,12 @@ def _work(row: str, seed: int, request: Request) -> dict[str, Any]:
 
 
 def _recipe(row: str, scale: str) -> dict[str, Any]:
-    settings = {"network": _network(row, scale), "stages": stages(row, scale)}
-    first = coarse_stages(row, scale)
-    return settings | ({"coarse": first} if first else {})
+    settings: dict[str, Any] = {"network": _network(row, scale), "stages": stages(row, scale)}
+    if first := coarse_stages(row, scale):
+        settings["coarse"] = first
+    if row in WITHOUT_MEMORY and scale == "small":
+        settings["cell"] = CELL_STAGES
+    return settings
 
 
 MNIST = Experiment(
