@@ -33,4 +33,5 @@ def test_lists_are_short_and_long_sequences_have_none() -> None:
     many = variants(["a" * (n % 20) for n in range(40)], [0] * 40, [0] * 40)
     assert len(many["classes"][0]["shortest"]) == MOST
     assert "missing" in variants(["a" * n for n in range(40)], [0] * 40, [0] * 40)
+    assert "missing" in variants(["a", "b", "a" * (LONGEST + 1)], [0] * 3, [0] * 3)
     assert "missing" in variants(["a" * (LONGEST + 1)], [0], [0])

@@ -24,7 +24,7 @@ def variants(
     short = [i for i, text in enumerate(texts) if len(text) <= LONGEST]
     if not short:
         return {"missing": f"no example has at most {LONGEST} symbols"}
-    if len({texts[i] for i in short}) == len(words) > 1:
+    if len({texts[i] for i in short}) == len(short) > 1:
         return {"missing": "every example is different"}
     spaced = any(" " in as_text(symbol) for i in short for symbol in texts[i])
     true = labels or predicted
