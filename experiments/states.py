@@ -1,7 +1,7 @@
 """Pictures of the states of trained networks, to docs/img; `readable_texts.py` has the tables.
 
-Run: KLEENE_DATA=... python experiments/states.py MODELS [--parts newsgroups,mnist], where
-MODELS is the folder in which `kleene reproduce` left its models.
+Run: KLEENE_DATA=... python experiments/states.py MODELS [--parts newsgroups,mnist,pooled-mnist],
+where MODELS is the folder in which `kleene reproduce` left its models.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ from kleene.reproduce.texts import cut
 IMAGES = Path(__file__).parents[1] / "docs" / "img"
 TOKENS = 400
 SHOWN = 90  # words of a text that is shown
-DRAWN = 2_000  # points of a t-SNE
+DRAWN = 2_000  # points of a t-SNE, and test digits
 STATES = 10  # columns of a picture
 MODELS = {
     "newsgroups": "newsgroups/small/SR-LSTM-P-cleaned-0",  # headers would show addresses
-    "mnist": "mnist/small/SR-LSTM-P-0",
+    "mnist": "mnist/small/SR-LSTM-P-784-steps-0",
+    "pooled-mnist": "mnist/small/SR-LSTM-P-0",
 }
 
 
@@ -65,7 +66,7 @@ def messages(model: Model, data: str | None) -> dict[str, Any]:
 
 def digits(model: Model, data: str | None) -> dict[str, Any]:
     """Maps of the classes, maps of single digits, and t-SNE of transition features."""
-    images = mnist(data).test.pooled()
+    images = mnist(data).test.select(np.arange(DRAWN))
     encoded, (rows, columns) = images.vectors(), images.shape
     maps = transition_maps(model.network, encoded, images.labels)
     telling = telling_states(maps)
@@ -80,9 +81,14 @@ def digits(model: Model, data: str | None) -> dict[str, Any]:
     best = telling[:4].tolist()
     shown = image_explanations(images.pixels[first], explained, best)
     save(shown, IMAGES / "mnist-explained.png", dpi=110)
-    figure = tsne(features(model.network, encoded[:DRAWN]), images.labels[:DRAWN].tolist())
+    figure = tsne(features(model.network, encoded), images.labels.tolist())
     save(figure, IMAGES / "mnist-tsne.png", dpi=110)
     return {"states_drawn": chosen.tolist(), "states_explained": best, **softness(model, encoded)}
+
+
+def pooled_digits(model: Model, data: str | None) -> dict[str, Any]:
+    """How soft the states of a network are that reads pooled digits."""
+    return softness(model, mnist(data).test.select(np.arange(DRAWN)).pooled().vectors())
 
 
 def softness(model: Model, encoded: Sequence[Encoded]) -> dict[str, float]:
@@ -99,7 +105,7 @@ def softness(model: Model, encoded: Sequence[Encoded]) -> dict[str, float]:
     }
 
 
-PARTS = {"newsgroups": messages, "mnist": digits}
+PARTS = {"newsgroups": messages, "mnist": digits, "pooled-mnist": pooled_digits}
 
 
 if __name__ == "__main__":
