@@ -63,8 +63,8 @@ def main() -> None:
 
 RECIPE = {
     "induce": "defaults",
-    "search": "merges, patterns (lists, products), splits, restarts",
-    "patterns": "likeliest where they decide",
+    "search": "merges, expectation, patterns (lists, products), splits, restarts",
+    "patterns": "most specific that agree",
 }
 LOGS_RECIPE = {**RECIPE, "choice": "the smaller where errors are left"}
 """The other parts were run when the choice did not go by size where errors are left."""
@@ -175,14 +175,18 @@ def noise_tasks(options: argparse.Namespace) -> list[Task]:
     return tasks
 
 
+def log_sessions(data: Path, name: str) -> Rows:
+    """The sessions of "train" or "test"."""
+    with gzip.open(data / "logs" / f"hdfs_sessions_{name}.csv.gz", "rt") as file:
+        pairs = list(csv.reader(file))[1:]
+    return [tuple(text.split()) for text, _ in pairs], [int(label) for _, label in pairs]
+
+
 def log_tasks(options: argparse.Namespace) -> list[Task]:
     """Log sessions: induction within five seconds, a whole fit with defaults, and n-grams."""
 
     def read(name: str) -> Rows:
-        path = Path(options.data) / "logs" / f"hdfs_sessions_{name}.csv.gz"
-        with gzip.open(path, "rt") as file:
-            pairs = list(csv.reader(file))[1:]
-        return [tuple(text.split()) for text, _ in pairs], [int(label) for _, label in pairs]
+        return log_sessions(Path(options.data), name)
 
     def alone(seed: int) -> dict[str, Any]:
         test, labels = read("test")

@@ -11,6 +11,8 @@ from page import load, markdown
 
 Run = dict[str, Any]
 TESTS = ("SR", "SA", "LR", "LA")
+TUNED = 7
+"""The seed of the languages that the search over many symbols was tuned on."""
 
 
 def runs(part: str, **key: Any) -> list[Run]:
@@ -106,31 +108,75 @@ def cost(part: str) -> str:
 
 
 def own_languages() -> str:
-    """Made-up languages over wider alphabets: `fit` beside a plain GRU."""
+    """Made-up languages over wider alphabets: `fit` beside a plain GRU, tuned and not."""
     found = [row for row in load("own_languages") if row["key"]["method"] in ("fit", "gru")]
     if not found:
         return "_No results yet: `python experiments/own_languages.py --methods fit,gru`._"
     lines = []
     for width in sorted({row["key"]["symbols"] for row in found}):
-        for method in ("fit", "gru"):
-            rows = [
-                row
-                for row in found
-                if (row["key"]["symbols"], row["key"]["method"]) == (width, method)
-            ]
-            if not rows:
-                continue
-            results = [row["result"] for row in rows]
-            tests = [f"{mean(one[test] for one in results):.3f}" for test in TESTS]
-            perfect = sum(all(one[test] == 1 for test in TESTS) for one in results)
-            held_out = mean(one["held_out"] for one in results)
-            seconds = [one["learning_seconds"] for one in results]
-            figures = [f"{held_out:.3f}", *tests, f"{perfect} of {len(rows)}"]
-            times = [f"{median(seconds):.0f} s", f"{max(seconds):.0f} s"]
-            label = "Kleene" if method == "fit" else "plain GRU"
-            lines.append([str(width), label, *figures, *times])
-    header = ["symbols", "method", "held-out rows", *TESTS, "all four 1.000", "CPU time, median"]
-    return markdown([*header, "at most"], lines)
+        for tuned in (True, False):
+            for method in ("fit", "gru"):
+                rows = [
+                    row
+                    for row in found
+                    if (row["key"]["symbols"], row["key"]["method"]) == (width, method)
+                    and (row["key"]["seed"] == TUNED) == tuned
+                    and (method == "gru" or "search" in row["recipe"])
+                ]
+                if rows:
+                    looked_at = "yes" if tuned else "no"
+                    lines.append([str(width), looked_at, *_own_languages_line(method, rows)])
+    header = ["symbols", "tuned on", "method", "held-out rows", *TESTS, "all four 1.000"]
+    return markdown([*header, "CPU time, median", "at most"], lines)
+
+
+def suggested() -> str:
+    """A cell's suggestions against induction alone."""
+    found = load("suggestions")
+    if not found:
+        return "_No results yet: `python experiments/suggestions.py`._"
+    lines = []
+    for row in found:
+        result = row["result"]
+        runs_of = [result[name] for name in ("alone", "suggested")]
+        figures = [f"{one['accuracy']:.1%}, {one['states']} states" for one in runs_of]
+        cell = f"{result['cell']:.1%}"
+        lines.append([row["key"]["data"], f"{result['rows']:,}", *figures, cell])
+    header = ["data", "rows", "induction alone", "with the cell's suggestions", "the cell"]
+    return markdown(header, lines)
+
+
+def event_tables() -> str:
+    """`kleene train --stream` on event tables."""
+    found = load("event_table")
+    if not found:
+        return "_No results yet: `python experiments/event_table.py`._"
+    lines = [
+        [
+            f"{row['key']['rows']:,}",
+            f"{row['result']['cases']:,}",
+            f"{row['result']['megabytes']:.0f} MB",
+            f"{row['result']['train_cpu_seconds']:.0f} s",
+            f"{row['result']['peak_megabytes']:,} MB",
+            str(row["result"]["states"]),
+            f"{row['result']['held_out_accuracy']:.2%}",
+        ]
+        for row in sorted(found, key=lambda row: int(row["key"]["rows"]))
+    ]
+    header = ["rows", "cases", "file", "CPU time", "peak memory", "states", "held-out accuracy"]
+    return markdown(header, lines)
+
+
+def _own_languages_line(method: str, rows: list[Run]) -> list[str]:
+    """Means over the languages of one method."""
+    results = [row["result"] for row in rows]
+    tests = [f"{mean(one[test] for one in results):.3f}" for test in TESTS]
+    perfect = sum(all(one[test] == 1 for test in TESTS) for one in results)
+    held_out = mean(one["held_out"] for one in results)
+    seconds = [one["learning_seconds"] for one in results]
+    figures = [f"{held_out:.3f}", *tests, f"{perfect} of {len(rows)}"]
+    times = [f"{median(seconds):.0f} s", f"{max(seconds):.0f} s"]
+    return ["Kleene" if method == "fit" else "plain GRU", *figures, *times]
 
 
 def _outcome(found: list[Run]) -> str:
@@ -153,4 +199,6 @@ INDUCTION: dict[str, Callable[[], str]] = {
     "induction-alphabet": partial(cost, "alphabet"),
     "induction-states": partial(cost, "states"),
     "own-languages": own_languages,
+    "event-tables": event_tables,
+    "suggestions": suggested,
 }

@@ -27,7 +27,7 @@ from kleene.automata import DFA
 
 TESTS = ("TestSR", "TestSA", "TestLR", "TestLA")
 Words = tuple[list[str], list[bool]]
-RECIPE = {"fit": "defaults", "taught": "tables", "patterns": "likeliest where they decide"}
+RECIPE = {"fit": "defaults", "taught": "tables", "patterns": "most specific that agree"}
 """What the rows of Kleene were made by; older ones are run again."""
 
 
