@@ -48,12 +48,12 @@ def main() -> None:
     parser.add_argument("--data", default=os.environ.get("KLEENE_DATA", "data"))
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--merging-seconds", type=int, default=60)
-    parser.add_argument("--only", default="", help="only keys that hold this text")
+    parser.add_argument("--only", default="", help="only keys that hold these texts, joined by &")
     options = parser.parse_args()
     compile_kernels()
     ledger = Ledger("induction")
     for key, work in PARTS[options.part](options):
-        if options.only in str(key):
+        if all(text in str(key) for text in options.only.split("&")):
             own = key.get("method", "kleene") == "kleene"
             ours = RECIPE if options.part != "logs" else LOGS_RECIPE
             recipe = ours if own else {"merging_seconds": options.merging_seconds}
