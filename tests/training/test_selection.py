@@ -77,6 +77,15 @@ def test_one_standard_error_is_the_limit(lost: int, cost: bool) -> None:
     assert found.states_cost_accuracy is cost
 
 
+@pytest.mark.parametrize(
+    ("rows", "lost", "cost"), [(1200, 12, False), (1200, 14, True), (100, 3, False)]
+)
+def test_states_may_cost_a_point_or_three_rows_at_most(rows: int, lost: int, cost: bool) -> None:
+    accuracies = {"states_accuracy": 0.8 - lost / rows, "cell_accuracy": 0.8}
+    found = Comparison(states=4, rows=rows, lost=lost, standard_error=20.0, **accuracies)
+    assert found.states_cost_accuracy is cost
+
+
 def test_the_weights_of_the_cell_survive_an_interruption(tmp_path: Path) -> None:
     whole: dict[str, torch.Tensor] = {}
     fit(make_network(), EXAMPLES, stages=[CELL], cell_weights=whole)

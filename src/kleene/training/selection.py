@@ -1,8 +1,8 @@
 """The choice between a network with states and the plain cell it started from.
 
 States may cost accuracy: a task that no small machine solves, or that needs more states than the
-network has. The network with states is kept where it is within one standard error of the cell on
-rows that neither has trained on; otherwise the cell is.
+network has. The network with states is kept where it is within one standard error of the cell, and
+within one point, on rows that neither has trained on; otherwise the cell is.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ from torch import Tensor
 from kleene.data.examples import Examples
 from kleene.evaluation.metrics import evaluate
 from kleene.nn.classifier import Classifier
+
+LARGEST_LOSS, FEW_ROWS = 0.01, 3
+"""Accuracy that states may cost at most, where it is more than that of so few rows: the errors of
+two networks that differ on many rows have a large standard error."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,8 +41,13 @@ class Comparison:
 
     @property
     def states_cost_accuracy(self) -> bool:
-        """Whether the cell is better by more than one standard error of the paired difference."""
-        return self.lost > self.standard_error
+        """Whether the cell is better by more than one standard error of the paired difference.
+
+        Or by more than one point, where that is less.
+        """
+        points = round(self.cell_accuracy - self.states_accuracy, 9)
+        much = round(max(LARGEST_LOSS, FEW_ROWS / self.rows), 9)
+        return self.lost > self.standard_error or points > much
 
     def describe(self, rows: str) -> str:
         """One line with both figures; `rows` says of which kind the rows are."""
