@@ -14,8 +14,8 @@ from kleene.data.batch import Encoded
 from kleene.data.examples import Examples
 
 LENGTHS = (1, 2, 3)
-MOST_ROWS, MOST_NGRAMS, MOST_FEATURES = 20_000, 1_500_000, 50_000
-"""Bounds that keep the fit to a second or two: training rows, their n-grams, distinct n-grams."""
+MOST_ROWS, MOST_NGRAMS, MOST_FEATURES = 100_000, 20_000_000, 50_000
+"""Bounds that keep the fit to some seconds: training rows, their n-grams, distinct n-grams."""
 STRENGTHS, INNER = (1.0, 0.1, 10.0), 0.2
 """Inverse regularisation strengths, of which a share of the training rows chooses one."""
 

@@ -42,7 +42,7 @@ def measure(
     baseline: bool = False,
     seed: int = 0,
 ) -> Figures:
-    """Run the network over all rows, and the baseline over as many as take a second or two."""
+    """Run the network over all rows, and the baseline over as many as take some seconds."""
     trained = merged([evaluate(network, part) for part in training.parts()])
     shown = trained if held_out is None else evaluate(network, held_out)
     compared = None
