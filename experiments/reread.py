@@ -3,7 +3,7 @@
 For when the reading has changed and the networks have not: rows of results/parentheses.json keep
 their training, errors and times.
 
-Run: python experiments/reread.py MODELS, the folder that was given as --models
+Run: python experiments/reread.py MODELS [--only large], the folder that was given as --models
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from kleene.reproduce.counter_reading import balanced, reading
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("models", type=Path)
+    parser.add_argument("--only", default="", help="only rows whose key holds this text")
     options = parser.parse_args()
     torch.set_num_threads(1)
     ledger = Ledger("parentheses")
     for row in sorted(ledger.rows, key=lambda row: str(row["key"]["size"])):  # the large set first
         folder = options.models / "-".join(map(str, row["key"].values()))
-        if "counter" not in row["result"] or not folder.exists():
+        wanted = options.only in str(row["key"]) and "counter" in row["result"]
+        if not wanted or not folder.exists():
             continue
         words = parentheses_set(row["key"]["size"], seed=row["key"]["seed"]).train.words
         model = Model.load(folder)
