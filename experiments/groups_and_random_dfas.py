@@ -27,8 +27,12 @@ from kleene.machine import Word
 from kleene.nn.fused import load_kernels
 
 ROWS, NEW_ROWS, LONGEST, LONGER = 10_000, 1_000, 40, 256
-NOISES = (("none", 0.0), ("labels", 0.01), ("labels", 0.05), ("symbols", 0.01), ("symbols", 0.05))
-RECIPE = {"fit": "defaults", "rows": ROWS}
+NOISES = (
+    ("none", 0.0),
+    *(("labels", share) for share in (0.01, 0.05, 0.1)),
+    *(("symbols", share) for share in (0.01, 0.05, 0.1)),
+)
+RECIPE = {"fit": "defaults, taught by tables", "rows": ROWS}
 Run = tuple[dict[str, Any], Callable[[], dict[str, Any]]]
 GROUPS: dict[str, Callable[[], Task]] = {
     **{f"Z{order}": lambda order=order: group(f"Z{order}") for order in (2, 3, 5, 7)},
