@@ -12,8 +12,7 @@ What was tried, on Tomita 3 and 7 and seeds 0 and 1: with a curriculum that goes
 none, Tomita 3 stays at 86 %, three or four states in use, whatever the optimiser, its rate, the
 batch, the clipping, the scale of the centroids or of the recurrent weights. A plain GRU learns it
 in one to three CPU-seconds. A curriculum that goes on at 99 % only is stuck on Tomita 7 at length
-4, where one word of 31 is no member. If training ended as soon as all words are right, at a smaller
-length, Algorithm 1 would read a wrong automaton of Tomita 4.
+4, where one word of 31 is no member.
 
 The network is then read by counts (the paper's Algorithm 1), by mean transition probability (the
 paper's other way), and by `auto`, which splits states that hide a bit in their mixtures.
