@@ -1,6 +1,6 @@
 """Texts with nothing but defaults, beside n-grams with a linear classifier on the same rows.
 
-Run: KLEENE_DATA=... python experiments/text_defaults.py [--seed 0]
+Run: KLEENE_DATA=... python experiments/text_defaults.py [--seed 0] [--only IMDB]
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import torch
 from ledger import Ledger
 
 from kleene.data.tokenize import tokenize
-from kleene.datasets.corpora import LabelledTexts, newsgroups
+from kleene.datasets.corpora import LabelledTexts, imdb, newsgroups
 from kleene.estimator import SequenceClassifier
 from kleene.reproduce.experiment import plain
 from kleene.training.config import TrainConfig
@@ -39,11 +39,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", default=os.environ.get("KLEENE_DATA"))
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", choices=list(CORPORA), nargs="+", default=list(CORPORA))
     options = parser.parse_args()
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore", ".*not in the alphabet")
     ledger = Ledger("text_defaults")
-    for name, load in CORPORA.items():
+    for name in options.only:
+        load = CORPORA[name]
         row = ledger.run(
             lambda load=load: measure(*load(options.data), options.seed),
             recipe=plain(text(TrainConfig())),
@@ -109,7 +111,17 @@ def _of_groups(part: LabelledTexts) -> Rows:
     return Rows([part.words[i][:TOKENS] for i in kept], [str(part.labels[i]) for i in kept])
 
 
-CORPORA = {"SMS spam": sms, "two newsgroups": two_newsgroups}
+def reviews(data: str | None) -> tuple[Rows, Rows]:
+    """All reviews of IMDB, whole."""
+    splits = imdb(data)
+    return _all(splits.train), _all(splits.test)
+
+
+def _all(part: LabelledTexts) -> Rows:
+    return Rows(list(part.words), [str(label) for label in part.labels])
+
+
+CORPORA = {"SMS spam": sms, "two newsgroups": two_newsgroups, "IMDB": reviews}
 
 
 if __name__ == "__main__":
