@@ -35,6 +35,8 @@ def test_a_run_of_other_settings_is_stale_and_replaced(tmp_path: Path) -> None:
     assert not ledger.is_stale({"epochs": 3}, seed=0)
     assert ledger.is_stale({"epochs": 4}, seed=0)
     assert ledger.run(lambda: {"error": 2}, recipe={"epochs": 3}, seed=0)["result"]["error"] == 1
+    off = {"epochs": 3, "by_loss": False, "ema": None}
+    assert ledger.run(lambda: {"error": 2}, recipe=off, seed=0)["result"]["error"] == 1
     assert ledger.run(lambda: {"error": 2}, recipe={"epochs": 4}, seed=0)["result"]["error"] == 2
     assert [row["result"] for row in Ledger("x", tmp_path).rows] == [{"error": 2}]
 

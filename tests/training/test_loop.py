@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import random
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from kleene.errors import DataError, TrainingError
 from kleene.evaluation.metrics import evaluate
 from kleene.nn import Gumbel, gumbel_hard, mixture
 from kleene.nn.classifier import Classifier
+from kleene.training import loop as loop_module
 from kleene.training import loss as loss_module
 from kleene.training.loop import MOST_FAILURES, fit
 from kleene.training.progress import PREPARING, Bar
@@ -226,6 +228,23 @@ def test_a_bar_shows_the_figures(capsys) -> None:
     text = capsys.readouterr().err
     for part in ("train", "more", "loss", "accuracy"):
         assert part in text
+
+
+@pytest.mark.parametrize("by_loss", [False, True])
+def test_the_best_epoch_is_that_of_the_accuracy_or_of_the_loss(by_loss, monkeypatch) -> None:
+    figures = iter([(0.8, 0.3), (0.9, 0.6), (0.7, 0.5)])
+    seen = []
+
+    def evaluated(network, *_, **__):
+        seen.append(weights_of(network))
+        accuracy, loss = next(figures)
+        return SimpleNamespace(accuracy=accuracy, loss=loss)
+
+    network = make_network()
+    monkeypatch.setattr(loop_module, "evaluate", evaluated)
+    stage = replace(STAGE, patience=3, by_loss=by_loss)
+    fit(network, EXAMPLES, validation=EXAMPLES, stages=[stage])
+    assert same_bits(weights_of(network), seen[0 if by_loss else 1])
 
 
 def test_a_bar_says_that_a_stage_gets_ready() -> None:

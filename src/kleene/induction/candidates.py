@@ -35,7 +35,7 @@ SHORT = 0.01
 """The share of the words that are the short ones."""
 MOST_STATES_SUGGESTED, MOST_STATES_REFINED = 100, 40
 """Larger automata are not refined: the first if a network suggests them, the second if patterns."""
-SHARES = (0.25, 0.35, 0.5, 0.7, 1.0)
+SHARES = (0.15, 0.2, 0.25, 0.35, 0.5, 0.7, 1.0)
 """Shares of the words, the shortest ones, whose prefix trees are merged."""
 
 

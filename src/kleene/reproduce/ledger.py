@@ -36,10 +36,11 @@ class Ledger:
     def is_stale(self, recipe: Any, **key: Any) -> bool:
         """Whether the run was finished with other settings than `recipe`, or with unknown ones.
 
-        Rows that were written before settings were recorded have unknown ones.
+        Rows that were written before settings were recorded have unknown ones. A setting that is
+        off is like one that did not exist yet.
         """
         found = self.find(**key)
-        return found is not None and found.get("recipe") != recipe
+        return found is not None and _switched_on(found.get("recipe")) != _switched_on(recipe)
 
     def run(self, work: Callable[[], dict[str, Any]], *, recipe: Any = None, **key: Any) -> Row:
         """The row of this key: from the file, or from doing the work now.
@@ -68,6 +69,16 @@ class Ledger:
         """Write all rows at once."""
         document = {"machine": machine(), "rows": self.rows}
         write_atomically(self.path, json.dumps(document, indent=1))
+
+
+def _switched_on(settings: Any) -> Any:
+    """Settings without those that are None or False."""
+    if isinstance(settings, dict):
+        kept = {name: _switched_on(value) for name, value in settings.items()}
+        return {name: one for name, one in kept.items() if one is not None and one is not False}
+    if isinstance(settings, list):
+        return [_switched_on(value) for value in settings]
+    return settings
 
 
 def _read(path: Path) -> list[Row]:

@@ -296,10 +296,9 @@ class _Loop:
         """Move on to the next epoch: the curriculum, and the best weights so far."""
         at = self.progress
         if record.validation_accuracy is not None and record.validation_loss is not None:
-            better = (record.validation_accuracy, -record.validation_loss) > (
-                at.best_accuracy,
-                -at.best_loss,
-            )
+            found = (record.validation_accuracy, -record.validation_loss)
+            best = (at.best_accuracy, -at.best_loss)
+            better = found[::-1] > best[::-1] if stage.by_loss else found > best
             at.stale = 0 if better else at.stale + 1
             if better:
                 at.best_accuracy, at.best_loss = record.validation_accuracy, record.validation_loss

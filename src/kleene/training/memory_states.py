@@ -94,7 +94,8 @@ def _overfits(cell: Classifier, training: TrainingData, held_out: Examples) -> b
 
 def ngram_stages(config: TrainConfig, rows: int) -> list[Stage]:
     """The stages of texts, until held-out rows stop improving."""
-    first, fine = (replace(stage, ema=_ema(config, rows)) for stage in text(config))
+    ema = _ema(config, rows)
+    first, fine = (replace(stage, ema=ema, by_loss=False) for stage in text(config))
     epochs, patience = config.epochs or 40, config.patience or PATIENCE
     return [
         replace(first, name="memory", epochs=epochs, patience=patience, target=0.999),

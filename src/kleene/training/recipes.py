@@ -122,6 +122,7 @@ def text(config: TrainConfig) -> list[Stage]:
         class_weight=config.weights_by_class,
         ema=config.ema or 0.998,
         patience=config.patience or 4,
+        by_loss=True,
         prepare=init_ngram_states,
     )
     rate, epochs = config.learning_rate / 4, config.epochs or 4

@@ -80,6 +80,9 @@ class Stage:
     """Training accuracy at which the stage ends."""
     patience: int | None = None
     """Epochs without improvement on the held-out examples after which the stage ends."""
+    by_loss: bool = False
+    """Whether the loss on the held-out examples says what is best, not their accuracy: with few of
+    them, chance favours a network that knows its training words by heart."""
     until: Callable[[Sequence[Epoch]], bool] | None = None
     """Whether the stage ends, given its epochs so far."""
     prepare: Prepare | None = None
