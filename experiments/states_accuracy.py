@@ -39,7 +39,7 @@ from kleene.nn.fused import load_kernels
 Split = tuple[Rows, Rows]
 REVIEWS, REVIEW_TOKENS = 5_000, 200
 SETTINGS = "memory taught by n-grams, or averaged and given states at temperature 3"
-TEXT_SETTINGS = "memory taught by n-grams, or given states by reconstruction"
+TEXT_SETTINGS = "taught by n-grams, kept by the held-out loss"
 LIMITED = {"stem names": ", at a loss of one point at most"}
 """What distinguishes the defaults of `fit`; rows of others are run again. That states may cost one
 point at most changed the choice of this set alone: figures in the logs of the others tell."""
