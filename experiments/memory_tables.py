@@ -257,6 +257,26 @@ def table_of_palindromes() -> str:
     return markdown(["palindromes", "seeds", "l <= 100", "l <= 200", "l <= 500"], lines)
 
 
+def table_of_palindrome_states() -> str:
+    """A plain LSTM that is given states: what of its hidden vectors and answers is left."""
+    rows = load("palindrome_states")
+    lines = []
+    for states in sorted({row["key"]["states"] for row in rows}):
+        results = [row["result"] for row in chosen(rows, states=states)]
+        unexplained = between([result["unexplained"] for result in results])
+        errors = [
+            between([result[when]["soft"]["l <= 100"] for result in results])
+            for when in ("plain", "before", "errors")
+        ]
+        lines.append([str(states), str(len(results)), unexplained, *errors])
+    if not lines:
+        return "_No results yet: `experiments/palindrome_states.py`._"
+    head = ["centroids", "seeds", "variance of h missed", "plain LSTM", "with states", "trained"]
+    kept = [row["result"]["components"] for row in rows]
+    note = f"Principal components that have 99 % of the variance of h: {min(kept)} to {max(kept)}."
+    return f"{markdown(head, lines)}\n\n{note}"
+
+
 def table_of_remembered() -> str:
     kept = [row for row in load("palindromes") if row["key"]["model"] == "SR-LSTM-P"]
     columns = zip(*(row["result"]["remembered"] for row in kept), strict=True)
@@ -300,4 +320,5 @@ MEMORY: dict[str, Callable[[], str]] = {
     "visibly-pushdown": table_of_visibly_pushdown,
     "palindromes": table_of_palindromes,
     "palindromes-remembered": table_of_remembered,
+    "palindromes-states": table_of_palindrome_states,
 }

@@ -3,6 +3,7 @@
     SL coSL TSL     m forbidden factors of k symbols, on a tier or not; complement
     SP coSP         m forbidden subsequences of k symbols; complement
     LT LTT PT PLT   and TLT TLTT TPLT on a tier: a random formula of m tests
+    LTTD TLTTD      as LTT and TLTT, occurrences that overlap counted once
     Zp              the weights of the symbols summed modulo p
     Reg             a random automaton
 
@@ -43,9 +44,11 @@ CLASSES = (
     *(("PT", k, 1) for k in (4, 6)),
     *(("LTT", k, t) for k, t in ((2, 5), (4, 3), (6, 2))),
     *(("TLTT", k, t) for k, t in ((2, 5), (4, 3), (6, 2))),
+    *(("LTTD", k, t) for k, t in ((2, 5), (4, 3), (6, 2))),
+    *(("TLTTD", k, t) for k, t in ((4, 3), (6, 2))),
     ("TLT", 4, 1),
-    *(("PLT", k, 1) for k in (4, 6)),
-    ("TPLT", 4, 1),
+    *(("PLT", k, t) for k, t in ((4, 1), (6, 1), (4, 2), (6, 3))),
+    *(("TPLT", 4, t) for t in (1, 2)),
     *(("Zp", p, 1) for p in (2, 3)),
     ("Reg", 12, 1),
 )
@@ -94,13 +97,19 @@ def _test(kind: str, k: int, t: int, tier: Any, width: int, random: Random) -> D
     word = tuple(int(letter) for letter in random.choice(letters, k))
     if kind in ("SP", "coSP", "PT"):
         test = Occurrence.subsequence(word)
+    elif kind == "PLT" and t > 1:  # so many factors of up to k symbols
+        sizes = random.integers(1, k + 1, int(random.integers(2, t + 1)))
+        word = tuple(int(letter) for letter in random.choice(letters, sizes.sum()))
+        ends = set((np.cumsum(sizes) - 1).tolist())
+        joined = tuple(i not in ends for i in range(len(word) - 1))
+        test = Occurrence(word, joined, None if tier is None else frozenset(tier))
     elif kind == "PLT":
         cut = int(random.integers(1, k))
         joined = tuple(i + 1 != cut for i in range(k - 1))
         test = Occurrence(word, joined, None if tier is None else frozenset(tier))
     else:
         times = t if t == 1 else int(random.integers(2, t + 1))
-        test = Occurrence.factor(word, tier, times=times)
+        test = Occurrence.factor(word, tier, times=times, overlap=kind != "LTTD")
     feature = test.feature(width)
     outputs = tuple(bool(value) for value in feature.values)
     return DFA(alphabet=range(width), transitions=feature.table, outputs=outputs).minimize()
@@ -237,7 +246,9 @@ def main() -> None:
 
 
 RECIPE = {"rows": 2_000, "settings": "defaults"}
-SEARCH = "the most specific test that agrees; weights modulo primes; expectation"
+FRESH = 21
+"""The seed of languages that were drawn and run once, after the search was finished."""
+SEARCH = "the most specific test that agrees, overlaps or none, up to twelve symbols; refined"
 """What of the search a run depends on; other runs of `induce` and `fit` are out of date."""
 
 if __name__ == "__main__":

@@ -137,6 +137,7 @@ def value(feature: Feature, word: str) -> int:
 
 
 WORDS = ["", "a", "ab", "ba", "abab", "cabcab", "acb", "aab", "abcba", "bcacbab", "cccab", "abc"]
+WORDS += ["ababa", "abacaba", "cccc", "ababab", "abababab", "babacababc"]
 
 
 @pytest.mark.parametrize("word", WORDS)
@@ -152,6 +153,9 @@ def test_features_are_what_they_say(word: str) -> None:
     assert occurs(Occurrence.factor(ab, times=2)) == (word.count("ab") >= 2)
     assert occurs(Occurrence.factor((0, 1, 0), times=2)) == (overlapping("aba") >= 2)
     assert occurs(Occurrence.factor((2, 2), times=2)) == (overlapping("cc") >= 2)
+    for part in ("aba", "cc", "abab"):
+        apart = Occurrence.factor(["abc".index(c) for c in part], times=2, overlap=False)
+        assert occurs(apart) == (word.count(part) >= 2)
     assert occurs(Occurrence.factor(ab, place="start")) == word.startswith("ab")
     assert occurs(Occurrence.factor(ab, place="end")) == word.endswith("ab")
     assert occurs(Occurrence.factor(ab, ab)) == ("ab" in tier)
@@ -290,6 +294,19 @@ def test_a_factor_that_overlaps_itself_has_longer_and_shorter_neighbours() -> No
         )
 
 
+def test_counts_without_overlap_are_neighbours_of_those_with_it() -> None:
+    apart = Occurrence.factor((0, 1, 0, 1), times=3, overlap=False)
+    near = set(apart.neighbours((), 2))
+    for other in (
+        Occurrence.factor((0, 1), times=6),
+        Occurrence.factor((0, 1, 0, 1, 0, 1), times=2, overlap=False),
+        Occurrence.factor((0, 1, 0, 1), times=3),
+    ):
+        assert other in near
+        assert apart in set(other.neighbours((), 2)) or other.overlap
+    assert apart in set(Occurrence.factor((0, 1), times=6).neighbours((), 2))
+
+
 def test_two_factors_of_which_one_forbids_the_other_are_found() -> None:
     """Words with "cccc" and without "dddd", as many as others; both together are rare."""
     truth = _contains("cccc").intersection(_contains("dddd").complement()).minimize()
@@ -333,3 +350,27 @@ def test_words_drawn_class_by_class_tell_more_than_their_labels() -> None:
     assert special[0].run("abdabdabd") == 0
     assert special[0].run("abcabcabc") == 1
     assert special[1].run("abdabdabd") == 1  # words without any "abc" do not tell
+
+
+@pytest.mark.parametrize(
+    ("test", "pattern"),
+    [
+        (Occurrence.factor((0, 1, 0, 1), times=3, overlap=False), "abab.*abab.*abab"),
+        (Occurrence((0,) * 6 + (1, 1), (True,) * 5 + (False,) * 2), "aaaaaa.*b.*b"),
+    ],
+)
+def test_long_rare_patterns_are_found_in_words_drawn_class_by_class(
+    test: Occurrence, pattern: str
+) -> None:
+    """Half of the words have the pattern; six "ab", or "aaaaaa" alone, have nearly the same."""
+    feature = test.feature(4)
+    outputs = tuple(bool(one) for one in feature.values)
+    truth = DFA(alphabet="abcd", transitions=feature.table, outputs=outputs)
+    random, blocks, words = np.random.default_rng(0), pattern.split(".*"), []
+    while len(words) < 2000:
+        gaps = ["".join(random.choice(list("abcd"), random.integers(0, 5))) for _ in range(4)]
+        word = "".join(a + b for a, b in zip(gaps, [*blocks, ""], strict=True))
+        words += [word, "".join(random.choice(list("abcd"), len(word)))]
+    labels = [bool(re.search(pattern, word)) for word in words]
+    assert truth.run_many(words).tolist() == labels
+    assert kl.induce(words, labels).dfa == truth.minimize()

@@ -240,10 +240,10 @@ class CandidateSearch:
         for pattern in patterns(self.evidence, self.budget.part(share), seed=self.seed):
             judged = self.search.judge_dfa(pattern.dfa)
             self.add(judged, "patterns", model_bits=pattern.bits)
-            if self.is_done:
-                break
             if judged.num_states <= MOST_STATES_REFINED and not self.is_hopeless:
                 self.add(self.search.refine(judged.table), "patterns")
+            if self.is_done:
+                break
 
     def refine_suggestion(self, dfa: DFA) -> None:
         """Refine a given automaton over the same alphabet, then let it grow."""

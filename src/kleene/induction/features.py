@@ -23,8 +23,10 @@ MOST_TIER_SYMBOLS = 6
 """The largest alphabet all of whose subsets are tried as tiers."""
 MOST_WEIGHTS = 300
 """The largest number of different weights of the symbols that are tried in a counter."""
-LONGEST, MOST_TIMES = 6, 6
-"""The most symbols of an occurrence, and how often a factor may be asked for."""
+LONGEST, MOST_FACTORS, MOST_SYMBOLS = 6, 6, 12
+"""The most symbols of a factor that is repeated, and the most factors and symbols of any test."""
+MOST_TIMES = 6
+"""How often a factor may be asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +51,8 @@ class Occurrence:
 
     `joined` says of each symbol but the last whether the next one follows at once; `tier` names the
     symbols that are not skipped, None all of them. With all symbols joined, the factor may be asked
-    for at least `times` times, overlaps counted, or at the "start" or "end".
+    for at least `times` times, or at the "start" or "end". "ababab" has "abab" twice if occurrences
+    may `overlap`, else once.
     """
 
     word: tuple[int, ...]
@@ -57,6 +60,11 @@ class Occurrence:
     tier: frozenset[int] | None = None
     times: int = 1
     place: str = ""
+    overlap: bool = True
+
+    def __post_init__(self) -> None:
+        if self.times == 1 or not self.is_factor or self.period == len(self.word):
+            object.__setattr__(self, "overlap", True)  # it makes no difference
 
     @classmethod
     def factor(
@@ -66,10 +74,11 @@ class Occurrence:
         *,
         times: int = 1,
         place: str = "",
+        overlap: bool = True,
     ) -> Occurrence:
         """Symbols that follow each other at once, on a tier."""
         symbols = None if tier is None else frozenset(tier)
-        return cls(tuple(word), (True,) * (len(word) - 1), symbols, times, place)
+        return cls(tuple(word), (True,) * (len(word) - 1), symbols, times, place, overlap)
 
     @classmethod
     def subsequence(cls, word: Sequence[int]) -> Occurrence:
@@ -81,6 +90,12 @@ class Occurrence:
         """Whether all symbols follow each other at once."""
         return all(self.joined)
 
+    @property
+    def period(self) -> int:
+        """By how many places the word is shifted where it first overlaps itself."""
+        word = self.word
+        return next(p for p in range(1, len(word) + 1) if word[p:] == word[: len(word) - p])
+
     def blocks(self) -> list[tuple[int, ...]]:
         """The factors that occur one after the other."""
         found: list[list[int]] = [[self.word[0]]]
@@ -91,9 +106,14 @@ class Occurrence:
                 found.append([symbol])
         return [tuple(block) for block in found]
 
+    @property
+    def is_short(self) -> bool:
+        """Whether it is within the limits of the search."""
+        return len(self.blocks()) <= MOST_FACTORS and len(self.word) <= MOST_SYMBOLS
+
     def feature(self, width: int) -> Feature:
         """The automaton of this test over an alphabet."""
-        bits = 3 + word_bits(self.word, width) + 2 * log2(self.times)
+        bits = 3 + word_bits(self.word, width) + 2 * log2(self.times) + (not self.overlap)
         skipped: list[int] = []
         if self.tier is not None:
             bits += log2(width) + log2(comb(width, len(self.tier)))
@@ -105,13 +125,17 @@ class Occurrence:
             value = len(self.word)
         else:
             parts = self.blocks() if not self.is_factor else [self.word] * self.times
-            table = _chain([_matching(part, width) for part in parts], overlap=self.is_factor)
+            overlap = self.is_factor and self.overlap
+            table = _chain([_matching(part, width) for part in parts], overlap=overlap)
             value = len(table) - 1
         table[:, skipped] = np.arange(len(table), dtype=np.int32)[:, None]
         return Feature(table, (np.arange(len(table)) == value).astype(np.int64), bits, self)
 
     def neighbours(self, letters: Sequence[int], width: int) -> Iterator[Occurrence]:
         """Tests that differ in one symbol, joint, tier symbol, threshold, place or repetition."""
+        yield from (one for one in self._changes(letters, width) if one.is_short)
+
+    def _changes(self, letters: Sequence[int], width: int) -> Iterator[Occurrence]:
         yield from self._words(letters)
         for i in range(len(self.joined)):
             if self.times == 1 and not self.place:
@@ -128,7 +152,9 @@ class Occurrence:
                     yield replace(self, times=times)
             if not self.place:
                 yield from self._repetitions()
-            if len(self.word) == 1 < self.times < LONGEST:  # also a subsequence, which can grow
+            if (
+                len(self.word) == 1 < self.times < MOST_FACTORS
+            ):  # also a subsequence, which can grow
                 same = Occurrence.subsequence(self.word * self.times)
                 yield from (one for one in same._words(letters) if not any(one.joined))
         elif len(set(self.blocks())) == 1:
@@ -150,10 +176,13 @@ class Occurrence:
     def _repetitions(self) -> Iterator[Occurrence]:
         """A factor that overlaps itself longer and asked for less often, or the other way round.
 
-        Three "aa" are "aaaa", or two "aa" and more; one change at a time does not lead there.
+        Three "aa" are "aaaa", or two "aa" and more; six "ab" may be three "abab" that do not
+        overlap. One change at a time does not lead there.
         """
-        size, word = len(self.word), self.word
-        period = next(p for p in range(1, size + 1) if word[p:] == word[: size - p])
+        size, word, period = len(self.word), self.word, self.period
+        yield replace(self, overlap=not self.overlap)
+        if size % period == 0:
+            yield from self._apart(period)
         longer = word + tuple(word[(size + i) % period] for i in range(period))
         if self.times > 1 and len(longer) <= LONGEST:
             yield Occurrence.factor(longer, self.tier, times=self.times - 1)
@@ -163,6 +192,15 @@ class Occurrence:
             yield Occurrence.factor(word[:-period], self.tier, times=self.times + 1)
         if self.times > 1 and size * self.times <= LONGEST:
             yield Occurrence.factor(word * self.times, self.tier)
+
+    def _apart(self, period: int) -> Iterator[Occurrence]:
+        """Repetitions of the same symbols that do not overlap, of about as many symbols in all."""
+        repeated = len(self.word) // period
+        before = repeated - 1 + self.times if self.overlap else repeated * self.times
+        for count, times in product(range(1, LONGEST // period + 1), range(1, MOST_TIMES + 1)):
+            if abs(count * times - before) <= 1:
+                word = self.word[:period] * count
+                yield Occurrence.factor(word, self.tier, times=times, overlap=False)
 
     def _words(self, letters: Sequence[int]) -> Iterator[Occurrence]:
         size = len(self.word)
@@ -175,8 +213,6 @@ class Occurrence:
                 right = self.joined[i + 1 :]
                 middle = (self.joined[i - 1] and self.joined[i],) if 0 < i < size - 1 else ()
                 yield self._on_tier((*self.word[:i], *self.word[i + 1 :]), (*left, *middle, *right))
-        if size >= LONGEST:
-            return
         whole = self.times > 1 or bool(self.place)
         for i in range(size + 1):
             sides = [(True,), (False,)] if i in (0, size) else [(True, False), (False, True)]

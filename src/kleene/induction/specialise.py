@@ -98,10 +98,10 @@ class Specialiser:
 def _best_of_each_kind(
     tests: Sequence[tuple[float, Occurrence]],
 ) -> list[tuple[float, Occurrence]]:
-    """The best tests with and without a threshold, of factors and others, on tiers and not."""
-    found: dict[tuple[bool, bool, bool], tuple[float, Occurrence]] = {}
+    """The best tests of each kind: a threshold or none, overlaps or none, factors, tiers."""
+    found: dict[tuple[bool, ...], tuple[float, Occurrence]] = {}
     for bits, test in tests:
-        kind = (test.times > 1, test.is_factor, test.tier is None)
+        kind = (test.times > 1, test.overlap, test.is_factor, test.tier is None)
         if kind not in found or bits < found[kind][0]:
             found[kind] = bits, test
     return list(found.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -23,8 +24,10 @@ def reading(
     Words of depth 0 are not in the training set, so nothing tells a network what to do with the
     empty word; the language is compared with the network's own answer for that one word.
     """
+    started = time.process_time()
     try:
         read = read_counter(model, words, hard=hard)
+        seconds = round(time.process_time() - started, 1)
         empty = bool(read.machine.accepts(""))
         difference = read.machine.difference(truth(empty))
     except KleeneError as error:
@@ -45,6 +48,7 @@ def reading(
         "unseen": read.unseen,
         "fidelity": read.fidelity,
         "disagreement": read.disagreement,
+        "seconds": seconds,
     }
 
 
