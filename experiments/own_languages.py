@@ -35,6 +35,7 @@ Rows = tuple[list[tuple[int, ...]], list[bool]]
 Random = np.random.Generator
 TESTS = ("SR", "SA", "LR", "LA")
 TIERS = {4: 3, 16: 7, 64: 16}
+DRAWS = 1_000
 CLASSES = (
     *(("SL", k, 1) for k in (4, 6)),
     *(("coSP", k, 1) for k in (4, 6)),
@@ -54,14 +55,15 @@ CLASSES = (
 )
 
 
-def language(kind: str, k: int, t: int, width: int, seed: int) -> DFA:
-    """A language of a class in which both labels occur among long words."""
+def language(kind: str, k: int, t: int, width: int, seed: int) -> DFA | None:
+    """A language of a class in which both labels occur among long words; None if none is drawn."""
     random = np.random.default_rng([len(kind), ord(kind[-1]), k, t, width, seed])
-    while True:
+    for _ in range(DRAWS):
         dfa = _draw(kind, k, t, width, random).minimize()
         shares = [_shares(dfa, length) for length in (20, 50)]
         if dfa.num_states > 1 and all(min(share) > 1e-12 for share in shares):
             return dfa
+    return None
 
 
 def _draw(kind: str, k: int, t: int, width: int, random: Random) -> DFA:
@@ -235,6 +237,9 @@ def main() -> None:
                 if not any(text in str(key) for text in options.only.split(",")):
                     continue
                 dfa = language(kind, k, t, width, options.seed)
+                if dfa is None:
+                    print(key, "no language whose words are not too rare")
+                    continue
                 if vars(options)["try"]:
                     print(key, run(dfa, method, options.seed), flush=True)
                     continue

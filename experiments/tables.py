@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from statistics import mean, median
 from typing import Any
 
@@ -180,27 +180,35 @@ def paper_recipe() -> str:
         runs = [row for row in rows if _recipe_setting(row) == setting]
         found = [row["result"] for row in runs]
         learned = [result for result in found if result["learned"]]
-        limit = f"{60 * max(row['recipe']['minutes'] for row in runs):.0f} s"
+        limits = {f"{60 * row['recipe']['minutes']:.0f} s" for row in runs}
         lines.append(
             [
                 f"{similarity}, {optimizer}, k = {states}" + (", earlier" if earlier else ""),
                 f"Tomita {grammar}",
-                ", ".join(str(row["key"]["seed"]) for row in runs),
-                f"{len(learned)} of {len(found)} in {limit}",
+                f"{_share(result['learned'] for result in found)}",
                 f"{min(result['accuracy'] for result in found):.3f}",
-                f"{median(result['train_seconds'] for result in found):.0f} s",
-                ", ".join(str(result.get("attempts", 1)) for result in found),
+                _range([round(result["train_seconds"]) for result in found], " s"),
+                _range([result.get("attempts", 1) for result in found]),
                 *(
-                    _share(result[f"{method}_exact"] for result in found)
+                    _share(result[f"{method}_exact"] for result in learned)
                     for method in ("counts", "mean", "auto")
                 ),
-                ", ".join(str(r["states_used"]) for r in learned),
+                _range([result["states_used"] for result in learned]),
                 str(found[0]["minimal_states"]),
+                ", ".join(sorted(limits, key=len)),
             ]
         )
-    header = ["setting", "language", "seeds", "learned", "least soft accuracy", "CPU time"]
-    more = ["attempts", "exact by counts", "by mean", "by auto", "states used", "minimal"]
+    header = ["setting", "language", "learned", "least soft accuracy", "CPU time", "attempts"]
+    more = ["exact by counts", "by mean", "by auto", "states used", "minimal", "limit"]
     return markdown([*header, *more], lines)
+
+
+def _range(values: Sequence[float], unit: str = "") -> str:
+    """The median, with the least and the greatest where they differ."""
+    if not values:
+        return ""
+    text = f"{median(values):.0f}{unit}"
+    return text if len(set(values)) == 1 else f"{text} ({min(values):.0f}-{max(values):.0f})"
 
 
 def _recipe_setting(row: dict[str, Any]) -> tuple[Any, ...]:

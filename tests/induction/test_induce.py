@@ -305,6 +305,8 @@ def test_counts_without_overlap_are_neighbours_of_those_with_it() -> None:
         assert other in near
         assert apart in set(other.neighbours((), 2)) or other.overlap
     assert apart in set(Occurrence.factor((0, 1), times=6).neighbours((), 2))
+    apart = Occurrence.factor((0, 0, 0, 0), times=3, overlap=False)
+    assert apart in set(Occurrence.factor((0, 0, 0), times=6).neighbours((), 2))
 
 
 def test_two_factors_of_which_one_forbids_the_other_are_found() -> None:

@@ -194,11 +194,15 @@ class Occurrence:
             yield Occurrence.factor(word * self.times, self.tier)
 
     def _apart(self, period: int) -> Iterator[Occurrence]:
-        """Repetitions of the same symbols that do not overlap, of about as many symbols in all."""
+        """Repetitions of the same symbols that do not overlap.
+
+        They have about as many symbols in all, or as often the factor: three "aaaa", six "aaa".
+        """
         repeated = len(self.word) // period
         before = repeated - 1 + self.times if self.overlap else repeated * self.times
         for count, times in product(range(1, LONGEST // period + 1), range(1, MOST_TIMES + 1)):
-            if abs(count * times - before) <= 1:
+            as_often = times * (count - repeated + 1) == self.times
+            if as_often or abs(count * times - before) <= 1:
                 word = self.word[:period] * count
                 yield Occurrence.factor(word, self.tier, times=times, overlap=False)
 
