@@ -51,7 +51,7 @@ from kleene.training.stages import Curriculum, Stage
 LENGTHS = [*range(16), 20, 25, 30]
 GRAMMARS = (1, 2, 3, 4, 7)
 TEMPERATURES = {"dot": 1.0, "cosine": 0.1, "euclidean": 0.3}
-RATES = {"adadelta": 0.1, "rmsprop": 3e-4}
+RATES = {"adadelta": 0.3, "rmsprop": 3e-4}
 """Torch's own 1.0 for Adadelta and the paper's 0.01 for RMSprop are too large."""
 BATCH_SIZE = 8
 NEVER = 10**9

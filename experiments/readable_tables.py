@@ -32,6 +32,12 @@ PAPER = {  # Table of IMDB prototypes, k = 5: the two centroids that the paper n
     "positive": "loved (1.0), definitely (1.0), 8 (0.99), realistic (0.99)",
     "negative": "no (1.0), worst (1.0), terrible (1.0), poorly (1.0)",
 }
+PAPER_GROUPS = {  # Table of 20 Newsgroups, k = 20
+    "talk.politics.misc": "comment (0.58), damage (0.53), right (0.51), drug (0.50)",
+    "talk.politics.mideast": "state (0.55), expansion (0.49), woman (0.43), escape (0.35)",
+    "comp.graphics": "interrupt (0.83), driver (0.80), version (0.75), video (0.55)",
+    "comp.windows.x": "domain (0.48), information (0.39), source (0.34), core (0.31)",
+}
 
 
 def errors() -> str:
@@ -77,6 +83,19 @@ def beside_the_paper() -> str:
         ours = ", ".join(f"{_text(p['symbol'])} ({p['mean']:.2f})" for p in best["symbols"][:4])
         lines.append([label, theirs, ours])
     return markdown(["class", "the paper's centroid", "ours"], lines)
+
+
+def groups_beside_the_paper() -> str:
+    """Words that speak most for a newsgroup by the weights of their states, and the paper's."""
+    result = _part("tables", "newsgroups")
+    if result is None:
+        return MISSING
+    lines = []
+    for group, theirs in PAPER_GROUPS.items():
+        found = result["prototypes"]["classes"][group][:6]
+        ours = ", ".join(f"{_text(word['symbol'])} ({word['mean']:+.1f})" for word in found)
+        lines.append([group, theirs, ours])
+    return markdown(["group", "the paper (transition probability)", "ours (weight)"], lines)
 
 
 def phrases() -> str:
@@ -208,6 +227,7 @@ READABLE: dict[str, Callable[[], str]] = {
     "text-defaults": defaults,
     "text-automaton": automaton,
     "readable-paper": beside_the_paper,
+    "readable-paper-groups": groups_beside_the_paper,
     "readable-last-step": last_step,
     "readable-prototypes-imdb": prototypes,
     "readable-phrases": phrases,
