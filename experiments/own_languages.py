@@ -99,15 +99,13 @@ def _test(kind: str, k: int, t: int, tier: Any, width: int, random: Random) -> D
     word = tuple(int(letter) for letter in random.choice(letters, k))
     if kind in ("SP", "coSP", "PT"):
         test = Occurrence.subsequence(word)
-    elif kind == "PLT" and t > 1:  # so many factors of up to k symbols
-        sizes = random.integers(1, k + 1, int(random.integers(2, t + 1)))
-        word = tuple(int(letter) for letter in random.choice(letters, sizes.sum()))
-        ends = set((np.cumsum(sizes) - 1).tolist())
-        joined = tuple(i not in ends for i in range(len(word) - 1))
-        test = Occurrence(word, joined, None if tier is None else frozenset(tier))
     elif kind == "PLT":
-        cut = int(random.integers(1, k))
-        joined = tuple(i + 1 != cut for i in range(k - 1))
+        if t == 1:
+            ends = random.integers(1, k, 1)
+        else:  # up to t factors, each of up to k symbols
+            ends = np.cumsum(random.integers(1, k + 1, int(random.integers(2, t + 1))))
+            word = tuple(int(letter) for letter in random.choice(letters, ends[-1]))
+        joined = tuple(i not in ends for i in range(1, len(word)))
         test = Occurrence(word, joined, None if tier is None else frozenset(tier))
     else:
         times = t if t == 1 else int(random.integers(2, t + 1))
@@ -251,9 +249,9 @@ def main() -> None:
 
 
 RECIPE = {"rows": 2_000, "settings": "defaults"}
-FRESH = 21
+FRESH = 22
 """The seed of languages that were drawn and run once, after the search was finished."""
-SEARCH = "the most specific test that agrees, overlaps or none, up to twelve symbols; refined"
+SEARCH = "the most specific test that agrees, overlaps or none, up to 12 symbols, repetitions; refined"
 """What of the search a run depends on; other runs of `induce` and `fit` are out of date."""
 
 if __name__ == "__main__":

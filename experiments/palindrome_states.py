@@ -66,8 +66,7 @@ def with_states(plain: Classifier, task: Task, states: int, seed: int) -> dict[s
     """Errors of a plain network with centroids, before and after training with them."""
     torch.manual_seed(seed)
     network = Classifier(replace(plain.config, num_states=states))
-    weights = {n: w for n, w in plain.state_dict().items() if "centroid" not in n}
-    network.load_state_dict(weights, strict=False)
+    network.load_state_dict(plain.state_dict(), strict=False)
     vectors = hidden_vectors(network, task.train, seed=seed)
     reconstruct_centroids(network, task.train, seed)
     before = errors(network, task.tests)

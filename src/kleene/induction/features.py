@@ -157,9 +157,8 @@ class Occurrence:
             ):  # also a subsequence, which can grow
                 same = Occurrence.subsequence(self.word * self.times)
                 yield from (one for one in same._words(letters) if not any(one.joined))
-        elif len(set(self.blocks())) == 1:
-            blocks = self.blocks()
-            yield Occurrence.factor(blocks[0], self.tier, times=len(blocks))
+        else:
+            yield from self._as_repetition()
         if any(self.joined) or self.place:
             yield from self._tiers(width)
 
@@ -192,6 +191,17 @@ class Occurrence:
             yield Occurrence.factor(word[:-period], self.tier, times=self.times + 1)
         if self.times > 1 and size * self.times <= LONGEST:
             yield Occurrence.factor(word * self.times, self.tier)
+
+    def _as_repetition(self) -> Iterator[Occurrence]:
+        """One factor several times, where the others are parts of it: "a", later "aaaa"."""
+        blocks = self.blocks()
+        longest = max(blocks, key=len)
+        for block in blocks:
+            starts = range(len(longest) - len(block) + 1)
+            if not any(longest[i : i + len(block)] == block for i in starts):
+                return
+        for overlap in (True, False):
+            yield Occurrence.factor(longest, self.tier, times=len(blocks), overlap=overlap)
 
     def _apart(self, period: int) -> Iterator[Occurrence]:
         """Repetitions of the same symbols that do not overlap.
