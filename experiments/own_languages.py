@@ -251,7 +251,7 @@ def main() -> None:
 RECIPE = {"rows": 2_000, "settings": "defaults"}
 FRESH = 22
 """The seed of languages that were drawn and run once, after the search was finished."""
-SEARCH = "the most specific test that agrees, overlaps or none, up to 12 symbols, repetitions; refined"
+SEARCH = "the most specific test that agrees: overlaps or none, 12 symbols, repetitions; refined"
 """What of the search a run depends on; other runs of `induce` and `fit` are out of date."""
 
 if __name__ == "__main__":
