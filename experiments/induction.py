@@ -4,7 +4,6 @@
     noise       random DFAs of 10 states, 0, 1, 5 and 10 % of the labels flipped
     logs        12,000 log sessions: induction alone, and a whole fit
     tomita      Tomita 1-7 through fit: exact and certified
-    mlregtest   languages of MLRegTest; dev10 was looked at while the search was tuned, dev20 not
     rows        CPU seconds against the number of rows
     alphabet    CPU seconds against the number of symbols
     states      CPU seconds against the number of states
@@ -39,8 +38,6 @@ from kleene.induction.learner import compile_kernels
 
 Word = tuple[Any, ...]
 Rows = tuple[list[Word], list[Any]]
-DEVELOPMENT = ("dev10", "dev20")
-
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
@@ -249,31 +246,6 @@ def tomita_tasks(options: argparse.Namespace) -> list[Task]:
     ]
 
 
-def mlregtest_tasks(options: argparse.Namespace) -> list[Task]:
-    """Induction alone on Train and Dev, accuracy on the four tests."""
-    from mlregtest import TESTS, Archive
-
-    def work(archive: Archive, language: str, seed: int) -> dict[str, Any]:
-        train, dev = archive.words(language, "Train"), archive.words(language, "Dev")
-        found = kl.induce(train[0] + dev[0], train[1] + dev[1], seed=seed)
-        result: dict[str, Any] = {"states": found.dfa.num_states, "method": found.method}
-        for test in TESTS:
-            words, labels = archive.words(language, test)
-            result[test] = float((found.dfa.run_many(words) == np.array(labels)).mean())
-        return result
-
-    tasks: list[Task] = []
-    for name in DEVELOPMENT:
-        archive = Archive(Path(options.data) / "mlregtest" / f"mlregtest_{name}.tar.gz")
-        for language in archive.languages:
-            for seed in range(options.seeds):
-                key = {"archive": name, "language": language, "seed": seed}
-                tasks.append(
-                    (key, lambda a=archive, language=language, s=seed: work(a, language, s))
-                )
-    return tasks
-
-
 def row_tasks(options: argparse.Namespace) -> list[Task]:
     """A random DFA of ten states over four symbols, from 1,000 to 1,000,000 rows."""
     sizes = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
@@ -315,7 +287,6 @@ PARTS: dict[str, Callable[[argparse.Namespace], list[Task]]] = {
     "noise": noise_tasks,
     "logs": log_tasks,
     "tomita": tomita_tasks,
-    "mlregtest": mlregtest_tasks,
     "rows": row_tasks,
     "alphabet": alphabet_tasks,
     "states": state_tasks,

@@ -69,22 +69,6 @@ def logs() -> str:
     return markdown(["run", "seed", "states", "accuracy on new sessions", "CPU time"], lines)
 
 
-def languages() -> str:
-    """MLRegTest by induction alone; languages that were looked at stand apart."""
-    found = runs("mlregtest")
-    if not found:
-        return missing("mlregtest")
-    lines = []
-    for row in sorted(found, key=lambda row: (row["key"]["archive"], row["key"]["language"])):
-        result = row["result"]
-        tests = [f"{result[test]:.3f}" for test in ("TestSR", "TestSA", "TestLR", "TestLA")]
-        seen = "yes" if row["key"]["archive"] == "dev10" else "no"
-        cpu = f"{row['cpu_seconds']:.1f} s"
-        lines.append([row["key"]["language"], seen, str(result["states"]), *tests, cpu])
-    header = ["language", "looked at", "states", "SR", "SA", "LR", "LA", "CPU time"]
-    return markdown(header, lines)
-
-
 def cost(part: str) -> str:
     """CPU seconds against the number of rows, symbols or states."""
     found = runs(part)
@@ -189,7 +173,6 @@ INDUCTION: dict[str, Callable[[], str]] = {
     "induction-random": random_automata,
     "induction-noise": noise,
     "induction-logs": logs,
-    "induction-mlregtest": languages,
     "induction-rows": partial(cost, "rows"),
     "induction-alphabet": partial(cost, "alphabet"),
     "induction-states": partial(cost, "states"),
