@@ -39,6 +39,7 @@ from kleene.induction.learner import compile_kernels
 Word = tuple[Any, ...]
 Rows = tuple[list[Word], list[Any]]
 
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("part", choices=PARTS)

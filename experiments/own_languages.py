@@ -35,7 +35,7 @@ Rows = tuple[list[tuple[int, ...]], list[bool]]
 Random = np.random.Generator
 TESTS = ("SR", "SA", "LR", "LA")
 TIERS = {4: 3, 16: 7, 64: 16}
-DRAWS = 1_000
+DRAWS = 100
 CLASSES = (
     *(("SL", k, 1) for k in (4, 6)),
     *(("coSP", k, 1) for k in (4, 6)),

@@ -292,6 +292,7 @@ METHODS = {
     "kleene": "Kleene",
     "gru": "plain GRU",
     "lstm": "plain LSTM",
+    "transformer": "transformer",
     "rpni": "RPNI",
     "edsm": "EDSM",
 }
