@@ -64,8 +64,12 @@ RECIPE = {
     "search": "merges, expectation, patterns (lists, products), splits, restarts",
     "patterns": "most specific that agree",
 }
-LOGS_RECIPE = {**RECIPE, "choice": "the smaller where errors are left"}
-"""The other parts were run when the choice did not go by size where errors are left."""
+LOGS_RECIPE = {
+    **RECIPE,
+    "choice": "the smaller where errors are left",
+    "patterns": "overlaps or none, 12 symbols, repetitions; refined",
+}
+"""The other parts were run before these changes of the choice and of the patterns."""
 Task = tuple[dict[str, Any], Callable[[], dict[str, Any]]]
 
 
