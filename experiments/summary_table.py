@@ -122,7 +122,7 @@ def _logs() -> list[str] | None:
     accuracy = median(row["result"]["accuracy"] for row in rows)
     states = max(row["result"]["states"] for row in rows)
     seconds = max(row["cpu_seconds"] for row in rows)
-    ours = f"{accuracy:.2%}, {states} states, at most {seconds:.0f} CPU-s"
+    ours = f"{accuracy:.2%}, at most {states} states and {seconds:.0f} CPU-s"
     task = "12,000 log sessions *(tuned on)*, accuracy on 2,000 others"
     beside = f"n-grams {median(ngrams):.2%}" if ngrams else ""
     return [task, ours, beside, "`experiments/induction.py logs`", measured(rows)]
