@@ -25,7 +25,7 @@ def test_a_fresh_run_leaves_a_line_for_each_stage(trained: tuple[Path, TerminalR
 
 def test_an_interrupted_run_says_how_to_go_on_and_does(tmp_path: Path) -> None:
     write_data(tmp_path)
-    options = (*TRAIN, *PLAIN, "--epochs", 400, "--patience", 400, "--checkpoint-every", 0)
+    options = (*TRAIN, *PLAIN, "--epochs", 4000, "--patience", 4000, "--checkpoint-every", 0)
     terminal = Terminal(*options, cwd=tmp_path, size="120x40", color=False)
     terminal.wait_for("loss")
     terminal.interrupt()

@@ -152,9 +152,8 @@ class Occurrence:
                     yield replace(self, times=times)
             if not self.place:
                 yield from self._repetitions()
-            if (
-                len(self.word) == 1 < self.times < MOST_FACTORS
-            ):  # also a subsequence, which can grow
+            if len(self.word) == 1 < self.times < MOST_FACTORS:
+                # it is also a subsequence, which can grow
                 same = Occurrence.subsequence(self.word * self.times)
                 yield from (one for one in same._words(letters) if not any(one.joined))
         else:
