@@ -23,9 +23,8 @@ import torch
 from ledger import Ledger
 
 from kleene.datasets.corpora import Splits, imdb
-from kleene.evaluation.metrics import evaluate
+from kleene.evaluation.metrics import evaluate, logits
 from kleene.explain.attribution import Attribution, ByStates, IntegratedGradients, Occlusion
-from kleene.explain.batched_traces import scores_of
 from kleene.explain.captum_peer import CaptumGradients
 from kleene.explain.explain import explain_many
 from kleene.explain.faithfulness import faithfulness
@@ -75,7 +74,7 @@ def cost(model: Model, splits: Splits, reviews: int) -> dict[str, Any]:
     texts = [cut(word, TOKENS) for word in splits.test.select(range(0, 25_000, 25)).words[:TIMED]]
     encoded = model.alphabet.encode_many(texts)
     ways: dict[str, Callable[[], object]] = {
-        "predict": lambda: scores_of(model.network, model.alphabet.encode_many(texts))
+        "predict": lambda: logits(model.network, model.alphabet.encode_many(texts))
     }
     for name in METHODS:
         ways[name] = lambda name=name: explain_many(model, texts, method=name)

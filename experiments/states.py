@@ -19,7 +19,8 @@ from ledger import Ledger
 from kleene.data.batch import Encoded
 from kleene.datasets.corpora import newsgroups
 from kleene.datasets.mnist import mnist
-from kleene.explain.batched_traces import batched_traces, scores_of
+from kleene.evaluation.metrics import logits
+from kleene.explain.batched_traces import batched_traces
 from kleene.explain.explain import explain_many
 from kleene.explain.features import features, states_picture, telling_states, transition_maps
 from kleene.model import Model
@@ -75,7 +76,7 @@ def digits(model: Model, data: str | None) -> dict[str, Any]:
     shaped = np.concatenate([picture[:, None], maps[:, chosen]], 1).reshape(10, -1, rows, columns)
     drawn = draw_maps(shaped, model.classes, names=["all", *chosen.tolist()])
     save(drawn, IMAGES / "mnist-maps.png", dpi=110)
-    right = scores_of(model.network, encoded).argmax(-1).numpy() == images.labels
+    right = logits(model.network, encoded).argmax(-1).numpy() == images.labels
     first = [int(np.flatnonzero(right & (images.labels == label))[0]) for label in range(10)]
     explained = explain_many(model, [encoded[i] for i in first])
     best = telling[:4].tolist()

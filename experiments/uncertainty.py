@@ -25,11 +25,9 @@ from numpy.typing import NDArray
 from page import ROOT
 from sklearn.metrics import roc_auc_score
 
-from kleene.data.alphabet import Alphabet
-from kleene.data.examples import Examples
 from kleene.datasets.corpora import LabelledTexts, Splits, imdb, newsgroups
 from kleene.evaluation.calibration import reliability
-from kleene.evaluation.metrics import evaluate
+from kleene.evaluation.metrics import predict
 from kleene.evaluation.uncertainty import (
     Distribution,
     draw_predictions,
@@ -138,8 +136,8 @@ def measure(
     """Accuracy and calibration on known texts, and how well doubt tells the foreign ones."""
     numbers = {label: i for i, label in enumerate(model.classes)}
     labels = np.array([numbers[label] for label in known.labels])
-    own = answers(model, known, labels, noise, seed, scale)
-    other = answers(model, foreign, np.zeros(len(foreign), dtype=np.int64), noise, seed + 1, scale)
+    own = answers(model, known, noise, seed, scale)
+    other = answers(model, foreign, noise, seed + 1, scale)
     found = reliability(own.mean, labels)
     right = own.mean.argmax(1) == labels
     result = {
@@ -163,26 +161,17 @@ def measure(
 def answers(
     model: Model,
     corpus: LabelledTexts,
-    labels: NDArray[np.int64],
     noise: str,
     seed: int,
     scale: dict[str, int],
 ) -> Distribution:
     """The network's answers: one, or as many as are drawn."""
-    examples = encoded(corpus, model.alphabet, labels, scale["tokens"])
+    texts = [cut(word, scale["tokens"]) for word in corpus.words]
+    words = model.alphabet.encode_many(texts)
     if NOISES[noise] is None:
-        return Distribution(draws=evaluate(model.network, examples).probabilities[None])
+        return Distribution(draws=predict(model.network, words).probabilities[None])
     samples = scale["samples"]
-    return draw_predictions(
-        model.network, examples, samples=samples, noise=NOISES[noise], seed=seed
-    )
-
-
-def encoded(
-    corpus: LabelledTexts, alphabet: Alphabet, labels: NDArray[np.int64], tokens: int
-) -> Examples:
-    words = alphabet.encode_many([cut(word, tokens) for word in corpus.words])
-    return Examples(words=words, labels=labels)
+    return draw_predictions(model.network, words, samples=samples, noise=NOISES[noise], seed=seed)
 
 
 def auroc(inside: NDArray[Any], outside: NDArray[Any]) -> float:

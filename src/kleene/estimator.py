@@ -23,6 +23,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from kleene.automata.matcher import label_array
 from kleene.config import Parameters, describe, plain_values, with_class_weights
 from kleene.data.alphabet import Alphabet
+from kleene.data.batch import Encoded
 from kleene.data.examples import Examples
 from kleene.data.store import Store
 from kleene.data.streaming import Streamed, bounded_share
@@ -30,7 +31,7 @@ from kleene.data.validate import UnknownSymbols, as_classes, as_labels, as_words
 from kleene.defaults import config_of, stages_of
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError, NotFittedError, SettingError
-from kleene.evaluation.metrics import Evaluation, evaluate
+from kleene.evaluation.metrics import Predictions, predict
 from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.nn.cells import Cell
@@ -301,9 +302,9 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
         """
         from kleene.evaluation.uncertainty import draw_predictions
 
-        examples = self._encode(X)
+        encoded = self._encode(X)
         network = self.model.network
-        return draw_predictions(network, examples, samples=samples, noise=noise, seed=seed)
+        return draw_predictions(network, encoded, samples=samples, noise=noise, seed=seed)
 
     def predict(self, X: Sequence[Any]) -> NDArray[Any]:
         """The label of the highest score, for each word."""
@@ -339,17 +340,17 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
         right = [one == other for one, other in zip(predicted, labels, strict=True)]
         return float(np.average(right, weights=sample_weight))
 
-    def _evaluate(self, X: Sequence[Any]) -> Evaluation:
-        return evaluate(self.model.network, self._encode(X, stacklevel=4))
+    def _evaluate(self, X: Sequence[Any]) -> Predictions:
+        return predict(self.model.network, self._encode(X, stacklevel=4))
 
-    def _encode(self, X: Sequence[Any], stacklevel: int = 3) -> Examples:
+    def _encode(self, X: Sequence[Any], stacklevel: int = 3) -> Sequence[Encoded]:
         model = self.model
         nothing = not isinstance(X, str) and hasattr(X, "__len__") and len(X) == 0
         words = [] if nothing else as_words(X, model.tokens)[0]
         encoded = self.model.alphabet.encode_many(words)
         if unknown := UnknownSymbols.among(self.model.alphabet, words, encoded):
             warnings.warn(str(unknown), stacklevel=stacklevel)
-        return Examples(words=encoded, labels=np.zeros(len(words), dtype=np.int64))
+        return encoded
 
     # -- reading --------------------------------------------------------------------------------
 
@@ -409,7 +410,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
         """Transition features: the mean probability of every state along each word."""
         from kleene.explain.features import features
 
-        return features(self.model.network, self._encode(X).words)
+        return features(self.model.network, self._encode(X))
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
         """Names of the columns of `transform`: `state0`, `state1`, ..."""

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from scipy.stats import binomtest
 from sklearn.metrics import (
     accuracy_score,
     confusion_matrix,
@@ -15,7 +16,8 @@ from sklearn.metrics import (
 )
 
 from kleene.data.examples import Examples
-from kleene.evaluation.metrics import evaluate
+from kleene.errors import DataError
+from kleene.evaluation.metrics import evaluate, length_batches, predict, wilson_interval
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
 
@@ -91,3 +93,26 @@ def test_figures_of_each_class_are_scikit_learns(network, examples) -> None:
         assert (one.precision, one.recall, one.f1) == pytest.approx((precision, recall, f1))
         assert one.rows == rows
     assert found.majority_accuracy == pytest.approx(np.bincount(examples.labels).max() / len(WORDS))
+
+
+def test_predictions_need_no_labels_and_long_words_come_in_smaller_batches(
+    network, examples, monkeypatch
+) -> None:
+    expected = evaluate(network, examples)
+    monkeypatch.setattr("kleene.evaluation.metrics.MAX_STEPS", 9)
+    assert max(len(part) for part in length_batches(WORDS, 256)) < len(WORDS) / 4
+    found = predict(network, WORDS)
+    assert (found.predicted == expected.predicted).all()
+    np.testing.assert_allclose(found.probabilities, expected.probabilities, atol=1e-6)
+
+
+@pytest.mark.parametrize(("successes", "n"), [(0, 20), (20, 20), (7, 9), (480, 500)])
+def test_wilson_intervals_are_scipys(successes, n) -> None:
+    expected = binomtest(successes, n).proportion_ci(0.95, method="wilson")
+    assert wilson_interval(successes, n) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_no_rows_leave_every_share_possible() -> None:
+    assert wilson_interval(0, 0) == (0.0, 1.0)
+    with pytest.raises(DataError, match="successes"):
+        wilson_interval(3, 2)

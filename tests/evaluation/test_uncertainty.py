@@ -8,10 +8,9 @@ import torch
 from sklearn.calibration import calibration_curve
 
 import kleene as kl
-from kleene.data.examples import Examples
 from kleene.errors import DataError, SettingError
 from kleene.evaluation.calibration import reliability
-from kleene.evaluation.metrics import evaluate
+from kleene.evaluation.metrics import predict
 from kleene.evaluation.uncertainty import (
     Distribution,
     draw_predictions,
@@ -22,7 +21,6 @@ from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
 
 WORDS = [np.array([4, 5, 4]), np.array([5]), np.zeros(0, dtype=np.int64), np.array([4] * 8)]
-EXAMPLES = Examples(words=WORDS, labels=np.array([0, 1, 1, 0]))
 
 
 def network(**settings: object) -> Classifier:
@@ -49,7 +47,7 @@ def test_drawn_states_follow_the_probabilities() -> None:
             mass = (mass[:, None] * alpha).reshape(-1)
             hidden = made.rnn.centroids().repeat(len(u), 1)
         exact = (mass[:, None] * made.classify([hidden], [None]).softmax(-1)).sum(0)
-    drawn = draw_predictions(made, EXAMPLES, samples=4000, seed=1)
+    drawn = draw_predictions(made, WORDS, samples=4000, seed=1)
     np.testing.assert_allclose(drawn.mean[0], exact, atol=4 * drawn.spread[0].max() / 4000**0.5)
     assert drawn.spread[0].max() > 0.01
 
@@ -57,21 +55,21 @@ def test_drawn_states_follow_the_probabilities() -> None:
 @pytest.mark.parametrize("transition", ["mixture", "soft-argmax", "gumbel", "gumbel-hard"])
 def test_every_transition_has_draws_and_comes_back(transition: str) -> None:
     made = network(transition=transition, learn_temperature=True)
-    before, own = evaluate(made, EXAMPLES).probabilities, made.rnn.transition
-    drawn = draw_predictions(made, EXAMPLES, samples=5, noise=drawn_states)
+    before, own = predict(made, WORDS).probabilities, made.rnn.transition
+    drawn = draw_predictions(made, WORDS, samples=5, noise=drawn_states)
     assert drawn.draws.shape == (5, 4, 2)
     assert drawn.spread.max() > 0
     assert made.rnn.transition is own
     assert made.rnn.stochastic is None
-    assert (evaluate(made, EXAMPLES).probabilities == before).all()
+    assert (predict(made, WORDS).probabilities == before).all()
 
 
 def test_the_states_of_a_mixture_are_drawn_only_when_asked_for() -> None:
     with pytest.raises(SettingError, match="noise=drawn_states"):
-        draw_predictions(network(), EXAMPLES, samples=2)
+        draw_predictions(network(), WORDS, samples=2)
     made = network(dropout=0.5)
-    own = draw_predictions(made, EXAMPLES, samples=3, seed=1)
-    dropped = draw_predictions(made, EXAMPLES, samples=3, noise=dropped_units, seed=1)
+    own = draw_predictions(made, WORDS, samples=3, seed=1)
+    dropped = draw_predictions(made, WORDS, samples=3, noise=dropped_units, seed=1)
     assert (own.draws == dropped.draws).all()
 
 
@@ -80,7 +78,7 @@ def test_the_same_seed_gives_the_same_draws_and_leaves_the_generator_alone() -> 
     torch.manual_seed(5)
     wanted = torch.rand(1)
     torch.manual_seed(5)
-    one, two, other = (draw_predictions(made, EXAMPLES, samples=3, seed=s) for s in (1, 1, 2))
+    one, two, other = (draw_predictions(made, WORDS, samples=3, seed=s) for s in (1, 1, 2))
     assert torch.rand(1) == wanted
     assert (one.draws == two.draws).all()
     assert (one.draws != other.draws).any()
@@ -88,21 +86,21 @@ def test_the_same_seed_gives_the_same_draws_and_leaves_the_generator_alone() -> 
 
 def test_dropout_is_the_only_noise_of_its_kind() -> None:
     made = network(num_states=0, dropout=0.5, cell="lstm")
-    drawn = draw_predictions(made, EXAMPLES, samples=4)
+    drawn = draw_predictions(made, WORDS, samples=4)
     assert drawn.spread.min() > 0
     assert not made.training
     regularized = network(transition="gumbel", dropout=1e-9)
-    drawn = draw_predictions(regularized, EXAMPLES, samples=4, noise=dropped_units)
+    drawn = draw_predictions(regularized, WORDS, samples=4, noise=dropped_units)
     np.testing.assert_allclose(drawn.spread, 0, atol=1e-6)
 
 
 def test_mistakes() -> None:
     with pytest.raises(SettingError, match="samples must be >= 1"):
-        draw_predictions(network(), EXAMPLES, samples=0)
+        draw_predictions(network(), WORDS, samples=0)
     with pytest.raises(SettingError, match="dropout must be > 0"):
-        draw_predictions(network(), EXAMPLES, samples=2, noise=dropped_units)
+        draw_predictions(network(), WORDS, samples=2, noise=dropped_units)
     with pytest.raises(SettingError, match="num_states must be > 0"):
-        draw_predictions(network(num_states=0), EXAMPLES, samples=2, noise=drawn_states)
+        draw_predictions(network(num_states=0), WORDS, samples=2, noise=drawn_states)
     with pytest.raises(DataError, match="expected probabilities"):
         reliability([[0.5, 0.5]], [0, 1])
     with pytest.raises(SettingError, match="bins must be >= 1"):

@@ -10,7 +10,7 @@ from toy_readers import ALPHABET, CLASSES, NETWORKS, toy_model, toy_network, toy
 
 from kleene.data.batch import make_batch
 from kleene.errors import DataError, ReadingError, SettingError
-from kleene.explain.batched_traces import scores_of
+from kleene.evaluation.metrics import logits
 from kleene.explain.explain import explain, explain_many
 from kleene.explain.scoring import margins, state_scores
 from kleene.explain.state_labels import state_labels
@@ -62,7 +62,7 @@ def test_contributions_add_up_to_the_lead_of_the_prediction(classes: int) -> Non
     network = toy_network(pooling="states", num_classes=classes)
     network.typical[1] = 0.5
     model = Model(network=network, alphabet=ALPHABET, classes=labels)
-    scores = scores_of(network, ALPHABET.encode_many(toy_words()))
+    scores = logits(network, ALPHABET.encode_many(toy_words()))
     for found, row in zip(explain_many(model, toy_words()), scores, strict=True):
         label = torch.tensor([labels.index(found.prediction)])
         assert found.method == "contribution"
@@ -98,7 +98,7 @@ def test_change_and_evidence_add_up(settings: dict) -> None:
             j = found.predicting_state
             assert found.weights.sum() == pytest.approx(found.probs[-1, j] - start[j], abs=1e-4)
     for found in explain_many(toy_model(network), words, method="evidence"):
-        pair = scores_of(network, ALPHABET.encode_many([found.word, ()]))
+        pair = logits(network, ALPHABET.encode_many([found.word, ()]))
         label = CLASSES.index(found.prediction)
         whole, empty = margins(pair, torch.tensor([label, label]))
         assert found.weights.sum() == pytest.approx(float(whole - empty), abs=1e-3)

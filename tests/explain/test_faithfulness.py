@@ -9,8 +9,8 @@ from toy_readers import ALPHABET, toy_model, toy_network, toy_words
 
 from kleene.data.batch import make_batch
 from kleene.errors import DataError
+from kleene.evaluation.metrics import logits
 from kleene.explain.attribution import ByStates, IntegratedGradients, Occlusion, Random
-from kleene.explain.batched_traces import scores_of
 from kleene.explain.captum_peer import CaptumGradients
 from kleene.explain.explain import explain_many
 from kleene.explain.faithfulness import Curves, Faithfulness, faithfulness
@@ -21,12 +21,12 @@ ENCODED = ALPHABET.encode_many(WORDS)
 
 
 def log_odds(network, word, label: int) -> float:
-    return float(margins(scores_of(network, [word]), torch.tensor([label])))
+    return float(margins(logits(network, [word]), torch.tensor([label])))
 
 
 def test_our_weights_are_those_of_explanations() -> None:
     network = toy_network()
-    predicted = scores_of(network, ENCODED).argmax(-1).numpy()
+    predicted = logits(network, ENCODED).argmax(-1).numpy()
     for method in ("level", "change", "evidence"):
         explained = explain_many(toy_model(network), WORDS, method=method)
         weights = ByStates(method)(network, ENCODED, predicted)
@@ -70,7 +70,7 @@ def test_curves_are_probabilities_of_words_cut_by_hand() -> None:
     fractions = (0.0, 0.3, 0.5, 1.0)
     measured = faithfulness(network, ENCODED, {"level": ByStates()}, fractions=fractions)
     assert [curves.method for curves in measured.curves] == ["random", "level"]
-    predicted = scores_of(network, ENCODED).argmax(-1).numpy()
+    predicted = logits(network, ENCODED).argmax(-1).numpy()
     for name, method in {"random": Random(), "level": ByStates()}.items():
         weights = method(network, ENCODED, predicted)
         for i, word in enumerate(ENCODED):
@@ -83,7 +83,7 @@ def test_curves_are_probabilities_of_words_cut_by_hand() -> None:
                     (measured[name].deletion, kept),
                     (measured[name].insertion, moved),
                 ):
-                    scores = scores_of(network, [np.array(rest, dtype=np.int64)])
+                    scores = logits(network, [np.array(rest, dtype=np.int64)])
                     p = scores.softmax(-1)[0, predicted[i]]
                     assert values[i, j] == pytest.approx(float(p), abs=1e-4)
 

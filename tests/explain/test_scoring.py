@@ -7,7 +7,8 @@ from toy_readers import ALPHABET, NETWORKS, toy_network, toy_words
 
 from kleene.data.batch import make_batch
 from kleene.errors import DataError, ReadingError
-from kleene.explain.batched_traces import batched_traces, plan, scores_of
+from kleene.evaluation.metrics import logits
+from kleene.explain.batched_traces import batched_traces, plan
 from kleene.explain.scoring import margins, prefix_scores, state_scores
 
 
@@ -19,7 +20,7 @@ def test_a_trace_gives_the_scores_of_forward(settings: dict) -> None:
         own = torch.stack([network(make_batch([word]))[0] for word in encoded])
     for traced in batched_traces(network, encoded, batch_size=7):
         assert torch.allclose(traced.scores, own[traced.batch.order], atol=1e-5)
-    assert torch.allclose(scores_of(network, encoded), own, atol=1e-5)
+    assert torch.allclose(logits(network, encoded), own, atol=1e-5)
 
 
 @pytest.mark.parametrize("settings", NETWORKS, ids=str)

@@ -30,7 +30,7 @@ from kleene.datasets.archives import members
 from kleene.datasets.corpora import read_imdb
 from kleene.datasets.mnist import read_idx
 from kleene.errors import DataError, KleeneError
-from kleene.explain.batched_traces import scores_of
+from kleene.evaluation.metrics import logits
 from kleene.languages import tomita
 from kleene.model import Model
 from kleene.model_folder import FILES, PARTS
@@ -369,7 +369,7 @@ def _of_models(folder: Path) -> list[Reader]:
         for name, part in files.items():
             (target / name).write_bytes(part)
         found = Model.load(target)
-        return scores_of(found.network, found.alphabet.encode_many(["", "ab"]))
+        return logits(found.network, found.alphabet.encode_many(["", "ab"]))
 
     checkpoint = folder / "checkpoint.safetensors"
     progress = {"run": {"seed": 0}, "progress": {"stage": 0}, "history": model.history.to_dict()}

@@ -1,20 +1,27 @@
-"""How well a network does on labelled words."""
+"""What a network answers, and how well it does on labelled words."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from kleene.data.batch import Encoded, batches, make_batch
 from kleene.data.examples import Examples
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
+from kleene.errors import DataError
 from kleene.evaluation.calibration import Reliability, reliability
 from kleene.nn.classifier import Classifier
 from kleene.nn.inference import inference
+
+MAX_STEPS = 250_000
+"""Symbols of one batch, padding included, which bounds its memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,24 +100,89 @@ def evaluate(
     *,
     process_group: ProcessGroup = SINGLE_PROCESS,
 ) -> Evaluation:
-    """Run the network, in eval mode, over all words; each once, by one of the processes."""
-    probabilities = np.zeros((len(examples), network.config.num_classes), dtype=np.float32)
-    predicted = np.zeros(len(examples), dtype=np.int64)
-    loss = 0.0
-    with inference(network), torch.inference_mode():
-        for batch in examples.in_order(batch_size, process_group):
-            scores = network(batch)
-            labels = torch.from_numpy(batch.labels).to(scores.device)
-            loss += float(cross_entropy(scores, labels, reduction="sum"))
-            probabilities[batch.order] = scores.softmax(-1).cpu().numpy()
-            predicted[batch.order] = scores.argmax(-1).cpu().numpy()
-    loss = process_group.all_reduce_array(np.array([loss])).item()
+    """Run the network, in eval mode, over all words and compare its answers with the labels."""
+    found = logits(network, examples.words, batch_size, process_group=process_group)
+    loss = cross_entropy(found, torch.from_numpy(examples.labels), reduction="sum")
     return Evaluation(
-        loss=loss / max(len(examples), 1),
+        loss=float(loss) / max(len(examples), 1),
         labels=examples.labels,
-        probabilities=process_group.all_reduce_array(probabilities),
-        predicted=process_group.all_reduce_array(predicted),
+        probabilities=found.softmax(-1).float().numpy(),
+        predicted=found.argmax(-1).numpy(),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Predictions:
+    """The answers to some words, in their order; `predict` makes them."""
+
+    probabilities: NDArray[np.float32]  # (word, class)
+    predicted: NDArray[np.int64]
+    """The class of the highest score, (word,)."""
+
+
+def predict(network: Classifier, words: Sequence[Encoded], batch_size: int = 256) -> Predictions:
+    """Run the network, in eval mode, over encoded words that need no labels."""
+    found = logits(network, words, batch_size)
+    return Predictions(
+        probabilities=found.softmax(-1).float().numpy(), predicted=found.argmax(-1).numpy()
+    )
+
+
+def logits(
+    network: Classifier,
+    words: Sequence[Encoded],
+    batch_size: int = 256,
+    *,
+    process_group: ProcessGroup = SINGLE_PROCESS,
+) -> Tensor:
+    """Logits of the classes for each encoded word, on the CPU, (word, class).
+
+    Processes share the words; each gets the scores of all.
+    """
+    require_fit(network, words)
+    found = torch.zeros(len(words), network.config.num_classes, dtype=network.head.weight.dtype)
+    with inference(network), torch.inference_mode():
+        for order in process_group.shard(length_batches(words, batch_size)):
+            batch = make_batch(words, order=order)
+            found[torch.from_numpy(batch.order)] = network(batch).to(found)
+    return torch.from_numpy(process_group.all_reduce_array(found.numpy()))
+
+
+def require_fit(network: Classifier, words: Sequence[Encoded]) -> None:
+    """Refuse words of another kind than the network reads."""
+    size = network.config.input_size
+    needed = ("time",) if network.config.num_symbols else ("time", size)
+    for i, word in enumerate(words):
+        if word.ndim != len(needed) or word.shape[1:] != needed[1:]:
+            shape = "(time,), ids" if network.config.num_symbols else f"(time, {size}), vectors"
+            raise DataError(f"words must have the shape {shape}, got {word.shape} for word {i}")
+
+
+def wilson_interval(successes: int, n: int) -> tuple[float, float]:
+    """The 95 % confidence interval of a share, by Wilson's score (1927).
+
+    >>> low, high = wilson_interval(90, 100)
+    >>> f"{low:.3f} to {high:.3f}"
+    '0.826 to 0.945'
+    """
+    if not 0 <= successes <= n:
+        raise DataError(f"successes must be from 0 to n={n}, got {successes}")
+    if n == 0:
+        return 0.0, 1.0
+    share, z = successes / n, 1.959963984540054  # the normal distribution's 97.5 % quantile
+    centre = share + z * z / (2 * n)
+    half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    width = 1 + z * z / n
+    return max(0.0, (centre - half) / width), min(1.0, (centre + half) / width)
+
+
+def length_batches(words: Sequence[Encoded], batch_size: int) -> list[NDArray[np.int64]]:
+    """Indices of words of near lengths, shortest first; long words come in smaller batches."""
+    parts = []
+    for part in batches([len(word) for word in words], batch_size, seed=0, shuffle=False):
+        size = max(1, MAX_STEPS // (1 + len(words[part[-1]])))
+        parts += [part[i : i + size] for i in range(0, len(part), size)]
+    return parts
 
 
 def _ratio(part: float, whole: float) -> float:

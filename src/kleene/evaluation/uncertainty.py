@@ -6,7 +6,7 @@ and dropout left on (Gal and Ghahramani, 2016).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
@@ -14,8 +14,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from kleene.data.examples import Examples
+from kleene.data.batch import Encoded, make_batch
 from kleene.errors import SettingError
+from kleene.evaluation.metrics import length_batches
 from kleene.nn.classifier import Classifier
 from kleene.nn.inference import inference
 from kleene.nn.transition import Gumbel, Sample, sample
@@ -60,14 +61,14 @@ class Distribution:
 
 def draw_predictions(
     network: Classifier,
-    examples: Examples,
+    words: Sequence[Encoded],
     *,
     samples: int,
     noise: Noise | None = None,
     seed: int = 0,
     batch_size: int = 256,
 ) -> Distribution:
-    """Run the network `samples` times over all words.
+    """Run the network `samples` times over all encoded words.
 
     `noise` is `drawn_states` or `dropped_units`; where none is given, the noise that the network
     was trained with: its random transitions (gumbel, sample), else dropout. The same seed gives the
@@ -76,10 +77,11 @@ def draw_predictions(
     if samples < 1:
         raise SettingError(f"samples must be >= 1, got {samples}")
     chosen = noise or _trained_with(network)
-    draws = np.zeros((samples, len(examples), network.config.num_classes), dtype=np.float32)
+    draws = np.zeros((samples, len(words), network.config.num_classes), dtype=np.float32)
     with torch.random.fork_rng(devices=[]), inference(network), chosen(network):
         torch.manual_seed(seed)
-        for batch in examples.in_order(batch_size):
+        for order in length_batches(words, batch_size):
+            batch = make_batch(words, order=order)
             for draw in draws:
                 draw[batch.order] = network(batch).softmax(-1).cpu().numpy()
     return Distribution(draws=draws)

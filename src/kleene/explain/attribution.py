@@ -16,7 +16,8 @@ from torch import Tensor
 from kleene.arrays import Floats, Ints
 from kleene.data.alphabet import FIRST_SYMBOL, Alphabet
 from kleene.data.batch import make_batch
-from kleene.explain.batched_traces import batched_traces, plan, scores_of
+from kleene.evaluation.metrics import logits
+from kleene.explain.batched_traces import batched_traces, plan
 from kleene.explain.methods import METHODS, predicting_states
 from kleene.explain.scoring import margins, state_scores
 from kleene.nn.classifier import Classifier
@@ -68,7 +69,7 @@ class Occlusion:
         weights = []
         for word, label in zip(encoded, classes, strict=True):
             variants = [word, *(np.delete(word, t) for t in range(len(word)))]
-            scores = scores_of(network, variants)
+            scores = logits(network, variants)
             odds = margins(scores, torch.full((len(variants),), int(label)))
             weights.append((odds[0] - odds[1:]).numpy())
         return weights

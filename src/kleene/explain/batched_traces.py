@@ -14,7 +14,8 @@ from torch import Tensor
 
 from kleene.arrays import Floats, Ints
 from kleene.data.batch import Batch, Encoded, make_batch
-from kleene.errors import DataError, ReadingError
+from kleene.errors import ReadingError
+from kleene.evaluation.metrics import require_fit
 from kleene.explain.scoring import final_scores
 from kleene.machine import Word
 from kleene.model import Model
@@ -130,28 +131,3 @@ def require_states(network: Classifier) -> None:
             "this network has no states to read (its number of states is 0); "
             "train one with states above 0"
         )
-
-
-def require_fit(network: Classifier, encoded: Sequence[Encoded]) -> None:
-    """Refuse words of another kind than the network reads."""
-    size = network.config.input_size
-    needed = ("time",) if network.config.num_symbols else ("time", size)
-    for i, word in enumerate(encoded):
-        if word.ndim != len(needed) or word.shape[1:] != needed[1:]:
-            shape = "(time,), ids" if network.config.num_symbols else f"(time, {size}), vectors"
-            raise DataError(
-                f"words must have the shape {shape}, got {word.shape} for word {i}; encode them so"
-            )
-
-
-def scores_of(
-    network: Classifier, encoded: Sequence[Encoded], *, batch_size: int = 2 * BATCH_SIZE
-) -> Tensor:
-    """Scores of the classes for all words, in their order and in eval mode, (word, class)."""
-    require_fit(network, encoded)
-    scores = torch.zeros(len(encoded), network.config.num_classes)
-    with inference(network), torch.inference_mode():
-        for order in plan([len(word) for word in encoded], batch_size, MAX_STEPS):
-            batch = make_batch(encoded, order=order)
-            scores[torch.from_numpy(batch.order)] = network(batch).float().cpu()
-    return scores

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from kleene.arrays import Floats, Ints
 from kleene.errors import DataError
+from kleene.evaluation.metrics import logits
 from kleene.explain.attribution import Attribution, Random
-from kleene.explain.batched_traces import scores_of
 from kleene.explain.markup import columns, table
 from kleene.nn.classifier import Classifier
 
@@ -143,7 +143,7 @@ def faithfulness(
     """
     if not len(encoded) or min(map(len, encoded)) == 0:
         raise DataError("words must have at least one symbol, got an empty word or none at all")
-    predicted = scores_of(network, encoded).argmax(-1).numpy()
+    predicted = logits(network, encoded).argmax(-1).numpy()
     every: dict[str, Attribution] = {RANDOM: Random(), **methods}
     curves = []
     for name, method in every.items():
@@ -180,7 +180,7 @@ def _curves(
             moved = rank < round(fraction * len(word))
             left_out.append(word[~moved])
             put_in.append(word[moved])
-    probabilities = scores_of(network, left_out + put_in).softmax(-1).numpy()
+    probabilities = logits(network, left_out + put_in).softmax(-1).numpy()
     both = probabilities.reshape(2, len(encoded), len(fractions), -1)
     chosen = both[:, np.arange(len(encoded)), :, predicted]  # word curve fraction
     return chosen[:, 0].astype(np.float64), chosen[:, 1].astype(np.float64)

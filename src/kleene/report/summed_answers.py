@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kleene.explain.batched_traces import scores_of
+from kleene.evaluation.metrics import logits
 from kleene.machine import Word
 from kleene.model import Model
 from kleene.nn.inference import inference
@@ -42,7 +42,7 @@ def nearest_states(model: Model, words: Sequence[Word]) -> int:
     if not words:
         return 0
     encoded = model.alphabet.encode_many(words)
-    soft = scores_of(model.network, encoded).argmax(-1)
+    soft = logits(model.network, encoded).argmax(-1)
     with inference(model.network, hard=True):
-        hard = scores_of(model.network, encoded).argmax(-1)
+        hard = logits(model.network, encoded).argmax(-1)
     return int((soft == hard).sum())

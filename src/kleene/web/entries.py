@@ -17,7 +17,7 @@ from kleene.data.alphabet import UNKNOWN
 from kleene.data.batch import make_batch
 from kleene.data.layout import NO_LAYOUT, Layout
 from kleene.errors import ReadingError
-from kleene.explain.batched_traces import scores_of
+from kleene.evaluation.metrics import logits
 from kleene.explain.explain import explain_many
 from kleene.explain.markup import as_json, as_text
 from kleene.explain.scoring import prefix_scores
@@ -168,7 +168,7 @@ class Network:
         """The label and the probabilities of every word."""
         model = self.model
         encoded = model.alphabet.encode_many(words)
-        scores = scores_of(model.network, encoded)
+        scores = logits(model.network, encoded)
         rows = scores.softmax(-1).double().numpy().round(6)
         names = [as_text(label) for label in model.classes]
         return [

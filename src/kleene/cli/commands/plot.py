@@ -139,10 +139,7 @@ def tsne(
     Example:
       kleene plot tsne model data.tsv --out tsne.svg
     """
-    import numpy as np
-
-    from kleene.data.examples import Examples
-    from kleene.evaluation.metrics import evaluate
+    from kleene.evaluation.metrics import predict
     from kleene.explain.features import features
     from kleene.model import Model
     from kleene.report.plots import save
@@ -151,8 +148,7 @@ def tsne(
     trained = Model.load(model)
     encoded, labels = _encoded(trained, data, layout, max_length)
     if not labels:
-        unlabelled = Examples(words=encoded, labels=np.zeros(len(encoded), np.int64))
-        labels = [trained.classes[i] for i in evaluate(trained.network, unlabelled).predicted]
+        labels = [trained.classes[i] for i in predict(trained.network, encoded).predicted]
     answer(str(save(draw(features(trained.network, encoded), labels, seed=seed), out)))
 
 

@@ -126,19 +126,15 @@ def _predictions(
     model: Model, encoded: Sequence[Any], samples: int | None, noise: str | None, seed: int
 ) -> tuple[list[int], NDArray[np.float32], Any]:
     """Classes, probabilities, and a function that says how far the samples of a row spread."""
-    import numpy as np
-
-    from kleene.data.examples import Examples
-    from kleene.evaluation.metrics import evaluate
+    from kleene.evaluation.metrics import predict
     from kleene.evaluation.uncertainty import NOISES, draw_predictions
     from kleene.nn.config import choose
 
-    examples = Examples(words=encoded, labels=np.zeros(len(encoded), dtype=np.int64))
     if samples is None:
-        done = evaluate(model.network, examples)
+        done = predict(model.network, encoded)
         return done.predicted.tolist(), done.probabilities, lambda row, names: {}
     chosen = None if noise is None else choose("noise", noise, NOISES)
-    drawn = draw_predictions(model.network, examples, samples=samples, noise=chosen, seed=seed)
+    drawn = draw_predictions(model.network, encoded, samples=samples, noise=chosen, seed=seed)
 
     def spread(row: int, names: list[str]) -> dict[str, Any]:
         return {
