@@ -20,7 +20,7 @@ from kleene.data.alphabet import START
 from kleene.data.examples import Examples
 from kleene.languages.paper_sets import parentheses_set
 from kleene.nn.classifier import Classifier
-from kleene.nn.inference import inference
+from kleene.nn.mode import HARD, OWN, Mode
 from kleene.reproduce.memory_runs import Recipe, Task, errors, make_task, train
 from kleene.training.loop import fit
 from kleene.training.sharpen_gates import sharpen_gates
@@ -57,8 +57,7 @@ def run(seed: int) -> dict[str, Any]:
     for grid, tolerance in ((1.0, 0.5), (1.0, 0.2), (0.25, 0.125)):
         name = f"memory rounded to multiples of {grid:g} within {tolerance:g}, at test time"
         result[name] = {"soft": rounded_error(model.network, task.tests[COLUMN], grid, tolerance)}
-        with inference(model.network, hard=True):
-            hard = rounded_error(model.network, task.tests[COLUMN], grid, tolerance)
+        hard = rounded_error(model.network, task.tests[COLUMN], grid, tolerance, HARD)
         result[name]["hard"] = hard
     return result
 
@@ -104,7 +103,9 @@ CURES: dict[str, Cure] = {
 }
 
 
-def rounded_error(network: Classifier, examples: Examples, grid: float, tolerance: float) -> float:
+def rounded_error(
+    network: Classifier, examples: Examples, grid: float, tolerance: float, mode: Mode = OWN
+) -> float:
     """The error when the memory is rounded after every step, wherever it is near the grid."""
     wrong = 0
     network.eval()
@@ -117,7 +118,8 @@ def rounded_error(network: Classifier, examples: Examples, grid: float, toleranc
             start = 0
             for size in [n, *batch.batch_sizes.tolist()]:
                 x_gates = table[tokens[start : start + size]]
-                done = network.rnn.scan_layers(x_gates, [size], [hidden[:size]], [memory[:size]])
+                carry = [hidden[:size]], [memory[:size]]
+                done = network.rnn.scan_layers(x_gates, [size], *carry, mode=mode)
                 near = (done[0].last_memory / grid).round() * grid
                 kept = done[0].last_memory
                 kept = torch.where((kept - near).abs() <= tolerance, near, kept)

@@ -14,7 +14,7 @@ from kleene.data.alphabet import START
 from kleene.data.batch import Batch, make_batch
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.nn.inference import inference
+from kleene.nn.mode import HARD
 from kleene.nn.trace import Trace
 
 torch.set_num_threads(1)
@@ -138,8 +138,7 @@ def test_theorem_2_a_cold_network_is_a_deterministic_table(
         for t in range(1, length + 1):
             expected[row, t] = table[int(expected[row, t - 1]), int(tokens[row, t])]
 
-    with inference(network, hard=True):
-        assert torch.equal(network.trace(batch).states, expected)
+    assert torch.equal(network.trace(batch, mode=HARD).states, expected)
 
     doubt = []
     for coldness in (1e-1, 1e-2, 1e-3):
@@ -162,7 +161,6 @@ def test_theorem_2_needs_the_cold() -> None:
     left = 0
     for seed in range(10):
         network = random_network(seed, temperature=1.0)
-        with inference(network, hard=True):
-            expected = network.trace(batch).states
+        expected = network.trace(batch, mode=HARD).states
         left += not torch.equal(network.trace(batch).states, expected)
     assert left > 0

@@ -60,7 +60,6 @@ def test_every_transition_has_draws_and_comes_back(transition: str) -> None:
     assert drawn.draws.shape == (5, 4, 2)
     assert drawn.spread.max() > 0
     assert made.rnn.transition is own
-    assert made.rnn.stochastic is None
     assert (predict(made, WORDS).probabilities == before).all()
 
 

@@ -17,8 +17,8 @@ from kleene.errors import SettingError
 from kleene.nn import classifier
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.nn.inference import inference
 from kleene.nn.inputs import LookedUp
+from kleene.nn.mode import HARD
 
 WORDS = [[4], [5, 4, 6, 4], [], [6, 6], [5], [4, 5, 6]]
 
@@ -114,12 +114,14 @@ def test_symbols_of_a_large_batch_are_looked_at_once(monkeypatch: pytest.MonkeyP
     for one, other in zip(plain, observed(), strict=True):
         assert torch.allclose(one, other, atol=1e-6)
     noisy = make(num_symbols=7, dropout=0.5).train()
-    gates = noisy._gates(torch.tensor([4, 4, 5, 4]), 1)
+    gates = noisy._gates(torch.tensor([4, 4, 5, 4]), 1, drops=True)
     assert isinstance(gates, LookedUp)
     rows = gates.gates()
     assert torch.equal(rows[1], rows[2])
     assert torch.equal(rows[1], rows[4])
-    assert not torch.equal(rows[1], noisy.eval()._gates(torch.tensor([4]), 1).gates()[1])
+    assert not torch.equal(
+        rows[1], noisy.eval()._gates(torch.tensor([4]), 1, drops=False).gates()[1]
+    )
 
 
 def test_vectors_as_input_are_embeddings_already_looked_up() -> None:
@@ -170,8 +172,7 @@ def test_hard_steps_one_at_a_time_are_the_hard_pass(cell) -> None:
     network.eval()
     words = [list(w) for n in range(4) for w in itertools.product([4, 5, 6], repeat=n)]
     batch = pack(words)
-    with inference(network, hard=True):
-        trace, scores = network.trace(batch), network(batch)
+    trace, scores = network.trace(batch, mode=HARD), network(batch, mode=HARD)
     for row, i in enumerate(batch.order):
         states = None
         for t, token in enumerate([START, *words[i]]):
@@ -180,14 +181,6 @@ def test_hard_steps_one_at_a_time_are_the_hard_pass(cell) -> None:
             for alpha, layer in zip(probs, trace.layers, strict=True):
                 torch.testing.assert_close(alpha[0], layer.probs[row, t])
         torch.testing.assert_close(network.classify_states(states)[0], scores[row])
-
-
-def test_hard_mode_ends_with_its_block() -> None:
-    network = make()
-    before = network.rnn.transition
-    with pytest.raises(RuntimeError), inference(network, hard=True):
-        raise RuntimeError
-    assert network.rnn.transition is before
 
 
 def test_a_config_survives_a_dictionary() -> None:

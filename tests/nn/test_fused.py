@@ -99,7 +99,7 @@ class Problem:
                 temperature=leaves["temperature"],
                 similarity=self.similarity,
                 transition=Quiet(self.transition) if exact else self.transition,
-                stochastic=True,
+                noise=True,
             )
         recurrence = Recurrence(
             cell=self.cell,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
+from kleene.errors import SettingError
 from kleene.nn import SRGRU, inference
-from kleene.nn.transition import gumbel, soft_argmax
+from kleene.nn.mode import HARD, PLAIN, Mode
+from kleene.nn.transition import gumbel
 
 
 @pytest.fixture
@@ -16,33 +18,29 @@ def network() -> SRGRU:
 
 
 def test_inside_every_vector_is_a_centroid(network: SRGRU) -> None:
-    with inference(network, hard=True):
-        output, _ = network(torch.randn(6, 2, 3))
+    with inference(network):
+        output, _ = network(torch.randn(6, 2, 3), mode=HARD)
     nearest = torch.cdist(output.flatten(0, 1), network.centroids(1)).min(1).values
     torch.testing.assert_close(nearest, torch.zeros(12), atol=1e-5, rtol=0)
     assert not output.requires_grad
 
 
 def test_without_centroids(network: SRGRU) -> None:
-    with inference(network, regularized=False):
-        assert network.trace(torch.randn(2, 1, 3)).states is None
-    assert network.regularized
+    assert network.trace(torch.randn(2, 1, 3), mode=PLAIN).states is None
+    assert network.trace(torch.randn(2, 1, 3)).states is not None
 
 
 @pytest.mark.parametrize("training", [False, True])
-def test_everything_is_restored_after_an_error(network: SRGRU, training: bool) -> None:
+def test_training_mode_is_restored_after_an_error(network: SRGRU, training: bool) -> None:
     network.train(training)
 
     def fail() -> None:
-        with inference(network, hard=True, regularized=False):
-            assert network.transition is soft_argmax
+        with inference(network):
             assert not network.training
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         fail()
-    assert network.transition is gumbel
-    assert network.regularized
     assert network.training is training
     assert torch.is_grad_enabled()
 
@@ -60,3 +58,23 @@ def test_gradients_on_request(network: SRGRU) -> None:
     with inference(network, grad=True):
         output, _ = network(torch.randn(6, 2, 3))
     assert output.requires_grad
+
+
+def test_noise_and_dropout_by_mode(network: SRGRU) -> None:
+    x = torch.randn(6, 2, 3)
+
+    def varies(mode: Mode) -> bool:
+        return not torch.equal(network(x, mode=mode)[0], network(x, mode=mode)[0])
+
+    for training in (False, True):
+        network.train(training)
+        assert varies(Mode()) is training
+        assert varies(Mode(noise=True, dropout=False))
+        assert varies(Mode(noise=False, dropout=True))
+        assert not varies(Mode(noise=False, dropout=False))
+
+
+@pytest.mark.parametrize("blend", [-0.1, 1.1, float("nan")])
+def test_blend_is_a_share(blend: float) -> None:
+    with pytest.raises(SettingError, match="blend must be in"):
+        Mode(blend=blend)

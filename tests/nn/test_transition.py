@@ -10,6 +10,7 @@ from scipy import stats
 from textbook import textbook_weights
 
 from kleene.nn import Gumbel, gumbel, gumbel_hard, mixture, sample, soft_argmax
+from kleene.nn.mode import OWN, Mode
 from kleene.nn.similarity import probabilities
 from kleene.nn.transition import gumbel_noise
 
@@ -72,10 +73,10 @@ def test_the_noise_is_gumbels() -> None:
 def test_gumbel_without_noise_is_the_mixture_or_the_argmax() -> None:
     scores = torch.randn(6, 4)
     for quiet, loud, plain in [(gumbel, True, mixture), (gumbel_hard, True, soft_argmax)]:
-        assert quiet.draw(6, 4, scores, stochastic=False) is None
-        assert quiet.draw(6, 4, scores, stochastic=loud) is not None
+        assert quiet.draw(6, 4, scores, noise=False) is None
+        assert quiet.draw(6, 4, scores, noise=loud) is not None
         assert torch.equal(quiet(scores, ONE, None), plain(scores, ONE, None))
-    assert Gumbel(scale=0).draw(6, 4, scores, stochastic=True) is None
+    assert Gumbel(scale=0).draw(6, 4, scores, noise=True) is None
 
 
 def test_scale_multiplies_the_noise() -> None:
@@ -92,11 +93,10 @@ def test_networks_draw_while_training_only_unless_told() -> None:
     net = network("gru", 2, 3, num_states=4, transition=gumbel)
     x = torch.randn(5, 1, 2).double()
 
-    def varies() -> bool:
-        return not torch.equal(net(x)[0], net(x)[0])
+    def varies(mode: Mode = OWN) -> bool:
+        return not torch.equal(net(x, mode=mode)[0], net(x, mode=mode)[0])
 
     assert varies()
     net.eval()
     assert not varies()
-    net.stochastic = True
-    assert varies()
+    assert varies(Mode(noise=True))

@@ -12,6 +12,7 @@ from pages import random_model, random_words
 import kleene as kl
 from kleene.data.batch import make_batch
 from kleene.nn.inference import inference
+from kleene.nn.mode import HARD, OWN, Mode
 from kleene.reading import extract
 from kleene.report.trust import trust
 
@@ -53,10 +54,11 @@ def test_answers_that_are_sums_are_not_compared_with_a_last_state(cell: str) -> 
     assert "agreement" not in found
     assert "add up" in found["summed"]
 
-    def answer(word: str, hard: bool) -> int:
-        with inference(model.network, hard=hard), torch.no_grad():
-            return int(model.network(make_batch(model.alphabet.encode_many([word]))).argmax())
+    def answer(word: str, mode: Mode) -> int:
+        batch = make_batch(model.alphabet.encode_many([word]))
+        with inference(model.network), torch.no_grad():
+            return int(model.network(batch, mode=mode).argmax())
 
-    same = sum(answer(word, hard=True) == answer(word, hard=False) for word in words)
+    same = sum(answer(word, HARD) == answer(word, OWN) for word in words)
     assert found["nearest"]["same"] == same < found["nearest"]["total"] == 60
     assert trust(model, extract(model, words))["nearest"] is None

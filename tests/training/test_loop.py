@@ -173,26 +173,36 @@ def test_a_curriculum_does_not_end_early() -> None:
     assert [epoch.limit < 5 for epoch in history.epochs] == [True] * (len(history) - 1) + [False]
 
 
-def test_schedules_of_temperature_and_noise() -> None:
-    scales = []
+def drawn_with(network: Classifier, monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The transitions of the training passes, one a change."""
+    run, seen = network.forward, []
+
+    def forward(batch, *, mode):
+        if network.training and seen[-1:] != [mode.transition]:
+            seen.append(mode.transition)
+        return run(batch, mode=mode)
+
+    monkeypatch.setattr(network, "forward", forward)
+    return seen
+
+
+def test_schedules_of_temperature_and_noise(monkeypatch) -> None:
     network = make_network()
+    seen = drawn_with(network, monkeypatch)
     stages = [
         replace(STAGE, temperature=lambda e: 1 / (1 + e), noise=lambda e: 0.5 * e),
         STAGE,
     ]
-    history = fit(
-        network, EXAMPLES, stages=stages, hook=lambda n, e: scales.append(n.rnn.transition)
-    )
+    history = fit(network, EXAMPLES, stages=stages)
     assert history.curve("temperature")[:3] == pytest.approx([1, 1 / 2, 1 / 3], rel=1e-5)
-    assert scales == [Gumbel(scale=0.0), Gumbel(scale=0.5), Gumbel(scale=1.0), *[mixture] * 3]
+    assert seen == [Gumbel(scale=0.0), Gumbel(scale=0.5), Gumbel(scale=1.0), None]
     assert network.rnn.transition is mixture
 
 
-def test_noise_leaves_a_hard_network_hard() -> None:
+def test_noise_leaves_a_hard_network_hard(monkeypatch) -> None:
     network = make_network(transition="gumbel-hard")
-    seen = []
-    stage = replace(STAGE, epochs=1, noise=lambda e: 0.5)
-    fit(network, EXAMPLES, stages=[stage], hook=lambda n, e: seen.append(n.rnn.transition))
+    seen = drawn_with(network, monkeypatch)
+    fit(network, EXAMPLES, stages=[replace(STAGE, epochs=1, noise=lambda e: 0.5)])
     assert seen == [Gumbel(scale=0.5, hard=True)]
     assert network.rnn.transition is gumbel_hard
 

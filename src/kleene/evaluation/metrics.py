@@ -19,6 +19,7 @@ from kleene.errors import DataError
 from kleene.evaluation.calibration import Reliability, reliability
 from kleene.nn.classifier import Classifier
 from kleene.nn.inference import inference
+from kleene.nn.mode import OWN, Mode
 
 MAX_STEPS = 250_000
 """Symbols of one batch, padding included, which bounds its memory."""
@@ -98,10 +99,11 @@ def evaluate(
     examples: Examples,
     batch_size: int = 256,
     *,
+    mode: Mode = OWN,
     process_group: ProcessGroup = SINGLE_PROCESS,
 ) -> Evaluation:
     """Run the network, in eval mode, over all words and compare its answers with the labels."""
-    found = logits(network, examples.words, batch_size, process_group=process_group)
+    found = logits(network, examples.words, batch_size, mode=mode, process_group=process_group)
     loss = cross_entropy(found, torch.from_numpy(examples.labels), reduction="sum")
     return Evaluation(
         loss=float(loss) / max(len(examples), 1),
@@ -133,6 +135,7 @@ def logits(
     words: Sequence[Encoded],
     batch_size: int = 256,
     *,
+    mode: Mode = OWN,
     process_group: ProcessGroup = SINGLE_PROCESS,
 ) -> Tensor:
     """Logits of the classes for each encoded word, on the CPU, (word, class).
@@ -144,7 +147,7 @@ def logits(
     with inference(network), torch.inference_mode():
         for order in process_group.shard(length_batches(words, batch_size)):
             batch = make_batch(words, order=order)
-            found[torch.from_numpy(batch.order)] = network(batch).to(found)
+            found[torch.from_numpy(batch.order)] = network(batch, mode=mode).to(found)
     return torch.from_numpy(process_group.all_reduce_array(found.numpy()))
 
 

@@ -6,8 +6,7 @@ and dropout left on (Gal and Ghahramani, 2016).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,11 +18,12 @@ from kleene.errors import SettingError
 from kleene.evaluation.metrics import length_batches
 from kleene.nn.classifier import Classifier
 from kleene.nn.inference import inference
+from kleene.nn.mode import Mode
 from kleene.nn.transition import Gumbel, Sample, sample
 
 Floats = NDArray[np.float64]
-Noise = Callable[[Classifier], AbstractContextManager[None]]
-"""Makes a network answer at random while the context lasts."""
+Noise = Callable[[Classifier], Mode]
+"""The mode in which a network answers at random."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,12 +78,13 @@ def draw_predictions(
         raise SettingError(f"samples must be >= 1, got {samples}")
     chosen = noise or _trained_with(network)
     draws = np.zeros((samples, len(words), network.config.num_classes), dtype=np.float32)
-    with torch.random.fork_rng(devices=[]), inference(network), chosen(network):
+    with torch.random.fork_rng(devices=[]), inference(network):
+        mode = chosen(network)
         torch.manual_seed(seed)
         for order in length_batches(words, batch_size):
             batch = make_batch(words, order=order)
             for draw in draws:
-                draw[batch.order] = network(batch).softmax(-1).cpu().numpy()
+                draw[batch.order] = network(batch, mode=mode).softmax(-1).cpu().numpy()
     return Distribution(draws=draws)
 
 
@@ -101,36 +102,23 @@ def _trained_with(network: Classifier) -> Noise:
     )
 
 
-@contextmanager
-def drawn_states(network: Classifier) -> Iterator[None]:
+def drawn_states(network: Classifier) -> Mode:
     """Noise in the transitions: Gumbel's where the network has it, else states drawn from alpha."""
     rnn = network.rnn
     if not rnn.num_states:
         raise SettingError("num_states must be > 0 to draw states, got 0; use dropout")
-    transition, stochastic = rnn.transition, rnn.stochastic
-    rnn.transition = transition if isinstance(transition, Gumbel | Sample) else sample
-    rnn.stochastic = True
-    try:
-        yield
-    finally:
-        rnn.transition, rnn.stochastic = transition, stochastic
+    random = isinstance(rnn.transition, Gumbel | Sample)
+    return Mode(transition=rnn.transition if random else sample, noise=True)
 
 
-@contextmanager
-def dropped_units(network: Classifier) -> Iterator[None]:
+def dropped_units(network: Classifier) -> Mode:
     """Dropout left on, and nothing else: Monte Carlo dropout."""
     if not network.config.dropout:
         raise SettingError(
             "dropout must be > 0 in the network, got 0: all draws would be equal; train with "
             "dropout=0.3, or draw states if it has some"
         )
-    stochastic, network.rnn.stochastic = network.rnn.stochastic, False
-    network.train()
-    try:
-        yield
-    finally:
-        network.eval()
-        network.rnn.stochastic = stochastic
+    return Mode(dropout=True, noise=False)
 
 
 NOISES: dict[str, Noise] = {"states": drawn_states, "dropout": dropped_units}

@@ -50,7 +50,6 @@ def sharpen(
         class_weight="balanced",
         until=lambda done: [epoch.notes.get("table") for epoch in done[-2:]] == [1.0, 1.0],
     )
-    transition = network.rnn.transition
     history = fit(
         network,
         examples,
@@ -58,7 +57,6 @@ def sharpen(
         seed=seed,
         hook=lambda *_: _table_accuracy(copy, encoded, examples.labels),
     )
-    network.rnn.transition = transition
     if evaluate(network, examples).accuracy < evaluate(model.network, examples).accuracy:
         return None
     return replace(copy, history=History([*model.history.epochs, *history.epochs]))

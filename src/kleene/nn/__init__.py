@@ -14,6 +14,7 @@ from kleene.nn.cells import Cell
 from kleene.nn.fused import empty_cache, use_fused
 from kleene.nn.inference import inference
 from kleene.nn.layers import SRGRU, SRLSTM, SRRNN
+from kleene.nn.mode import Mode
 from kleene.nn.similarity import cosine, dot, euclidean
 from kleene.nn.state_regularized import StateRegularized
 from kleene.nn.stream import Stream
@@ -26,6 +27,7 @@ __all__ = [
     "SRRNN",
     "Cell",
     "Gumbel",
+    "Mode",
     "StateRegularized",
     "Stream",
     "Trace",

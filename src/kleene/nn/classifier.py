@@ -21,6 +21,7 @@ from kleene.errors import SettingError
 from kleene.nn.config import SIMILARITIES, TRANSITIONS, NetworkConfig
 from kleene.nn.inference import inference
 from kleene.nn.inputs import Gates, LookedUp
+from kleene.nn.mode import HARD, OWN, Mode
 from kleene.nn.pooling import pool, state_statistics
 from kleene.nn.recurrence import Scan
 from kleene.nn.state_regularized import StateRegularized
@@ -71,18 +72,19 @@ class Classifier(nn.Module):
         """The device of the weights."""
         return self.head.weight.device
 
-    def forward(self, batch: Batch) -> Tensor:
+    def forward(self, batch: Batch, *, mode: Mode = OWN) -> Tensor:
         """Scores of the classes, (batch, class)."""
-        return self.observe(batch)[0]
+        return self.observe(batch, mode)[0]
 
-    def observe(self, batch: Batch) -> tuple[Tensor, list[Scan]]:
+    def observe(self, batch: Batch, mode: Mode = OWN) -> tuple[Tensor, list[Scan]]:
         """Scores of the classes, and the scan of every layer, packed as in the batch."""
-        scans, sizes = self._run(batch)
-        return self._decide(scans, sizes), scans
+        scans, sizes = self._run(batch, mode)
+        return self._decide(scans, sizes, mode), scans
 
-    def _decide(self, scans: list[Scan], sizes: list[int]) -> Tensor:
+    def _decide(self, scans: list[Scan], sizes: list[int], mode: Mode) -> Tensor:
         if self.config.pooling == "last":
-            return self.classify([s.last_hidden for s in scans], [s.last_memory for s in scans])
+            hidden, memory = [s.last_hidden for s in scans], [s.last_memory for s in scans]
+            return self.classify(hidden, memory, mode)
         if self.config.pooling == "states":
             if (weights := scans[-1].weights) is None:
                 raise SettingError(
@@ -92,7 +94,7 @@ class Classifier(nn.Module):
             return self.classify_statistics(mean, largest)
         features = [scans[-1].hidden, scans[-1].memory]
         joined = torch.cat([part for part in features if part is not None], -1)
-        return self._head(pool(joined, sizes, mean=self.config.pooling == "mean"))
+        return self._head(pool(joined, sizes, mean=self.config.pooling == "mean"), mode)
 
     def classify_statistics(self, mean: Tensor, largest: Tensor) -> Tensor:
         """Scores of the classes from mean and maximum over time of the state probabilities.
@@ -102,18 +104,20 @@ class Classifier(nn.Module):
         scores: Tensor = self.head(state_statistics(mean, largest))
         return scores
 
-    def classify(self, hidden: Sequence[Tensor], memory: Sequence[Tensor | None]) -> Tensor:
+    def classify(
+        self, hidden: Sequence[Tensor], memory: Sequence[Tensor | None], mode: Mode = OWN
+    ) -> Tensor:
         """Scores of the classes after the last symbol, from the state of every layer."""
         last, c = hidden[-1], memory[-1]
         if self.config.end_token:
             end = self.embedding.weight[END : END + 1]
             last, c = self.rnn.end(end, hidden, memory)
-        return self._head(last if c is None else torch.cat([last, c], -1))
+        return self._head(last if c is None else torch.cat([last, c], -1), mode)
 
-    def trace(self, batch: Batch) -> Trace:
+    def trace(self, batch: Batch, *, mode: Mode = OWN) -> Trace:
         """The record of one pass; time 0 is the state after the start token."""
-        scans, sizes = self._run(batch)
-        components = [self.rnn.recurrence(i).component for i in range(self.rnn.num_layers)]
+        scans, sizes = self._run(batch, mode)
+        components = [self.rnn.recurrence(i, mode).component for i in range(self.rnn.num_layers)]
         return make_trace(scans, components, sizes)
 
     def advance(self, states: Tensor | None, tokens: Tensor) -> tuple[list[Tensor], Tensor]:
@@ -128,9 +132,10 @@ class Classifier(nn.Module):
         else:
             hidden = [self.rnn.centroids(i)[states[:, i]] for i in layers]
         x_gates = self.rnn.project(self.embedding(tokens))
-        with inference(self, hard=True, grad=True):
-            scans = self.rnn.scan_layers(x_gates, [len(tokens)], hidden, [None for _ in layers])
-            components = [self.rnn.recurrence(i).component for i in layers]
+        memory = [None for _ in layers]
+        with inference(self, grad=True):
+            scans = self.rnn.scan_layers(x_gates, [len(tokens)], hidden, memory, mode=HARD)
+            components = [self.rnn.recurrence(i, HARD).component for i in layers]
         trace = make_trace(scans, components, [len(tokens)])
         probs = [cast(Tensor, layer.probs)[:, 0] for layer in trace.layers]
         return probs, trace.global_states[:, 0]
@@ -141,32 +146,37 @@ class Classifier(nn.Module):
         hidden = [self.rnn.centroids(i)[states[:, i]] for i in layers]
         return self.classify(hidden, [None for _ in layers])
 
-    def _run(self, batch: Batch) -> tuple[list[Scan], list[int]]:
+    def _run(self, batch: Batch, mode: Mode) -> tuple[list[Scan], list[int]]:
         sizes = [len(batch), *batch.batch_sizes.tolist()]
-        x_gates = self._gates(torch.from_numpy(batch.tokens).to(self.device), len(batch))
+        data = torch.from_numpy(batch.tokens).to(self.device)
+        x_gates = self._gates(data, len(batch), self._drops(mode))
         zeros = self.rnn.zeros(len(batch))
         layers = range(self.rnn.num_layers)
         memory = [zeros if self.rnn.cell.has_memory else None for _ in layers]
         hidden, pooled = [zeros for _ in layers], self.config.pooling in ("mean", "max")
-        return self.rnn.scan_layers(x_gates, sizes, hidden, memory, with_hidden=pooled), sizes
+        scans = self.rnn.scan_layers(x_gates, sizes, hidden, memory, mode=mode, with_hidden=pooled)
+        return scans, sizes
 
-    def _gates(self, data: Tensor, batch: int) -> Gates:
+    def _gates(self, data: Tensor, batch: int, drops: bool) -> Gates:
         """The first layer's W x + b, the start token's in front: (steps, gates*hidden)."""
         vectors = self.embedding.weight
-        noisy = self.training and self.config.dropout > 0
         if self.config.num_symbols:
             tokens = torch.cat([data.new_full((batch,), START), data])
-            if len(tokens) >= len(vectors) and not noisy:
+            if len(tokens) >= len(vectors) and not drops:
                 return LookedUp(ids=tokens, table=self.rnn.project(vectors))  # rows of E W
             if len(vectors) >= MANY_SYMBOLS and len(tokens) >= MANY_STEPS:
                 symbols, ids = torch.unique(tokens, return_inverse=True)
-                x = dropout(embedding(symbols, vectors), self.config.dropout, self.training)
+                x = dropout(embedding(symbols, vectors), self.config.dropout, drops)
                 return LookedUp(ids=ids, table=self.rnn.project(x))  # the same entries are dropped
             x = embedding(tokens, vectors)
         else:
             x = torch.cat([vectors[START].expand(batch, -1), data.to(vectors.dtype)])
-        return self.rnn.inputs(dropout(x, self.config.dropout, self.training))
+        return self.rnn.inputs(dropout(x, self.config.dropout, drops))
 
-    def _head(self, features: Tensor) -> Tensor:
-        scores: Tensor = self.head(dropout(features, self.config.dropout, self.training))
+    def _drops(self, mode: Mode) -> bool:
+        on = self.training if mode.dropout is None else mode.dropout
+        return on and self.config.dropout > 0
+
+    def _head(self, features: Tensor, mode: Mode) -> Tensor:
+        scores: Tensor = self.head(dropout(features, self.config.dropout, self._drops(mode)))
         return scores

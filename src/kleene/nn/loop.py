@@ -6,6 +6,7 @@ It runs on any device, in any float type, with any cell, transition and similari
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -22,63 +23,73 @@ def loop(
     memory: Tensor | None,
 ) -> Scan:
     """Run the recurrence along time; `scan` says more."""
-    x_gates = gates_of(inputs)
-    if recurrence.component is None:
-        return _scan_plain(recurrence, x_gates, batch_sizes, hidden, memory)
-    return _scan_states(recurrence, recurrence.component, x_gates, batch_sizes, hidden, memory)
+    component = recurrence.component
+    in_centroid_space = component is not None and component.blend is None
+    run = _scan_weights if in_centroid_space else _scan_hidden
+    return run(recurrence, gates_of(inputs), batch_sizes, hidden, memory)
 
 
-def _scan_plain(
+def _scan_hidden(
     recurrence: Recurrence,
     x_gates: Tensor,
     batch_sizes: Sequence[int],
     hidden: Tensor,
     memory: Tensor | None,
 ) -> Scan:
-    """The textbook recurrence: h_t = u_t."""
-    h, c, hiddens, memories, start = hidden, memory, [hidden[:0]], [], 0
+    """Carry hidden vectors: h_t = u_t, or its blend with alpha_t S."""
+    component, h, c, start = recurrence.component, hidden, memory, 0
+    states = None if component is None else _States(component, x_gates)
+    us, hiddens, memories = [hidden[:0]], [hidden[:0]], [] if memory is None else [memory[:0]]
     for n in batch_sizes:
         x, h, c = x_gates[start : start + n], h[:n], None if c is None else c[:n]
-        h, c = recurrence.cell.step(x, recurrence.gates(h), h, c, recurrence.peephole)
+        u, c = recurrence.cell.step(x, recurrence.gates(h), h, c, recurrence.peephole)
+        h = u
+        if states is not None:
+            us.append(u)
+            h = torch.lerp(u, states(u, start) @ states.S, states.blend)
         hiddens.append(h)
         if c is not None:
             memories.append(c)
         start += n
-    last = last_steps(batch_sizes, hidden.device)
-    return Scan(
-        carried=(all_hidden := torch.cat(hiddens)),
+    last, all_hidden = last_steps(batch_sizes, hidden.device), torch.cat(hiddens)
+    all_memory = None if memory is None else torch.cat(memories)
+    found = Scan(
+        carried=all_hidden,
         centroids=None,
         last_hidden=_last(all_hidden, last, hidden),
-        memory=(all_memory := None if memory is None else torch.cat([memory[:0], *memories])),
+        memory=all_memory,
         last_memory=None if memory is None else _last(all_memory, last, memory),
         scores=None,
     )
+    if states is None:
+        return found
+    weights, scores = states.of_all_steps()
+    distances = (torch.cat(us) - weights @ states.S).square().sum(-1)
+    return replace(
+        found,
+        carried=weights,
+        centroids=states.S,
+        scores=scores,
+        mixtures=all_hidden,
+        commitment=distances.sum() / max(len(distances), 1),
+    )
 
 
-def _scan_states(
+def _scan_weights(
     recurrence: Recurrence,
-    component: Component,
     x_gates: Tensor,
     batch_sizes: Sequence[int],
     hidden: Tensor,
     memory: Tensor | None,
 ) -> Scan:
-    """The recurrence in centroid space: the weights of the centroids are carried."""
-    cell, size = recurrence.cell, hidden.shape[-1]
-    centroids, similarity, transition = (
-        component.centroids,
-        component.similarity,
-        component.transition,
-    )
-    keys, offsets = similarity.keys(centroids)
-    M = recurrence.gates(centroids)  # state gates*hidden: S R^T + b
+    """Carry the weights of the centroids: the recurrence in centroid space."""
+    cell, component, size = recurrence.cell, recurrence.component, hidden.shape[-1]
+    assert component is not None
+    states = _States(component, x_gates)
+    M = recurrence.gates(states.S)  # state gates*hidden: S R^T + b
     if cell.reads_hidden:
-        M = torch.cat([M, centroids], -1)
-    steps, states = x_gates.shape[0], component.num_states
-    noise = transition.draw(steps, states, x_gates, component.stochastic)
-
-    c, w = memory, None
-    all_weights, all_scores, memories, start = [M.new_empty(0, states)], [], [], 0
+        M = torch.cat([M, states.S], -1)
+    c, w, memories, start = memory, None, [] if memory is None else [memory[:0]], 0
     for n in batch_sizes:
         c = None if c is None else c[:n]
         if w is None:  # the first step starts from any vectors, not from a mixture
@@ -89,29 +100,48 @@ def _scan_states(
             if cell.reads_hidden:
                 h_gates, h = h_gates[:, :-size], h_gates[:, -size:]
         u, c = cell.step(x_gates[start : start + n], h_gates, h, c, recurrence.peephole)
-        score = similarity.query(u) @ keys.T
-        if offsets is not None:
-            score = score + offsets
-        w = transition(
-            score, component.temperature, None if noise is None else noise[start : start + n]
-        )
-        all_weights.append(w)
-        all_scores.append(score)
+        w = states(u, start)
         if c is not None:
             memories.append(c)
         start += n
-
-    weights = torch.cat(all_weights)
+    weights, scores = states.of_all_steps()
     last = last_steps(batch_sizes, hidden.device)
-    all_memory = None if memory is None else torch.cat([memory[:0], *memories])
+    all_memory = None if memory is None else torch.cat(memories)
     return Scan(
         carried=weights,
-        centroids=centroids,
-        last_hidden=torch.cat([weights[last] @ centroids, hidden[len(last) :]]),
+        centroids=states.S,
+        last_hidden=torch.cat([weights[last] @ states.S, hidden[len(last) :]]),
         memory=all_memory,
         last_memory=None if memory is None else _last(all_memory, last, memory),
-        scores=torch.cat(all_scores) if all_scores else weights,
+        scores=scores,
     )
+
+
+class _States:
+    """The stochastic component along one pass; keeps the scores and weights of all steps."""
+
+    def __init__(self, component: Component, x_gates: Tensor) -> None:
+        self.component, self.S = component, component.centroids
+        self.blend = 1.0 if component.blend is None else component.blend
+        self.keys, self.offsets = component.similarity.keys(self.S)
+        steps, states = len(x_gates), component.num_states
+        self.noise = component.transition.draw(steps, states, x_gates, component.noise)
+        self.weights, self.scores = [self.S.new_empty(0, states)], [self.S.new_empty(0, states)]
+
+    def __call__(self, u: Tensor, start: int) -> Tensor:
+        """Weights of the centroids for the vectors of the packed rows from `start` on."""
+        score = self.component.similarity.query(u) @ self.keys.T
+        if self.offsets is not None:
+            score = score + self.offsets
+        noise = None if self.noise is None else self.noise[start : start + len(u)]
+        weights = self.component.transition(score, self.component.temperature, noise)
+        self.weights.append(weights)
+        self.scores.append(score)
+        return weights
+
+    def of_all_steps(self) -> tuple[Tensor, Tensor]:
+        """Weights and scores, (steps, state)."""
+        return torch.cat(self.weights), torch.cat(self.scores)
 
 
 def last_steps(batch_sizes: Sequence[int], device: torch.device | None = None) -> Tensor:

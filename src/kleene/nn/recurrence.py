@@ -21,7 +21,8 @@ class Component(NamedTuple):
     temperature: Tensor  # scalar
     similarity: Similarity
     transition: Transition
-    stochastic: bool = False
+    noise: bool = False  # whether the transition draws noise
+    blend: float | None = None  # see `Mode`
 
     @property
     def num_states(self) -> int:
@@ -60,6 +61,7 @@ class Scan:
     last_memory: Tensor | None  # batch hidden
     scores: Tensor | None  # steps state; before the temperature; None likewise
     mixtures: Tensor | None = None  # steps hidden; the hidden vectors, if the pass computed them
+    commitment: Tensor | None = None  # scalar; mean |u_t - alpha_t S|^2 of all steps, with a blend
 
     @property
     def weights(self) -> Tensor | None:

@@ -13,6 +13,7 @@ from torch.nn.utils.rnn import PackedSequence
 from kleene.errors import SettingError
 from kleene.nn.cells import Cell
 from kleene.nn.inputs import Gates, Projected
+from kleene.nn.mode import OWN, Mode
 from kleene.nn.packing import Initial, Packed, pack
 from kleene.nn.recurrence import Component, Recurrence, Scan
 from kleene.nn.scan import scan
@@ -65,7 +66,6 @@ class StateRegularized(nn.Module):
         self.dropout, self.num_states = float(dropout), num_states
         self.transition, self.similarity = transition, similarity
         self.regularized = num_states > 0
-        self.stochastic: bool | None = None
 
         def parameter(name: str, *shape: int) -> None:
             self.register_parameter(
@@ -127,16 +127,18 @@ class StateRegularized(nn.Module):
         weight = self._parameters.get(name)  # quicker than by attribute
         return getattr(self, name) if weight is None else weight
 
-    def recurrence(self, layer: int) -> Recurrence:
+    def recurrence(self, layer: int, mode: Mode = OWN) -> Recurrence:
         """The recurrent half of a layer, as the scan takes it."""
         component = None
-        if self.regularized and self.num_states:
+        on = self.regularized if mode.regularized is None else mode.regularized
+        if on and self.num_states:
             component = Component(
                 centroids=self.centroids(layer),
                 temperature=self._weight("log_temperature", layer).exp(),
                 similarity=self.similarity,
-                transition=self.transition,
-                stochastic=self.training if self.stochastic is None else self.stochastic,
+                transition=mode.transition or self.transition,
+                noise=self.training if mode.noise is None else mode.noise,
+                blend=mode.blend,
             )
         return Recurrence(
             cell=self.cell,
@@ -167,6 +169,7 @@ class StateRegularized(nn.Module):
         hidden: Sequence[Tensor],
         memory: Sequence[Tensor | None],
         *,
+        mode: Mode = OWN,
         all_steps: bool = True,
         with_hidden: bool = False,
     ) -> list[Scan]:
@@ -175,12 +178,13 @@ class StateRegularized(nn.Module):
         `all_steps` asks for memory and scores of all steps, `with_hidden` for the hidden vectors of
         the top layer.
         """
+        drops = self.training if mode.dropout is None else mode.dropout
         scans: list[Scan] = []
         for layer in range(self.num_layers):
             if layer:
-                below = nn.functional.dropout(scans[-1].hidden, self.dropout, self.training)
+                below = nn.functional.dropout(scans[-1].hidden, self.dropout, drops)
                 inputs = self.inputs(below, layer)
-            recurrence = self.recurrence(layer)
+            recurrence = self.recurrence(layer, mode)
             h, c = hidden[layer], memory[layer]
             needed = with_hidden or layer + 1 < self.num_layers
             scans.append(
@@ -199,26 +203,29 @@ class StateRegularized(nn.Module):
         return x, c
 
     def forward(
-        self, input: Tensor | PackedSequence, hx: Initial = None
+        self, input: Tensor | PackedSequence, hx: Initial = None, *, mode: Mode = OWN
     ) -> tuple[Tensor | PackedSequence, Any]:
         """As `torch.nn.RNN`, `GRU` and `LSTM`: the outputs of all steps, and the last state."""
-        packed, scans = self._run(input, hx, all_steps=False, with_hidden=True)
+        packed, scans = self._run(input, hx, mode, all_steps=False, with_hidden=True)
         output = packed.restore(scans[-1].hidden, self.batch_first)
         last = packed.restore_state([s.last_hidden for s in scans])
         if not self.cell.has_memory:
             return output, last
         return output, (last, packed.restore_state([s.last_memory for s in scans]))
 
-    def trace(self, input: Tensor | PackedSequence, hx: Initial = None) -> Trace:
+    def trace(
+        self, input: Tensor | PackedSequence, hx: Initial = None, *, mode: Mode = OWN
+    ) -> Trace:
         """The record of one pass over the input, always (batch, time, ...)."""
-        packed, scans = self._run(input, hx)
-        components = [self.recurrence(layer).component for layer in range(self.num_layers)]
+        packed, scans = self._run(input, hx, mode)
+        components = [self.recurrence(layer, mode).component for layer in range(self.num_layers)]
         return make_trace(scans, components, packed.batch_sizes, packed.unsorted)
 
     def _run(
         self,
         input: Tensor | PackedSequence,
         hx: Initial,
+        mode: Mode,
         all_steps: bool = True,
         with_hidden: bool = False,
     ) -> tuple[Packed, list[Scan]]:
@@ -230,6 +237,7 @@ class StateRegularized(nn.Module):
             packed.batch_sizes,
             hidden,
             memory,
+            mode=mode,
             all_steps=all_steps,
             with_hidden=with_hidden,
         )

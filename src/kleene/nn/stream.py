@@ -132,4 +132,4 @@ def _without_noise(network: StateRegularized, layer: int) -> Recurrence:
     recurrence = network.recurrence(layer)
     if recurrence.component is None:
         return recurrence
-    return recurrence._replace(component=recurrence.component._replace(stochastic=False))
+    return recurrence._replace(component=recurrence.component._replace(noise=False))

@@ -24,7 +24,7 @@ class Transition(Protocol):
         """The name used in files and on the command line."""
         ...
 
-    def draw(self, steps: int, states: int, like: Tensor, stochastic: bool) -> Tensor | None:
+    def draw(self, steps: int, states: int, like: Tensor, noise: bool) -> Tensor | None:
         """The noise of a whole pass, (step, state), or None where the transition needs none."""
         ...
 
@@ -50,7 +50,7 @@ class Mixture:
 
     name: str = "mixture"
 
-    def draw(self, steps: int, states: int, like: Tensor, stochastic: bool) -> Tensor | None:
+    def draw(self, steps: int, states: int, like: Tensor, noise: bool) -> Tensor | None:
         """No noise."""
         return None
 
@@ -65,7 +65,7 @@ class SoftArgmax:
 
     name: str = "soft-argmax"
 
-    def draw(self, steps: int, states: int, like: Tensor, stochastic: bool) -> Tensor | None:
+    def draw(self, steps: int, states: int, like: Tensor, noise: bool) -> Tensor | None:
         """No noise."""
         return None
 
@@ -90,9 +90,9 @@ class Gumbel:
         """Both kinds have their own name."""
         return "gumbel-hard" if self.hard else "gumbel"
 
-    def draw(self, steps: int, states: int, like: Tensor, stochastic: bool) -> Tensor | None:
+    def draw(self, steps: int, states: int, like: Tensor, noise: bool) -> Tensor | None:
         """Gumbel noise while training."""
-        if not stochastic or self.scale == 0:
+        if not noise or self.scale == 0:
             return None
         return self.scale * gumbel_noise(steps, states, like)
 
@@ -111,7 +111,7 @@ class Sample:
 
     name: str = "sample"
 
-    def draw(self, steps: int, states: int, like: Tensor, stochastic: bool) -> Tensor | None:
+    def draw(self, steps: int, states: int, like: Tensor, noise: bool) -> Tensor | None:
         """Always noise: the transition is the draw."""
         return gumbel_noise(steps, states, like)
 

@@ -280,7 +280,6 @@ def require_as_saved(model: Model) -> None:
         "transition": (rnn.transition, TRANSITIONS[config.transition]),
         "cell": (rnn.cell, config.cell_object),
         "regularized": (rnn.regularized, True),
-        "stochastic": (bool(rnn.stochastic), False),
     }
     for name, (runs, said) in described.items():
         if runs != said:

@@ -13,7 +13,7 @@ from typing import Any
 from kleene.evaluation.metrics import logits
 from kleene.machine import Word
 from kleene.model import Model
-from kleene.nn.inference import inference
+from kleene.nn.mode import HARD
 
 SUMMED = (
     "The answer is a sum of weights: each state has one per class, and the mean and the maximum of "
@@ -43,6 +43,5 @@ def nearest_states(model: Model, words: Sequence[Word]) -> int:
         return 0
     encoded = model.alphabet.encode_many(words)
     soft = logits(model.network, encoded).argmax(-1)
-    with inference(model.network, hard=True):
-        hard = logits(model.network, encoded).argmax(-1)
+    hard = logits(model.network, encoded, mode=HARD).argmax(-1)
     return int((soft == hard).sum())

@@ -26,7 +26,7 @@ from kleene.languages.paper_sets import PaperSet, Split
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.nn.inference import inference
+from kleene.nn.mode import HARD
 from kleene.training.history import Epoch, History
 from kleene.training.loop import fit
 from kleene.training.progress import Quiet, Reporter
@@ -223,8 +223,8 @@ def errors(network: Classifier, tests: Mapping[str, Examples]) -> dict[str, dict
     """Error rates by column, soft and, for networks with states, hard."""
     found = {"soft": {n: 1 - evaluate(network, e).accuracy for n, e in tests.items()}}
     if network.rnn.num_states:
-        with inference(network, hard=True):
-            found["hard"] = {n: 1 - evaluate(network, e).accuracy for n, e in tests.items()}
+        hard = {n: evaluate(network, e, mode=HARD) for n, e in tests.items()}
+        found["hard"] = {n: 1 - e.accuracy for n, e in hard.items()}
     return {mode: {n: round(x, 4) for n, x in row.items()} for mode, row in found.items()}
 
 

@@ -10,6 +10,7 @@ from kleene.data.streaming import TrainingData
 from kleene.kmeans import cluster_centres
 from kleene.nn.classifier import Classifier
 from kleene.nn.inference import inference
+from kleene.nn.mode import PLAIN
 
 MOST_VECTORS = 20_000
 
@@ -38,9 +39,9 @@ def hidden_vectors(
     They come from up to `spread` times as many words, evenly spaced.
     """
     rows, total = [], 0
-    with inference(network, regularized=False):
+    with inference(network):
         for batch in examples.batches(256, seed=seed):
-            trace = network.trace(batch).layers[layer]
+            trace = network.trace(batch, mode=PLAIN).layers[layer]
             rows.append(trace.hidden[trace.mask].cpu().numpy())
             total += len(rows[-1])
             if total >= MOST_VECTORS * spread:

@@ -29,6 +29,7 @@ from kleene.errors import DataError, TrainingError, WorkerError
 from kleene.evaluation.metrics import evaluate
 from kleene.nn.classifier import Classifier
 from kleene.nn.fused import load_kernels
+from kleene.nn.mode import OWN, Mode
 from kleene.nn.transition import Gumbel
 from kleene.training.all_reduce import Figures, pool
 from kleene.training.checkpoints.checkpoint import restore_optimizer
@@ -102,7 +103,7 @@ class _Loop:
         self.best: dict[str, Tensor] = {}
         self.cell: dict[str, Tensor] = {}
         self.checkpointer: Checkpointer
-        self.transition = network.rnn.transition
+        self.mode = OWN
         self.epoch_started = time.monotonic()
 
     def run(self, reporter: Reporter) -> None:
@@ -112,7 +113,6 @@ class _Loop:
             self.checkpointer.save(self.history)
             raise
         finally:
-            self.network.rnn.transition = self.transition
             self.network.eval()
 
     def _run(self, reporter: Reporter) -> None:
@@ -211,7 +211,7 @@ class _Loop:
     ) -> None:
         at = self.progress
         optimizer.zero_grad(set_to_none=True)
-        scores = self.network(batch)
+        scores = self.network(batch, mode=self.mode)
         labels = torch.from_numpy(batch.labels).to(scores.device)
         loss, count = weighted_loss(scores, labels, weights, batch)
         loss.backward()  # type: ignore[no-untyped-call]
@@ -245,10 +245,10 @@ class _Loop:
 
     def _schedule(self, stage: Stage, optimizer: torch.optim.Optimizer) -> None:
         at, rnn = self.progress, self.network.rnn
-        rnn.transition = self.transition
+        self.mode = OWN
         if stage.noise is not None:
-            hard = isinstance(self.transition, Gumbel) and self.transition.hard
-            rnn.transition = Gumbel(scale=stage.noise(at.epoch), hard=hard)
+            hard = isinstance(rnn.transition, Gumbel) and rnn.transition.hard
+            self.mode = Mode(transition=Gumbel(scale=stage.noise(at.epoch), hard=hard))
         if stage.temperature is not None and not at.step:  # it may learn during the epoch
             rnn.temperature = stage.temperature(at.epoch)
         for group in optimizer.param_groups:
@@ -269,11 +269,13 @@ class _Loop:
         self.network.eval()
         checked = None
         if self.validation is not None and stage.patience is not None:
-            checked = evaluate(self.network, self.validation, process_group=self.process_group)
+            checked = evaluate(
+                self.network, self.validation, mode=self.mode, process_group=self.process_group
+            )
         states = None
         if rnn.regularized:
             with torch.no_grad():
-                trace = self.network.trace(batch)
+                trace = self.network.trace(batch, mode=self.mode)
             states = len(torch.unique(trace.global_states[trace.mask], dim=0))
         record = Epoch(
             stage=stage.name,

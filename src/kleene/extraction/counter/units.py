@@ -16,6 +16,7 @@ from kleene.data.examples import Examples
 from kleene.errors import ReadingError
 from kleene.model import Model
 from kleene.nn.inference import inference
+from kleene.nn.mode import HARD, OWN
 
 MOVING = 0.95  # at this quantile, changes of a unit that counts are pushes or pops
 RARE = 0.01  # a unit that moves up, or down, in a smaller share of the steps does not count
@@ -110,9 +111,9 @@ def record_memory(model: Model, words: Sequence[Ids], *, hard: bool = False) -> 
     hidden = np.zeros((*shape, network.config.hidden_size), dtype=np.float32)
     memory = np.zeros_like(hidden)
     examples = Examples(words=words, labels=np.zeros(len(words), dtype=np.int64))
-    with inference(network, hard=hard), torch.inference_mode():
+    with inference(network), torch.inference_mode():
         for batch in examples.in_order(256):
-            trace = network.trace(batch)
+            trace = network.trace(batch, mode=HARD if hard else OWN)
             if trace.memory is None:
                 raise ReadingError("this network has no memory beside its state; use lstm, lstm-p")
             mask = trace.mask

@@ -58,7 +58,9 @@ def _supported_types(recurrence: Recurrence) -> bool:
     return type(recurrence.cell) in CELLS and (
         component is None
         or (
-            type(component.transition) in TRANSITIONS and type(component.similarity) in SIMILARITIES
+            component.blend is None
+            and type(component.transition) in TRANSITIONS
+            and type(component.similarity) in SIMILARITIES
         )
     )
 

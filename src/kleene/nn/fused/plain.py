@@ -28,7 +28,7 @@ class Drawn:
         """The name of the transition."""
         return self.transition.name
 
-    def draw(self, steps: int, states: int, like: Tensor, stochastic: bool) -> Tensor | None:
+    def draw(self, steps: int, states: int, like: Tensor, noise: bool) -> Tensor | None:
         """The noise drawn before."""
         return self.noise
 

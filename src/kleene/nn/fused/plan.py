@@ -197,7 +197,7 @@ def make_plan(
         states, S = component.num_states, component.centroids
         transition, similarity = component.transition, component.similarity
         tensors["S"], tensors["temperature"] = S, component.temperature
-        tensors["noise"] = transition.draw(rows.steps, states, S, component.stochastic)
+        tensors["noise"] = transition.draw(rows.steps, states, S, component.noise)
     cell = _number(recurrence.cell)
     biases = ("h_bias",) if cell == records.GRU else ("h_bias", "bias")
     plan = _plan(

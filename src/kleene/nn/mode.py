@@ -1,0 +1,42 @@
+"""`Mode`: how one pass runs, handed down to it; nothing in the network changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kleene.errors import SettingError
+from kleene.nn.transition import Transition, soft_argmax
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mode:
+    """How one pass runs; None leaves a setting to the network.
+
+    >>> import torch
+    >>> from kleene.nn import SRGRU, Mode, soft_argmax
+    >>> network = SRGRU(3, 8, num_states=4)
+    >>> output, last = network(torch.zeros(5, 1, 3), mode=Mode(transition=soft_argmax))
+    """
+
+    regularized: bool | None = None
+    """Whether the stochastic component is on."""
+    transition: Transition | None = None
+    noise: bool | None = None
+    """Whether the transition draws noise; None while the network is in training mode."""
+    dropout: bool | None = None
+    """Whether dropout is on; None while the network is in training mode."""
+    blend: float | None = None
+    """The share lambda in h_t = (1 - lambda) u_t + lambda alpha_t S, from the plain cell at 0 to
+    the state-regularised one at 1. With a number, scans have a `commitment`."""
+
+    def __post_init__(self) -> None:
+        if self.blend is not None and not 0 <= self.blend <= 1:
+            raise SettingError(f"blend must be in [0, 1], got {self.blend}")
+
+
+OWN = Mode()
+"""The network's own settings."""
+HARD = Mode(transition=soft_argmax)
+"""Every hidden vector is the nearest centroid."""
+PLAIN = Mode(regularized=False)
+"""Without the stochastic component."""
