@@ -29,7 +29,7 @@ from made_up_rows import sites, stem_names
 from text_defaults import Rows, sms, two_newsgroups
 
 from kleene import SequenceClassifier
-from kleene.data.tokenize import tokenize
+from kleene.data.words import tokenize
 from kleene.datasets import imdb
 from kleene.datasets.motifs import fixed_motifs
 from kleene.datasets.names import overlapping_names

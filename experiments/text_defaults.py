@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import torch
 from ledger import Ledger
 
-from kleene.data.tokenize import tokenize
+from kleene.data.words import tokenize
 from kleene.datasets.corpora import LabelledTexts, imdb, newsgroups
 from kleene.estimator import SequenceClassifier
 from kleene.reproduce.experiment import plain

@@ -19,8 +19,7 @@ import torch
 from kleene.data.alphabet import FIRST_SYMBOL, UNKNOWN, Alphabet, from_json_symbol, to_json_symbol
 from kleene.data.fingerprint import known_share
 from kleene.data.layout import NO_LAYOUT, Layout
-from kleene.data.tokenize import split
-from kleene.data.validate import TOKENS
+from kleene.data.words import TOKENS, as_word
 from kleene.errors import KleeneError, ModelError
 from kleene.files import write_together
 from kleene.machine import Label, Symbol, Word
@@ -108,9 +107,10 @@ class Model:
             return None
         return known_share(self.alphabet.encode_many(self.words(words)), data)
 
-    def words(self, texts: Sequence[Any]) -> list[Word]:
-        """Texts or sequences as words of this model's symbols."""
-        return [split(text, self.tokens) for text in texts]
+    def words(self, texts: Sequence[Any], *, typed: bool = False) -> list[Word]:
+        """Texts or sequences as words of this model's symbols; see `kleene.data.words.as_word`."""
+        bins = self.layout.bins
+        return [as_word(text, self.tokens, bins, typed=typed) for text in texts]
 
     @classmethod
     def from_modules(

@@ -12,12 +12,13 @@ import pytest
 from shell import SMALL, Kleene, assert_one_clear_line
 
 import kleene as kl
-from kleene.cli.input import DataSource, plain_labels
+from kleene.cli.input import DataSource
 from kleene.data import store as store_module
 from kleene.data.encode import encode
 from kleene.data.files import read_data
 from kleene.data.layout import Layout
 from kleene.data.streaming import Streamed
+from kleene.errors import DataWarning
 
 QUICK = (*SMALL, "--epochs", "2", "--no-consolidate", "--batch-size", "8")
 WEIGHTS = "model.safetensors"
@@ -127,7 +128,7 @@ def test_large_files_are_streamed_of_themselves(kleene: Kleene, tmp_path, monkey
 
 def test_a_store_is_made_again_only_where_it_must(tmp_path: Path) -> None:
     data, path = sample(tmp_path / "d.tsv"), tmp_path / "store"
-    how = {"tokens": "words", "plain": plain_labels}
+    how = {"tokens": "words"}
 
     def made(key: str) -> int:
         encode(path, source(data).each, key=key, **how)
@@ -149,7 +150,7 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path: Path, monkeypatch) -> No
     def peak(words: int) -> int:
         data = sample(tmp_path / f"{words}.tsv", words)
         tracemalloc.start()
-        about = {"tokens": "words", "key": "", "plain": plain_labels}
+        about = {"tokens": "words", "key": ""}
         store = encode(tmp_path / f"{words}.store", source(data).each, **about)
         streamed = Streamed(store=store, window=4)
         for _ in streamed.batches(8, seed=0):
@@ -160,3 +161,42 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path: Path, monkeypatch) -> No
 
     peak(200)  # imports and caches
     assert peak(8000) < 1.3 * peak(2000)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("d.tsv", "ab\t1\nba\t0\naa\t0\n"),
+        ("d.tsv", "a b\tTrue\nb\tFalse\n"),
+        ("d.csv", "text,label\nThe end.,bad\nAn end!,good\n"),
+        ("d.jsonl", '{"sequence": [1, [2]], "label": 0}\n{"sequence": [], "label": 1}\n'),
+    ],
+)
+def test_python_and_the_command_line_train_the_same_weights(
+    kleene: Kleene, tmp_path: Path, name: str, content: str
+) -> None:
+    data = tmp_path / name
+    data.write_text(content)
+    outcome = kleene("train", data, "--out", tmp_path / "cli", *QUICK, "--seed", 3)
+    assert outcome.status == 0, outcome.err
+    found = read_data(data)
+    settings = {"hidden_size": 16, "embedding_size": 8, "epochs": 2, "batch_size": 8}
+    estimator = kl.SequenceClassifier(**settings, consolidate=False, random_state=3)
+    estimator.fit(found.words, found.labels).save(tmp_path / "python")
+    one, two = (kl.Model.load(tmp_path / way) for way in ("cli", "python"))
+    assert (one.tokens, one.classes, one.alphabet) == (two.tokens, two.classes, two.alphabet)
+    assert [type(label) for label in one.classes] == [type(label) for label in two.classes]
+    assert (tmp_path / "cli" / WEIGHTS).read_bytes() == (tmp_path / "python" / WEIGHTS).read_bytes()
+
+
+@pytest.mark.parametrize("label", ["NaN", "null", "None"])
+def test_labels_that_say_missing_are_warned_of(kleene: Kleene, tmp_path: Path, label: str) -> None:
+    data = tmp_path / "d.tsv"
+    data.write_text(f"ab\tx\nba\t{label}\naa\tx\n")
+    for way in ("--stream", "--no-stream"):
+        outcome = kleene("train", data, "--out", tmp_path / way, *QUICK, way)
+        assert outcome.status == 0, outcome.err
+        assert f"the label {label!r} is taken as a class" in outcome.err
+    found = read_data(data)
+    with pytest.warns(DataWarning, match=f"the label {label!r}"):
+        kl.SequenceClassifier(epochs=1).check(found.words, found.labels)

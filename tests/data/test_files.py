@@ -137,7 +137,7 @@ def test_standard_input_replaced_by_a_text_stream(monkeypatch) -> None:
     [
         ("ab\n\nc", ["ab", "", "c"], None),
         ("\nab", ["", "ab"], None),
-        ("ab\t1\n\t\n", ["ab", ""], ["1", None]),
+        ("ab\t1\n\t\n", ["ab", ""], [1, None]),
         ("text,other\na,b\n", ["a"], None),
         ('{"sequence": "ab"}\n{"sequence": "c", "label": 0}', ["ab", "c"], [None, 0]),
     ],

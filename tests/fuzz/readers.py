@@ -20,7 +20,6 @@ from mutate import both, mutate_bytes, mutate_json, mutate_lines
 from kleene import DFA
 from kleene.automata import PFA
 from kleene.automata.counter.machine import CounterMachine
-from kleene.cli.input import typed_word
 from kleene.data.alphabet import Alphabet
 from kleene.data.bins import Bins
 from kleene.data.files import fit_bins, read_data
@@ -389,7 +388,7 @@ def _of_models(folder: Path) -> list[Reader]:
         return verdict, Certificate.from_json(text)
 
     def read_word(content: bytes) -> object:
-        word = typed_word(content.decode("utf-8", "surrogateescape"), symbols)
+        word = symbols.words([content.decode("utf-8", "surrogateescape")], typed=True)[0]
         return symbols.alphabet.encode(word)
 
     store = folder / "words.store"

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from kleene import DFA
-from kleene.data.tokenize import tokenize
+from kleene.data.words import tokenize
 from kleene.errors import AlphabetError
 from kleene.report.html import asset, script
 from kleene.report.view import page_table

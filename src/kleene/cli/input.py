@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kleene.cli.console import label_text, say
-from kleene.data.alphabet import from_json_symbol
-from kleene.data.bins import as_numbers
 from kleene.data.example import Example
 from kleene.data.files import Data, fit_bins, open_examples, read_data, read_examples
 from kleene.data.layout import Layout
-from kleene.data.tokenize import split
 from kleene.errors import DataError
 from kleene.machine import Label, Word
 
@@ -28,8 +23,6 @@ if TYPE_CHECKING:
 CHUNK, CHUNK_SYMBOLS = 10_000, 300_000  # words in memory at once, whichever are fewer
 LARGE = 256 * 2**20  # bytes of text, which as words take more than ten times as many
 PACKED = 4  # how much smaller gz makes a text, about
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,15}")
-_DECIMAL = re.compile(r"[-+]?[0-9]*\.?[0-9]+([eE][-+]?[0-9]{1,3})?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +49,7 @@ class DataSource:
             )
         return replace(self, layout=fit_bins(self.path, self.layout))
 
-    def training(self, tokens: str | None) -> tuple[Data, list[Label]]:
+    def training(self, tokens: str | None) -> Data:
         """All sequences and labels; the columns and a guess at how to split texts are said."""
         data = read_data(self.path, self.layout, tokens=tokens)
         say_columns(data.layout)
@@ -64,7 +57,7 @@ class DataSource:
             say_guess(data.tokens)
         longest = max(range(len(data.words)), key=lambda i: len(data.words[i]))
         self._check_length(data.words[longest], f"example {longest + 1}")
-        return data, plain_labels(data.labels or [])
+        return data
 
     def found(self) -> DataSource:
         """The same source with the columns that the file turns out to have, which are said."""
@@ -93,7 +86,7 @@ class DataSource:
         found = read_examples(
             self.path,
             self.layout.or_else(model.layout),
-            tokens="words" if model.tokens == "symbols" else model.tokens,
+            tokens=model.tokens,
             labelled=labelled,
         )
         chunk, symbols = [], 0
@@ -185,20 +178,6 @@ def say_guess(tokens: str) -> None:
     say(f"texts are split {how} (a guess; --tokens {other} changes it)")
 
 
-def plain_labels(labels: Sequence[Label | None]) -> list[Label]:
-    """Labels of a text file as numbers or truth values, where all of them are such."""
-    texts = set(labels)
-    if all(isinstance(text, str) and _WHOLE.fullmatch(text) for text in texts):
-        return [int(str(label)) for label in labels]
-    if all(isinstance(text, str) and _DECIMAL.fullmatch(text) for text in texts):
-        numbers = [float(str(label)) for label in labels]
-        if not all(number.is_integer() for number in numbers):
-            return list(numbers)  # measurements, which are no classes
-    if texts <= {"True", "False"}:
-        return [label == "True" for label in labels]
-    return [label for label in labels if label is not None]
-
-
 def classes_by_text(model: Model, name: str) -> Callable[[Example], Label]:
     """A function from an example to the class of the model that its label spells."""
     by_text = {label_text(label): label for label in model.classes}
@@ -214,16 +193,3 @@ def classes_by_text(model: Model, name: str) -> Callable[[Example], Label]:
         return by_text[text]
 
     return as_class
-
-
-def typed_word(text: str, model: Model) -> Word:
-    """A sequence as a user types it: symbols that are not texts are written as a JSON list."""
-    if model.layout.bins is not None:
-        return model.layout.bins.symbols(as_numbers(text))
-    if model.tokens == "symbols" and text.lstrip().startswith("["):
-        try:
-            symbols = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{text!r:.40} is not a JSON list of symbols ({error})") from None
-        return tuple(map(from_json_symbol, symbols))
-    return split(text, "words" if model.tokens == "symbols" else model.tokens)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kleene.cli.console import say
-from kleene.cli.input import DataSource, plain_labels, say_guess
+from kleene.cli.input import DataSource, say_guess
 from kleene.data.encode import encode, file_digest, tokens_of
 from kleene.data.layout import Layout
 from kleene.data.store import Store, open_store
@@ -120,7 +120,6 @@ class OnDisk:
             self.source.each,
             tokens=self.tokens,
             key=self.digest,
-            plain=plain_labels,
             max_symbols=self.max_symbols,
             min_count=self.min_count,
         )
@@ -136,8 +135,8 @@ def open_training_source(
     if source.path == "-" and stream:
         raise DataError("--stream reads the data twice; name a file instead of standard input")
     if not (source.large if stream is None else stream):
-        found, labels = source.training(tokens)
-        examples = InMemory(words=found.words, labels=labels, layout=found.layout)
+        found = source.training(tokens)
+        examples = InMemory(words=found.words, labels=found.labels or [], layout=found.layout)
         return examples, found.tokens
     source = source.found()
     tokens, guessed = tokens_of(source.each, tokens)

@@ -6,7 +6,7 @@ from kleene.data.bins import Bins
 from kleene.data.example import Example
 from kleene.data.files import Data, read_data, read_examples
 from kleene.data.layout import Layout
-from kleene.data.tokenize import tokenize
+from kleene.data.words import tokenize
 
 __all__ = [
     "END",

@@ -172,6 +172,8 @@ def _hashable(value: Any) -> Symbol:
         return tuple(map(_hashable, value))
     if isinstance(value, dict):
         raise AlphabetError("a JSON object cannot be a symbol; use a string, number or list")
+    if isinstance(value, float) and abs(value) == float("inf"):
+        raise AlphabetError("an infinite number cannot be a symbol; use a string")
     return value  # type: ignore[no-any-return]
 
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
 from kleene.data.alphabet import Alphabet, Ids, count_symbols
 from kleene.data.example import Example
 from kleene.data.store import Store, open_store, write_store
-from kleene.data.tokenize import guess_tokens
-from kleene.data.validate import as_labels, check_repetition, sorted_classes
+from kleene.data.validate import as_labels, check_repetition, sorted_classes, warn_of_missing
+from kleene.data.words import guess_tokens, typed_labels
 from kleene.errors import DataError
 from kleene.files import open_regular
 from kleene.machine import Label, Symbol
@@ -43,13 +43,12 @@ def encode(
     *,
     tokens: str,
     key: str,
-    plain: Callable[[Sequence[Label | None]], Sequence[Label]],
     max_symbols: int | None = None,
     min_count: int = 1,
 ) -> Store:
     """Write the store of some examples, or open it where it is there already.
 
-    `key` tells one set of examples from another; `plain` turns label texts into labels.
+    `key` tells one set of examples from another.
     """
     if path.exists():
         try:
@@ -69,7 +68,8 @@ def encode(
         rows += 1
         if len(labels) > MOST_LABELS:
             raise DataError(f"more than {MOST_LABELS:,} distinct labels; check the label column")
-    named = dict(zip(labels, as_labels(plain(list(labels))), strict=True))
+    named = dict(zip(labels, as_labels(typed_labels(list(labels))), strict=True))
+    warn_of_missing(named.values())
     classes = sorted_classes(named.values())
     check_repetition(len(classes), rows)
     places = {label: i for i, label in enumerate(classes)}

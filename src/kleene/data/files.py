@@ -25,8 +25,8 @@ from kleene.data.readers.tables import (
     table_examples,
 )
 from kleene.data.readers.xes import xes_examples
-from kleene.data.tokenize import guess_tokens, split
-from kleene.errors import DataError, SettingError
+from kleene.data.words import Words, as_word, check_tokens, guess_tokens, typed_labels
+from kleene.errors import DataError
 from kleene.machine import Label, Word
 
 FORMATS = {
@@ -38,7 +38,6 @@ FORMATS = {
     ".parquet": "parquet",
     ".xes": "xes",
 }
-TOKENS = ("chars", "words", "text")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,11 +45,12 @@ class Data:
     """All examples of a file.
 
     `tokens` says how texts became words: "chars", "words" (split at white space), "text" (lower
-    case, punctuation apart), or "symbols" where the file holds lists or events. `labels` is None
-    when no example has one. `layout` names the columns they were found in.
+    case, punctuation apart), or "symbols" where the file holds lists or events. `labels` are
+    numbers or truth values where all of them are such, and None when no example has one. `layout`
+    names the columns that they were found in.
     """
 
-    words: list[Word]
+    words: Words
     labels: list[Label | None] | None
     tokens: str
     guessed: bool
@@ -75,12 +75,12 @@ def read_data(
     for example in stream:  # without keeping the rows, which would double the memory
         words.append(example.word)
         labels.append(example.label)
-    used = _checked_tokens(tokens) or guess_tokens(words)
+    used = check_tokens(tokens) or guess_tokens(words)
     if not isinstance(words[0], str):
         used, tokens = "symbols", "symbols"
     return Data(
-        words=[split(word, used) for word in words],
-        labels=labels if any(label is not None for label in labels) else None,
+        words=Words((as_word(word, used, typed=True) for word in words), used),
+        labels=typed_labels(labels) if any(label is not None for label in labels) else None,
         tokens=used,
         guessed=tokens is None,
         layout=found,
@@ -112,7 +112,7 @@ def open_examples(
     unsplit unless `tokens` says how to split them. Without `labelled`, labels may be missing and a
     TSV may have words only, one a line, an empty line being the empty word.
     """
-    _checked_tokens(tokens)
+    check_tokens(tokens)
     lines = Lines(path)
     found, examples = _read(lines, layout, labelled)
     return found, _finished(lines, found.bins, examples, tokens)
@@ -150,13 +150,10 @@ def _finished(
     count = 0
     for example in examples:
         count += 1
-        if bins is not None:
-            try:
-                word: Word = bins.symbols(as_numbers(example.word))
-            except DataError as error:
-                raise lines.error(str(error), example.line) from None
-        else:
-            word = split(example.word, tokens)
+        try:
+            word = as_word(example.word, tokens, bins, typed=True)
+        except DataError as error:
+            raise lines.error(str(error), example.line) from None
         yield example if word is example.word else replace(example, word=word)
     if not count:
         raise DataError(f"{lines.name} has no examples; give at least one after any header")
@@ -234,9 +231,3 @@ def _sniff(first: str, layout: Layout) -> str:
     names = {name.strip().strip('"').lower() for name in first.split(",")}
     known = len(names) > 1 and names & {*TEXT_NAMES, *LABEL_NAMES}
     return "csv" if "\t" not in first and (layout.names_columns or known) else "tsv"
-
-
-def _checked_tokens(tokens: str | None) -> str | None:
-    if tokens is not None and tokens not in TOKENS:
-        raise SettingError(f"tokens must be one of {', '.join(TOKENS)}, got {tokens!r}")
-    return tokens

@@ -12,20 +12,22 @@ from numpy.typing import NDArray
 
 from kleene.data.alphabet import UNKNOWN, Alphabet, as_sequence
 from kleene.data.missing import is_missing
-from kleene.data.tokenize import guess_tokens, split
-from kleene.errors import DataError, DataWarning, SettingError
+from kleene.data.words import as_word, check_tokens, guess_tokens
+from kleene.errors import DataError, DataWarning
 from kleene.machine import Label, Symbol, Word
 
-TOKENS = ("chars", "words", "text", "symbols")
-MOST_FRACTIONS = 20
+MAX_FRACTIONS = 20
+MISSING_TEXTS = ("nan", "null", "none", "na", "n/a")
 
 
 def as_words(X: Sequence[Any], tokens: str | None = None) -> tuple[list[Word], str]:
-    """The given texts or sequences as words, and how they were split."""
+    """The given texts or sequences as words, and how they were split.
+
+    The words that `read_data` returned know how they were split.
+    """
     if isinstance(X, str):
         raise DataError("expected a list of sequences, got one string; pass [sequence]")
-    if tokens is not None and tokens not in TOKENS:
-        raise SettingError(f"tokens must be one of {', '.join(TOKENS)}, got {tokens!r}")
+    tokens = check_tokens(tokens) or getattr(X, "tokens", None)
     texts = _listed(X, "X")
     if not texts:
         raise DataError("X must hold at least one sequence, got none")
@@ -33,7 +35,7 @@ def as_words(X: Sequence[Any], tokens: str | None = None) -> tuple[list[Word], s
     if tokens is None:
         strings = all(isinstance(text, str) for text in texts)
         tokens = guess_tokens(texts) if strings else "symbols"
-    return [split(text, tokens) for text in texts], tokens
+    return [as_word(text, tokens) for text in texts], tokens
 
 
 def as_classes(
@@ -41,6 +43,7 @@ def as_classes(
 ) -> tuple[NDArray[np.int64], tuple[Label, ...]]:
     """Labels as numbers, and what the numbers stand for; warns of what looks like a mistake."""
     labels = as_labels(y)
+    warn_of_missing(labels)
     if len(labels) != len(words):
         raise DataError(
             f"expected one label per example, got {len(words)} examples and {len(labels)} labels"
@@ -63,6 +66,19 @@ def check_repetition(classes: int, examples: int) -> None:
         )
 
 
+def warn_of_missing(labels: Iterable[Label]) -> None:
+    """Warn of labels whose text says that there is none."""
+    found = {label for label in labels if isinstance(label, str)}
+    for label in sorted(found):
+        if str(label).lower() in MISSING_TEXTS:
+            warnings.warn(
+                f"the label {label!r} is taken as a class of its own; remove its rows if it means "
+                "that there is no label",
+                DataWarning,
+                stacklevel=3,
+            )
+
+
 def warn_of_numbers(words: Sequence[Word]) -> None:
     """Warn where sequences hold measurements, each of which would be a symbol of its own."""
     measured = {
@@ -72,9 +88,9 @@ def warn_of_numbers(words: Sequence[Word]) -> None:
         for symbol in word
         if isinstance(symbol, float) and not symbol.is_integer()
     }
-    if len(measured) > MOST_FRACTIONS:
+    if len(measured) > MAX_FRACTIONS:
         warnings.warn(
-            f"X holds more than {MOST_FRACTIONS} different fractions such as "
+            f"X holds more than {MAX_FRACTIONS} different fractions such as "
             f"{next(iter(measured))!r}, and each becomes a symbol of its own; bin them first: "
             "kleene.data.Bins(count=8) in Python, --bins 8 on the command line",
             DataWarning,

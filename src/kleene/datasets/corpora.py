@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kleene.data.tokenize import tokenize
+from kleene.data.words import tokenize
 from kleene.datasets.archives import members
 from kleene.datasets.download import Source, locate
 from kleene.datasets.newsgroups_cleaning import clean

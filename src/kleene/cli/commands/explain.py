@@ -58,7 +58,6 @@ def explain(
     """
     if (text is None) == (file is None):
         raise SettingError("give a text or --file, one of the two")
-    from kleene.cli.input import typed_word
     from kleene.explain.explain import explain_many
     from kleene.model import Model
 
@@ -66,7 +65,7 @@ def explain(
     if file is not None:
         words, _ = _read(trained, file, layout, max_length)
     else:
-        words = [typed_word(str(text), trained)]
+        words = trained.words([str(text)], typed=True)
     _name_unknown_symbols(trained, words)
     explained = explain_many(trained, words, method=method)
     if html is not None:

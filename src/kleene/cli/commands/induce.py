@@ -69,10 +69,16 @@ def induce(
     from kleene.induction import induce as search
 
     source = DataSource(path=data, layout=layout, max_length=max_length).fitted()
-    rows, labels = source.training(tokens)
+    rows = source.training(tokens)
     with _status() as show:
         found = search(
-            rows.words, labels, max_states, seconds, seed, tokens="symbols", progress=show
+            rows.words,
+            rows.labels or [],
+            max_states,
+            seconds,
+            seed,
+            tokens="symbols",
+            progress=show,
         )
     for path in out or []:
         write_dfa(found.dfa, path, rows.words)

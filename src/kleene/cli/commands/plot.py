@@ -57,14 +57,13 @@ def trajectories(
       kleene plot trajectories model "((a)(b))" --out memory.svg
       kleene plot trajectories sr-lstm-p "(()())" --beside lstm
     """
-    from kleene.cli.input import typed_word
     from kleene.model import Model
     from kleene.report.plots import save
     from kleene.report.trajectories import trajectories as draw
 
     loaded = {path.resolve().name: Model.load(path) for path in [model, *(beside or [])]}
     first = next(iter(loaded.values()))
-    answer(str(save(draw(loaded, typed_word(word, first), units=units), out)))
+    answer(str(save(draw(loaded, first.words([word], typed=True)[0], units=units), out)))
 
 
 @plot.command()

@@ -113,11 +113,11 @@ def predict(
 def _examples(
     model: Model, data: str | None, typed: Sequence[str], layout: Layout, max_length: int
 ) -> Iterator[list[Example]]:
-    from kleene.cli.input import DataSource, typed_word
+    from kleene.cli.input import DataSource
     from kleene.data.example import Example
 
     if data is None:
-        return iter([[Example(typed_word(text, model), None, 1) for text in typed]])
+        return iter([[Example(word, None, 1) for word in model.words(typed, typed=True)]])
     source = DataSource(path=data, layout=layout, max_length=max_length)
     return source.examples(model, labelled=False)
 

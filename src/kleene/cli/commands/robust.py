@@ -64,7 +64,6 @@ def robust(
     """
     if (sequence is None) == (file is None):
         raise SettingError("give a sequence or --file, one of the two")
-    from kleene.cli.input import typed_word
     from kleene.model import Model
     from kleene.proof.certificate import Certificate
     from kleene.proof.robustness import EditSearch, certified_dfa
@@ -78,7 +77,7 @@ def robust(
     if file is not None:
         _answer_file(search, _read(trained, file, layout, max_length), json=json)
         return
-    found = search(typed_word(str(sequence), trained))
+    found = search(trained.words([str(sequence)], typed=True)[0])
     if json:
         answer_json(found.to_dict())
     else:

@@ -8,14 +8,13 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from kleene.data.alphabet import from_json_symbol
 from kleene.data.example import Example
 from kleene.data.layout import Layout
 from kleene.data.missing import is_missing
 from kleene.data.readers.lines import Lines
 from kleene.data.readers.tables import LABEL_NAMES, TEXT_NAMES, Table, missing_text
-from kleene.errors import AlphabetError
-from kleene.machine import Word
+from kleene.data.words import json_word, without_surrogates
+from kleene.errors import DataError
 
 
 def jsonl_examples(
@@ -42,7 +41,10 @@ def jsonl_examples(
             value = record.get(text)
             if is_missing(value):
                 raise lines.error(missing_text(text), number)
-            word = _word(lines, value)
+            try:
+                word = json_word(value)
+            except DataError as error:
+                raise lines.error(str(error), number) from None
             kind = kind or type(word)
             if type(word) is not kind:
                 raise lines.error("sequences must be all texts or all lists, got both", number)
@@ -74,23 +76,3 @@ def _label(lines: Lines, record: dict[str, Any], key: str | None, labelled: bool
         keys = ", ".join(map(repr, record)) or "none"
         raise lines.error(f"the label in {key!r} is missing, the keys are {keys[:80]}; add it")
     return None if is_missing(found) else without_surrogates(found)
-
-
-def _word(lines: Lines, sequence: Any) -> Word:
-    if isinstance(sequence, str):
-        return str(without_surrogates(sequence))
-    if not isinstance(sequence, list):
-        raise lines.error(f"a sequence must be a string or a list, got {sequence!r:.40}")
-    try:
-        return tuple(without_surrogates(from_json_symbol(symbol)) for symbol in sequence)
-    except (AlphabetError, RecursionError) as error:
-        raise lines.error(str(error)) from None
-
-
-def without_surrogates(value: Any) -> Any:
-    """A value without lone surrogates, which JSON can spell and no file or terminal can hold."""
-    if isinstance(value, tuple):
-        return tuple(map(without_surrogates, value))
-    if isinstance(value, str) and not value.isascii():
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return value
