@@ -18,7 +18,7 @@ from kleene.data.alphabet import Alphabet
 from kleene.data.batch import make_batch
 from kleene.errors import KleeneError, ModelError
 from kleene.model import MAX_LONGEST, Model
-from kleene.model_folder import FORMAT, MAX_BYTES, PARTS, add_digests
+from kleene.model_folder import FILES, FORMAT, MAX_BYTES, PARTS, add_digests, finish_save
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import CELLS, NetworkConfig
 from kleene.training.history import Epoch
@@ -243,13 +243,20 @@ def test_a_save_that_fails_leaves_the_older_model(
 
 
 @pytest.mark.parametrize("renamed", range(5))
-def test_a_save_killed_between_two_renames_left_the_newer_model(folder: Path, renamed: int) -> None:
+def test_a_save_killed_between_two_renames_is_finished_by_command_only(
+    folder: Path, renamed: int
+) -> None:
     newer = untrained("lstm").to_files()
     for number, (name, content) in enumerate(newer.items()):
         place = folder / (name if number < renamed else f".{name}.x1.tmp")
         place.write_bytes(content)
-    found = Model.load(folder).to_files()
-    assert found == (newer if renamed else untrained().to_files())
+    if renamed in (0, 4):
+        assert Model.load(folder).to_files() == (newer if renamed else untrained().to_files())
+    else:
+        assert f"`python -m kleene.model_folder {folder}`" in refused(folder)
+    assert finish_save(folder)
+    assert Model.load(folder).to_files() == newer
+    assert {path.name for path in folder.iterdir()} == set(newer)
 
 
 def test_what_is_left_of_an_unfinished_save_must_fit_together(folder: Path) -> None:
@@ -257,6 +264,32 @@ def test_what_is_left_of_an_unfinished_save_must_fit_together(folder: Path) -> N
         place = folder / (name if name == "config.json" else f".{name}.x1.tmp")
         place.write_bytes(content[:-1] if name == "model.safetensors" else content)
     assert "is not the file that was saved" in refused(folder)
+    assert not finish_save(folder)
+
+
+@pytest.mark.parametrize("part", FILES)
+def test_a_flipped_bit_is_refused_also_beside_an_older_model(folder: Path, part: str) -> None:
+    for name, content in untrained("lstm").to_files().items():
+        (folder / f".{name}.x1.tmp").write_bytes(content)
+    content = bytearray((folder / part).read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / part).write_bytes(content)
+    assert part in refused(folder)
+    untrained().save(folder)
+    assert {path.name for path in folder.iterdir()} == set(FILES)
+    assert Model.load(folder).to_files() == untrained().to_files()
+
+
+def test_a_read_only_file_system_is_named_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_only(*given: object, **named: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    for call in ("open", "unlink", "rmdir"):
+        monkeypatch.setattr(f"os.{call}", read_only)
+    with pytest.raises(KleeneError, match="Read-only file system; choose"):
+        untrained().save(tmp_path / "new")
 
 
 @pytest.mark.parametrize("cell", CELLS)

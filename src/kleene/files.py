@@ -74,6 +74,9 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
         _remove(written.values())
         if isinstance(error, OSError):
             raise _cannot_write(path, error) from error
+        if isinstance(error, UnicodeEncodeError):
+            found = ascii(error.object[error.start])
+            raise DataError(f"cannot write {path}: {found} has no UTF-8 form; remove it") from error
         raise
     _rename(written)
 
@@ -146,4 +149,5 @@ def _cannot_write(path: Path, error: OSError) -> DataError:
 
 def _remove(paths: Iterable[Path]) -> None:
     for path in paths:
-        path.unlink(missing_ok=True)
+        with suppress(OSError):  # a read-only file system
+            path.unlink(missing_ok=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,16 +22,16 @@ from kleene.data.fingerprint import known_share
 from kleene.data.layout import NO_LAYOUT, Layout
 from kleene.data.words import TOKENS, as_word
 from kleene.errors import KleeneError, ModelError
-from kleene.files import write_together
+from kleene.files import sweep, write_together
 from kleene.machine import Label, Symbol, Word
 from kleene.model_folder import (
+    FILES,
     FORMAT,
     PARTS,
     add_digests,
     check_config,
     check_parts,
     read_files,
-    read_unfinished,
 )
 from kleene.nn.cells import Cell
 from kleene.nn.classifier import Classifier
@@ -166,10 +167,13 @@ class Model:
         return {**files, "config.json": content}
 
     def save(self, folder: str | Path) -> Path:
-        """Write the model folder; an older model in it stays intact until this one is complete."""
+        """Write the model folder; an older model in it stays intact until this one is complete.
+
+        Temporary files of an earlier save that was interrupted are removed.
+        """
         folder, files = Path(folder), self.to_files()
-        made = not folder.exists()
         try:
+            made = not folder.exists()
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ModelError(
@@ -179,8 +183,10 @@ class Model:
             write_together({folder / name: part for name, part in files.items()})
         except KleeneError:
             if made:
-                folder.rmdir()
+                with suppress(OSError):
+                    folder.rmdir()
             raise
+        sweep(folder / name for name in FILES)
         return folder
 
     @classmethod
@@ -193,12 +199,7 @@ class Model:
         if not folder.is_dir():
             what = "is a file" if folder.exists() else "does not exist"
             raise ModelError(f"{folder} {what}; give the folder that `kleene train --out` wrote")
-        try:
-            return cls.from_files(read_files(folder), name=str(folder), cells=cells)
-        except ModelError:
-            for files in read_unfinished(folder):
-                return cls.from_files(files, name=str(folder), cells=cells)
-            raise
+        return cls.from_files(read_files(folder), name=str(folder), cells=cells)
 
     def save_pretrained(self, folder: str | Path) -> Path:
         """`save`, by the name that users of Hugging Face's libraries look for."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import os
+import sys
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from kleene.errors import DataError, ModelError
-from kleene.files import read_regular, unfinished
+from kleene.files import read_regular, sweep, unfinished
 from kleene.formats import mismatch
 
 FORMAT = "kleene.model/1"
@@ -33,8 +35,8 @@ def read_files(folder: Path) -> dict[str, bytes]:
             files[name] = read_regular(folder / name, MAX_BYTES[name])
         except FileNotFoundError:
             raise ModelError(
-                f"{folder} has no {name}, so it is no model folder or was not finished; "
-                "train again, or with --resume"
+                f"{folder} has no {name}: not a model folder, or an incomplete one; "
+                f"{_cure(str(folder))}"
             ) from None
         except (OSError, DataError) as error:
             reason = getattr(error, "strerror", None) or error
@@ -42,41 +44,44 @@ def read_files(folder: Path) -> dict[str, bytes]:
     return files
 
 
-def read_unfinished(folder: Path) -> Iterator[dict[str, bytes]]:
-    """The complete model left by a process that was killed while it renamed its files."""
-    left = {name: unfinished(folder / name) for name in FILES}
-    if not any(left.values()):
-        return
-    found = {
-        name: _contents([folder / name, *paths], MAX_BYTES[name]) for name, paths in left.items()
-    }
-    for content in found["config.json"]:
+def finish_save(folder: str | Path) -> bool:
+    """Put a complete model in place that an interrupted save left in temporary files.
+
+    Return whether there was one. `python -m kleene.model_folder FOLDER` does the same.
+    """
+    folder = Path(folder)
+    for content, path in _candidates(folder / "config.json"):
         try:
             sums = check_config(content, str(folder))["sha256"]
         except ModelError:
             continue
-        files = {
-            name: part
+        found = {
+            folder / name: next(
+                (p for part, p in _candidates(folder / name) if _sha256(part) == sums.get(name)),
+                None,
+            )
             for name in PARTS
-            for part in found[name]
-            if hashlib.sha256(part).hexdigest() == sums.get(name)
         }
-        if len(files) == len(PARTS):
-            yield {**files, "config.json": content}
+        sources = {**found, folder / "config.json": path}
+        if None not in sources.values():
+            for target, source in sources.items():
+                if source is not None and source != target:
+                    os.replace(source, target)
+            sweep(folder / name for name in FILES)
+            return True
+    return False
 
 
-def _contents(paths: Iterable[Path], most: int) -> list[bytes]:
-    """The contents of the files that can be read."""
-    contents = []
-    for path in paths:
+def _candidates(path: Path) -> Iterator[tuple[bytes, Path]]:
+    """The contents of a file's temporary copies and of the file itself, those that can be read."""
+    for candidate in (*unfinished(path), path):
         with suppress(OSError, DataError):
-            contents.append(read_regular(path, most))
-    return contents
+            yield read_regular(candidate, MAX_BYTES[path.name]), candidate
 
 
 def add_digests(config: dict[str, Any], files: Mapping[str, bytes]) -> dict[str, Any]:
     """The settings with the digests of all files, their own included."""
-    sums = {name: hashlib.sha256(part).hexdigest() for name, part in files.items()}
+    sums = {name: _sha256(part) for name, part in files.items()}
     return {**config, "sha256": {**sums, "config.json": _config_digest(config)}}
 
 
@@ -99,18 +104,35 @@ def check_config(content: bytes, name: str) -> dict[str, Any]:
 def check_parts(config: Mapping[str, Any], files: Mapping[str, bytes], name: str) -> None:
     """Refuse files that have not the digests in `config.json`."""
     for part in PARTS:
-        if hashlib.sha256(files[part]).hexdigest() != config["sha256"].get(part):
+        if _sha256(files[part]) != config["sha256"].get(part):
             raise _changed(name, part)
 
 
 def _config_digest(config: Mapping[str, Any]) -> str:
     """Digest of the settings, independent of their formatting."""
     rest = {name: value for name, value in config.items() if name != "sha256"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+    return _sha256(json.dumps(rest, sort_keys=True).encode())
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _changed(name: str, part: str) -> ModelError:
     return ModelError(
         f"{part} of {name} is not the file that was saved (truncated, half written or changed); "
-        "train again, or with --resume"
+        f"{_cure(name)}"
     )
+
+
+def _cure(name: str) -> str:
+    """The command that recovers a model folder."""
+    if any(unfinished(Path(name) / part) for part in FILES):
+        return f"`python -m kleene.model_folder {name}` finishes an interrupted save"
+    return "train again, or with --resume"
+
+
+if __name__ == "__main__":
+    done = finish_save(sys.argv[1])
+    print("the model is complete" if done else "no complete model in temporary files; train again")
+    sys.exit(0 if done else 1)

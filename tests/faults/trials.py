@@ -14,7 +14,7 @@ from room import small_room
 
 from kleene.errors import ModelError
 from kleene.model import Model
-from kleene.model_folder import FILES
+from kleene.model_folder import FILES, finish_save
 
 ENOUGH = 1024  # pages
 Trial = Callable[[Bench, Tally], None]
@@ -71,7 +71,11 @@ def killed_while_replacing_a_model(bench: Bench, tally: Tally) -> None:
     tally.counts["kills"] += 1
     tally.counts["kills while replacing a model"] += 1
     try:
-        found = Model.load(out).to_files()["model.safetensors"]
+        try:
+            found = Model.load(out).to_files()["model.safetensors"]
+        except ModelError:  # killed between two renames
+            finish_save(out)
+            found = Model.load(out).to_files()["model.safetensors"]
         tally.counts["the older model was there"] += found == older
         tally.counts["the newer model was there"] += found != older
     except ModelError as error:

@@ -9,11 +9,13 @@ import pytest
 import torch
 from counting_network import counting_model
 
+from kleene.automata import CounterMachine
 from kleene.data.alphabet import FIRST_SYMBOL
 from kleene.data.batch import make_batch
 from kleene.errors import ReadingError
 from kleene.extraction.counter.units import CountingUnit
 from kleene.model import Model
+from kleene.proof.bounds import FUNCTION
 from kleene.proof.counter import _Proof, counter_bound, find_counter
 from kleene.reproduce.counter_reading import balanced
 
@@ -74,10 +76,7 @@ def test_what_runs_stays_in_the_boxes():
             state, counter, height = proof.machine.initial, 0, 0
             for time, column in enumerate([None, *words[index].tolist()]):
                 if column is not None:
-                    view = proof.clipped(counter)
-                    add = int(proof.adds[state, view, column])
-                    state = int(proof.moves[state, view, column])
-                    counter, height = counter + add, height + int(proof.heights[column])
+                    state, counter, height = proof.walk.step(state, counter, height, column)
                 memory = trace.memory[row, time].double().numpy()
                 probs = trace.probs[row, time].double().numpy()
                 held = [
@@ -128,3 +127,62 @@ def test_networks_without_a_memory_are_refused():
     model.network.rnn.similarity = object()
     with pytest.raises(ReadingError, match="similarity is"):
         counter_bound(model, MACHINE, UNIT, depth=1, length=1)
+
+
+def with_state(machine: CounterMachine, adds: int, *, reachable: bool) -> CounterMachine:
+    """The machine with one more state, which adds a number on every symbol for ever."""
+    decoy, width = machine.num_states, len(machine.alphabet)
+    moves = np.concatenate([machine.transitions, np.full((1, 3, width), decoy)])
+    if reachable:
+        moves[moves == machine.names.index("wrong")] = decoy
+    rows = np.full((1, 3, width), adds)
+    return replace(
+        machine,
+        transitions=moves,
+        increments=np.concatenate([machine.increments, rows]),
+        outputs=(*machine.outputs, (False,) * 3),
+        names=None,
+    )
+
+
+def test_a_decoy_state_does_not_change_what_depth_is():
+    model = leaky()
+    honest = counter_bound(model, MACHINE, UNIT, depth=DEPTH, length=400)
+    decoy = with_state(MACHINE, 1, reachable=False)
+    found = counter_bound(model, decoy, UNIT, depth=DEPTH, length=400)
+    assert (found.length, found.reached) == (honest.length, False)
+    found = counter_bound(model, with_state(MACHINE, 1, reachable=True), UNIT, depth=4, length=400)
+    assert not found.reached
+    assert find_counter(model, decoy) == find_counter(model, MACHINE)
+
+
+def test_a_depth_that_no_long_sequence_has_is_no_proof_of_long_sequences():
+    rises = CounterMachine.from_rule(
+        lambda state, clipped, symbol: (state, 1), start=0, alphabet="a()", accept={(0, 0)}
+    )
+    found = counter_bound(counting_model("a"), replace(rises, outputs=((False, True, False),)),
+                          UNIT, depth=0, length=50)  # fmt: skip
+    assert (found.length, found.reached) == (0, False)
+    assert "no sequence of this depth has more than 0 symbols" in str(found)
+
+
+def test_the_memory_that_is_kept_is_bounded_where_it_hardly_grows():
+    """At slopes near 0 the errors of function and sums decide whether the product is monotone."""
+    p, width = -0.5, 1e-6
+    proof = _Proof(leaky(6.0, p), MACHINE, UNIT, DEPTH)
+    a = np.repeat(np.linspace(-1, 6, 200)[:, None], 2, 1)
+    low, high = np.zeros_like(a), np.full_like(a, 100.0)
+    for _ in range(80):  # to where sigmoid(a + p c) c hardly rises at its least and steepest
+        c = (low + high) / 2
+        gates = [1 / (1 + np.exp(-end)) for end in proof.peep((a, a), 1, (c, c + width))]
+        steepest = np.maximum(*(gate * (1 - gate) for gate in gates))
+        steepest[(gates[0] < 0.5) & (gates[1] > 0.5)] = 0.25
+        rises = gates[0] + p * (c + width) * steepest > 1e-7
+        low, high = np.where(rises, c, low), np.where(rises, high, c)
+    ends = low, low + width
+    least, most = proof.kept((a, a), ends)
+    for c in ends:
+        error = proof.layer.slack * (abs(p * c) + abs(a))
+        for sign, bound in ((-1, least), (1, most)):
+            gate = 1 / (1 + np.exp(-(a + p * c + sign * error))) + sign * FUNCTION
+            assert (sign * (gate * c - bound)[:, 0] <= 1e-13).all()

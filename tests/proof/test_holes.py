@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,14 +15,18 @@ from random_models import random_model
 from kleene import SequenceClassifier
 from kleene.automata import DFA
 from kleene.cli import main
-from kleene.errors import ReadingError
-from kleene.extraction.table import read_table
+from kleene.data import Alphabet, Bins, Layout, tokenize
+from kleene.errors import KleeneError, ModelError, ReadingError
+from kleene.files import write_atomically
 from kleene.model import Model
+from kleene.model_folder import FILES
 from kleene.nn.similarity import dot
 from kleene.nn.transition import soft_argmax
+from kleene.proof import require
 from kleene.proof.certificate import Certificate, Refusal
 from kleene.proof.certify import certify, largest_temperature
 from kleene.proof.verify import CLAIM, verify
+from kleene.proof.verify_files import is_token, load_model
 
 WORDS = ["".join(word) for n in range(9) for word in itertools.product("ab", repeat=n)]
 
@@ -207,13 +213,137 @@ def test_certify_returns_only_what_the_verifier_accepts(monkeypatch):
     assert "the verifier refuses" in str(outcome)
 
 
-def test_the_digest_covers_settings_classes_and_alphabet():
-    from dataclasses import replace
+# -- what is proved is what is loaded --------------------------------------------------------------
 
+
+def proved(folder: Path, model: Model) -> list[Path]:
+    """The files of a model and its proof."""
+    found = certify(model)
+    model.save(folder / "model")
+    found.dfa.save(folder / "dfa.json")
+    found.save(folder / "proof.json")
+    return [folder / name for name in ("model", "dfa.json", "proof.json")]
+
+
+@pytest.mark.parametrize("part", FILES)
+def test_h10_verify_refuses_every_folder_that_predict_refuses(part, tmp_path):
+    files = proved(tmp_path, random_model(24))
+    for name, content in random_model(25).to_files().items():
+        (files[0] / f".{name}.old.tmp").write_bytes(content)
+    assert verify(*files).holds
+    content = bytearray((files[0] / part).read_bytes())
+    content[len(content) // 2] ^= 1
+    (files[0] / part).write_bytes(content)
+    with pytest.raises(ModelError):
+        Model.load(files[0])
+    with pytest.raises(ModelError):
+        verify(*files)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"layout": Layout(text_column="other")},
+        {"layout": Layout(bins=Bins(count=2, edges=(0.0, 0.5, 1.0)))},
+        {"classes": (True, False)},
+        {"alphabet": Alphabet("ba")},
+        {"tokens": "words"},
+        {"settings": {"threads": 2}},
+    ],
+)
+def test_h11_the_digest_covers_everything_that_changes_an_answer(change, tmp_path):
     model = random_model(24)
-    other_classes = replace(model, classes=(True, False))
-    other_symbols = replace(model, alphabet=type(model.alphabet)("ba"))
-    other_tokens = replace(model, tokens="words")
-    models = [model, other_classes, other_symbols, other_tokens]
-    digests = {certify(one, read_table(one).dfa).model_sha256 for one in models}
-    assert len(digests) == len(models)
+    files = proved(tmp_path, model)
+    replace(model, **change).save(files[0])
+    found = verify(*files)
+    assert not found.holds
+    assert "another model" in str(found) or "alphabet" in str(found)
+    with pytest.raises(ReadingError, match="does not hold"):
+        require(Model.load(files[0]), Certificate.load(files[2]))
+
+
+def test_h11_a_certificate_of_version_2_holds_where_its_digest_covers_all(tmp_path):
+    model = random_model(24)
+    files = proved(tmp_path, model)
+    document = json.loads(files[2].read_text())
+    document |= {"format": "kleene.certificate/2", "model_sha256": load_model(files[0]).old_digest}
+    files[2].write_text(json.dumps(document))
+    assert verify(*files).holds
+    assert require(Model.load(files[0]), files[2]) == Certificate.load(files[2]).dfa
+    replace(model, layout=Layout(text_column="other")).save(files[0])
+    assert "run `kleene certify" in str(verify(*files))
+
+
+def test_h11_a_proof_is_about_the_network_as_it_runs(tmp_path):
+    files = proved(tmp_path, random_model(24))
+    loaded = Model.load(files[0])
+    require(loaded, files[2])
+    loaded.network.rnn.transition = soft_argmax
+    with pytest.raises(ReadingError, match="transition is"):
+        require(loaded, files[2])
+    with pytest.raises(ReadingError, match="does not hold"):
+        require(change(Model.load(files[0]), head__bias=lambda w: -w), files[2])
+
+
+# -- labels and symbols come through as they are ---------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "classes", [("a", "a\0"), (-1, 2**63 + 1), (1, "1"), (0.1, 2**70), ((1, 2), (3, 4))]
+)
+def test_h12_predict_returns_the_labels_that_were_proved(classes, tmp_path, capsys):
+    model = replace(random_model(24), classes=classes)
+    found = certify(model)
+    predicted = SequenceClassifier.from_model(model).predict(WORDS).tolist()
+    labels = [found.dfa.run(word) for word in WORDS]
+    assert list(map(repr, predicted)) == list(map(repr, labels))
+    assert list(map(repr, found.dfa.run_many(WORDS))) == list(map(repr, labels))
+    model.save(tmp_path)
+    assert main(["predict", str(tmp_path), "--word", "ab", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert len(said["probabilities"]) == 2
+    assert set(map(repr, labels)) == set(map(repr, classes))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "symbols"),
+    [
+        ("text", ("A", "a")),
+        ("text", ("a-b", "c")),
+        ("text", ("日本", "a")),
+        ("words", ("a b", "c")),
+    ],
+)
+def test_h13_symbols_that_no_text_has_are_refused(tokens, symbols, tmp_path):
+    model = replace(random_model(24), tokens=tokens, alphabet=Alphabet(symbols))
+    with pytest.raises(ReadingError, match=f"tokens='{tokens}'"):
+        certify(model)
+    with pytest.raises(ReadingError, match=f"tokens='{tokens}'"):
+        load_model(model.to_files())
+
+
+def test_h13_the_verifier_knows_what_a_token_is():
+    random = np.random.default_rng(0)
+    letters = [*"aA.'_- \t1é日ーก;<br>/’ßİ", "\u0301", "\u200d", "\u0915", "\u094d", "\ud800"]
+    for _ in range(5_000):
+        text = "".join(random.choice(letters, random.integers(0, 5)))
+        assert is_token(text) == (tokenize(text) == (text,)), ascii(text)
+
+
+def test_h14_predict_under_autocast_is_the_proved_float32():
+    model = random_model(24)
+    dfa = certify(model).dfa
+    classifier = SequenceClassifier.from_model(model)
+    plain = classifier.predict_proba(WORDS)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert (classifier.predict_proba(WORDS) == plain).all()
+        assert agrees(model, dfa)
+
+
+def test_h15_a_lone_surrogate_is_a_symbol_or_refused_in_one_line(tmp_path):
+    model = replace(random_model(24), alphabet=Alphabet(("a", "\ud800")))
+    files = proved(tmp_path, model)
+    assert verify(*files).holds
+    assert DFA.load(files[1]) == Certificate.load(files[2]).dfa
+    with pytest.raises(KleeneError, match="UTF-8"):
+        write_atomically(tmp_path / "text", "\ud800")

@@ -190,10 +190,13 @@ def _load_kernel() -> Any:
 
 
 def label_array(labels: Sequence[Label]) -> Array:
-    """Labels as an array of their own type, or of objects when they are tuples or mixed."""
+    """Labels as an array of their own type where that keeps them exactly, else of objects."""
     kinds = {type(label) for label in labels}
     if len(kinds) == 1 and kinds <= {bool, int, float, str}:
-        return np.array(labels)
+        array = np.array(labels)
+        kept = array.tolist()
+        if kept == list(labels) and {type(label) for label in kept} == kinds:
+            return array
     array = np.empty(len(labels), dtype=object)
     array[:] = labels
     return array

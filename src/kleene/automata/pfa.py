@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +15,7 @@ from kleene.automata.dfa import DFA
 from kleene.automata.formats.json import (
     array_field,
     document_fields,
+    dump,
     list_field,
     read_text,
     to_plain,
@@ -145,7 +145,7 @@ class PFA:
             "transitions": self.transitions.tolist(),
             "partial": self.partial,
         }
-        return json.dumps(document, indent=indent, ensure_ascii=False)
+        return dump(document, indent=indent)
 
     @classmethod
     def from_json(cls, document: str | Mapping[str, Any]) -> PFA:

@@ -89,6 +89,13 @@ def label_text(label: Label) -> str:
     return label if isinstance(label, str) else str(label)
 
 
+def label_texts(labels: Sequence[Label]) -> list[str]:
+    """Labels as a data file writes them; labels that look alike, as 1 and "1", as Python does."""
+    texts = [label_text(label) for label in labels]
+    alike = len(set(texts)) < len(texts)
+    return [repr(label) for label in labels] if alike else texts
+
+
 def word_text(word: Word) -> str:
     """A word as a data file writes it: the string, or its symbols with blanks between."""
     return word if isinstance(word, str) else " ".join(map(str, word))

@@ -15,7 +15,8 @@ from kleene.nn.fused.switch import for_inference
 def inference(network: nn.Module, *, grad: bool = False) -> Iterator[None]:
     """Eval mode without gradients, for one block; training modes are restored, also after an error.
 
-    `grad` leaves gradients as they are, for attributions. What else a pass does is its `Mode`.
+    `grad` leaves gradients as they are, for attributions. Autocast is off: results are in the type
+    of the weights. What else a pass does is its `Mode`.
 
     >>> import torch
     >>> from kleene.nn import SRGRU, inference
@@ -28,7 +29,12 @@ def inference(network: nn.Module, *, grad: bool = False) -> Iterator[None]:
     modes = [(module, module.training) for module in network.modules()]
     try:
         network.eval()
-        with for_inference(), torch.set_grad_enabled(grad and torch.is_grad_enabled()):
+        device = next((weight.device.type for weight in network.parameters()), "cpu")
+        with (
+            for_inference(),
+            torch.autocast(device, enabled=False),
+            torch.set_grad_enabled(grad and torch.is_grad_enabled()),
+        ):
             yield
     finally:
         for module, training in modes:

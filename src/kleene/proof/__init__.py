@@ -1,1 +1,30 @@
-"""Certificates that a network and an automaton agree on all words, and their verifier."""
+"""Proofs that a network and an automaton are the same function, for all sequences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kleene.automata import DFA
+    from kleene.model import Model
+    from kleene.proof.certificate import Certificate
+
+
+def require(model: Model, proof: Certificate | str | Path) -> DFA:
+    """Return the automaton that a model is proved to be; raise unless the proof holds of it.
+
+    The proof is checked by the verifier against the model as it is in memory.
+    """
+    from kleene.errors import ReadingError
+    from kleene.proof.bounds import require_as_saved
+    from kleene.proof.certificate import Certificate
+    from kleene.proof.verify import verify
+
+    certificate = proof if isinstance(proof, Certificate) else Certificate.load(proof)
+    require_as_saved(model)
+    document = certificate.to_dict()
+    found = verify(model.to_files(), document["dfa"], document)
+    if not found.holds:
+        raise ReadingError(f"the certificate does not hold of this model: {found}")
+    return certificate.dfa

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kleene.data.alphabet import END, START
+from kleene.data.tokenize import split
 from kleene.errors import ReadingError
 from kleene.extraction.table import require_memoryless
 from kleene.model import Model
@@ -274,6 +275,15 @@ def require_as_saved(model: Model) -> None:
         )
     if config.transition == "sample":
         raise ReadingError(f"a proof needs one answer, the transition 'sample' is random; {cure}")
+    for symbol in model.alphabet.symbols:
+        if isinstance(symbol, str) and model.tokens in ("text", "words"):
+            found = list(split(symbol, model.tokens))
+            if found != [symbol]:
+                raise ReadingError(
+                    "a proof needs symbols that a text can contain, but "
+                    f"tokens={model.tokens!r} reads {symbol!r:.60} as {found!r:.60}; train with "
+                    "tokens='symbols'"
+                )
     rnn = network.rnn
     described = {
         "similarity": (rnn.similarity, SIMILARITIES[config.similarity]),

@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kleene.automata import DFA
+from kleene.automata.formats.json import dump
 from kleene.errors import AutomatonError, ReadingError
 from kleene.files import read_regular, write_atomically
 from kleene.formats import mismatch
 from kleene.machine import Symbol, Word
-from kleene.proof.verify import CERTIFY, Verification
-
-FORMAT = "kleene.certificate/2"
+from kleene.proof.verify import CERTIFY, FORMAT, FORMAT_2, Verification
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -49,8 +48,10 @@ class Certificate:
     hi: NDArray[np.float64]
     """Greatest probability of each centroid, (location, layer, centroid)."""
     model_sha256: str
-    """Digest of the weights, the alphabet, the classes and the kind of network."""
+    """Digest of everything that `predict` depends on: settings, alphabet and weights."""
     dfa: DFA
+    format: str = FORMAT
+    """The version of the document; version 2 has a digest that leaves out the data layout."""
     verification: Verification | None = None
     """What the verifier found; None in a certificate read from a file, until it is verified."""
 
@@ -96,7 +97,7 @@ class Certificate:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON: what is checked, and nothing that is not."""
         return {
-            "format": FORMAT,
+            "format": self.format,
             "claim": self.claim,
             "temperatures": list(self.temperatures),
             "model_sha256": self.model_sha256,
@@ -110,7 +111,7 @@ class Certificate:
 
     def to_json(self) -> str:
         """A document that `from_json` and the verifier read."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+        return dump(self.to_dict())
 
     @classmethod
     def from_json(cls, document: str | Mapping[str, Any]) -> Certificate:
@@ -120,7 +121,7 @@ class Certificate:
         except (ValueError, RecursionError) as error:
             raise ReadingError(f"the certificate is not JSON ({error}); {CERTIFY}") from None
         found = fields.get("format") if isinstance(fields, dict) else None
-        if found != FORMAT:
+        if found not in (FORMAT, FORMAT_2):
             raise ReadingError(mismatch(found, FORMAT, CERTIFY))
         try:
             return cls(
@@ -133,6 +134,7 @@ class Certificate:
                 hi=np.array(fields["hi"], np.float64),
                 model_sha256=str(fields["model_sha256"]),
                 dfa=DFA.from_json(fields["dfa"]),
+                format=found,
             )
         except (KeyError, TypeError, ValueError, OverflowError, AutomatonError) as error:
             reason = f"{type(error).__name__}: {error}"[:200]

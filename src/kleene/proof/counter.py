@@ -12,12 +12,18 @@ the gate is saturated, so that its range is that of its two ends; this keeps the
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kleene.automata.counter.configuration_graph import (
+    clipped_after,
+    configuration_graph,
+    reachable,
+)
 from kleene.automata.counter.machine import CounterMachine
 from kleene.automata.symbols import check_same_alphabet, show
 from kleene.data.alphabet import END, FIRST_SYMBOL, START, Alphabet
@@ -39,7 +45,7 @@ from kleene.proof.bounds import (
 )
 
 Key: TypeAlias = tuple[int, int, int, int, int]  # state, counter, height, centroid, unit's count
-MOST_BOXES = 5_000
+MAX_BOXES = 5_000
 FINDING_WORDS, FINDING_LENGTH = 200, 30
 
 
@@ -48,7 +54,7 @@ class CounterBound:
     """How far network and machine provably agree."""
 
     depth: int
-    """All prefixes of the sequences have at most so many more pushes than pops, or pops."""
+    """The machine's counter stays so near to 0, and also if it is counted on where it stopped."""
     length: int
     """Every such sequence of at most so many symbols gets the machine's label; -1: none does."""
     asked: int
@@ -81,9 +87,10 @@ def counter_bound(
 ) -> CounterBound:
     """The largest length, up to `length`, at which network and machine provably agree.
 
-    The depth is counted by what the machine adds for each symbol far above 0, whether or not its
-    counter still moves. The unit of the memory that counts decides how boxes are split, not what is
-    true; without it, `find_counter` looks for it.
+    The depth of a sequence is the farthest that the machine's counter gets from 0, over all
+    prefixes; where the counter has stopped for good, it is counted on as before. The unit of the
+    memory that counts decides how boxes are split, not what is true; without it, `find_counter`
+    looks for it.
     """
     require_memory(model)
     require_as_saved(model)
@@ -96,15 +103,14 @@ def counter_bound(
 
 def find_counter(model: Model, machine: CounterMachine) -> CountingUnit:
     """The unit of the memory that is nearest to a multiple of the height, on random words."""
-    columns = [machine.alphabet.index(symbol) for symbol in model.alphabet.symbols]
-    heights = _heights(np.asarray(machine.increments)[:, :, columns])
+    walk = _Walk.of(model, machine)
     random = np.random.default_rng(0)
-    moving = np.flatnonzero(heights)
+    moving = np.flatnonzero(walk.adds.any((0, 1)) if walk.heights is None else walk.heights)
     drawn = random.choice(moving, (FINDING_WORDS, FINDING_LENGTH))
     other = random.random(drawn.shape) < 0.5
-    drawn[other] = random.integers(0, len(heights), int(other.sum()))
+    drawn[other] = random.integers(0, walk.adds.shape[2], int(other.sum()))
     record = record_memory(model, list(Alphabet.ids(drawn)))
-    height = np.pad(heights[drawn].cumsum(1), ((0, 0), (1, 0))).ravel()
+    height = np.array([walk.height_after(word) for word in drawn.tolist()]).ravel()
     memory = record.memory.reshape(len(height), -1).astype(np.float64)
     steps = height @ memory / max(float(height @ height), 1.0)
     off = np.sqrt(((memory - height[:, None] * steps) ** 2).mean(0)) / np.maximum(abs(steps), 1e-9)
@@ -112,13 +118,55 @@ def find_counter(model: Model, machine: CounterMachine) -> CountingUnit:
     return CountingUnit(unit=unit, step=float(steps[unit]), noise=float(off[unit]))
 
 
-def _heights(adds: NDArray[np.int64]) -> NDArray[np.int64]:
-    """What each symbol adds far above 0, in the state that adds most; (state, clipped, symbol)."""
-    far = adds[:, -1]
-    found: NDArray[np.int64] = far[np.abs(far).sum(1).argmax()]
-    if not found.any():
-        raise ReadingError("this machine never counts; certify a finite automaton instead")
-    return found
+@dataclass(frozen=True, kw_only=True)
+class _Walk:
+    """The machine's configurations (state, counter, height), its columns in the model's order.
+
+    The height is the machine's own counter; where the counter has stopped for good, it goes on by
+    what each symbol adds everywhere else. If a symbol adds different numbers elsewhere, the height
+    stops with the counter.
+    """
+
+    machine: CounterMachine
+    moves: NDArray[np.int32]  # state, clipped counter, symbol
+    adds: NDArray[np.int8]
+    heights: NDArray[np.int64] | None  # symbol: what it adds wherever the counter can move
+
+    @classmethod
+    def of(cls, model: Model, machine: CounterMachine) -> _Walk:
+        columns = [machine.alphabet.index(symbol) for symbol in model.alphabet.symbols]
+        moves = np.asarray(machine.transitions)[:, :, columns]
+        adds = np.asarray(machine.increments)[:, :, columns]
+        graph, clip, nodes = configuration_graph(machine), machine.clip, reachable(machine)
+        stopped = {node for node in nodes if not adds[node[0], node[1] + clip].any()}
+        while left := {node for node in stopped if not graph[node] <= stopped}:
+            stopped -= left
+        if len(stopped) == len(nodes):
+            raise ReadingError("this machine never counts; certify a finite automaton instead")
+        found: list[set[int]] = [set() for _ in columns]
+        for state, clipped in set(nodes) - stopped:
+            for symbol, add in enumerate(adds[state, clipped + clip].tolist()):
+                target = int(moves[state, clipped + clip, symbol])
+                if not {(target, c) for c in clipped_after(clipped, add, clip)} <= stopped:
+                    found[symbol].add(add)
+        alike = all(len(values) <= 1 for values in found)
+        heights = np.array([max(values, default=0) for values in found]) if alike else None
+        return cls(machine=machine, moves=moves, adds=adds, heights=heights)
+
+    def step(self, state: int, counter: int, height: int, symbol: int) -> tuple[int, int, int]:
+        """The next state, counter and height."""
+        at = state, self.machine.clipped_counter(counter) + self.machine.clip, symbol
+        add = int(self.adds[at])
+        rise = add if self.heights is None else int(self.heights[symbol])
+        return int(self.moves[at]), counter + add, height + rise
+
+    def height_after(self, symbols: list[int]) -> list[int]:
+        """The heights of all prefixes of a word."""
+        now, heights = (int(self.machine.initial), 0, 0), [0]
+        for symbol in symbols:
+            now = self.step(*now, symbol)
+            heights.append(now[2])
+        return heights
 
 
 @dataclass
@@ -180,16 +228,13 @@ class _Proof:
         self.layer, self.size = layer, config.hidden_size
         self.peephole = weights.get("rnn.peephole_l0", np.zeros((3, self.size)))
         self.temperature = float(np.exp(weights["rnn.log_temperature_l0"]))
-        columns = [self.machine.alphabet.index(s) for s in self.model.alphabet.symbols]
-        self.moves = np.asarray(self.machine.transitions)[:, :, columns]  # state clipped symbol
-        self.adds = np.asarray(self.machine.increments)[:, :, columns]
-        self.heights = _heights(self.adds)
+        self.walk = _Walk.of(self.model, self.machine)
         outputs = self.machine.outputs
         self.classes = np.array([[self.model.classes.index(o) for o in row] for row in outputs])
 
     def run(self, length: int) -> CounterBound:
         """Follow the boxes until a class is not certain, or the length is reached."""
-        boxes = self.start()
+        boxes, ends = self.start(), {(int(self.machine.initial), 0, 0)}
         reason, found, drift = "the length asked for is reached", length, 0.0
         for t in range(length + 1):
             drift = float(np.ptp(boxes.memory, axis=0)[:, self.unit.unit].max())
@@ -197,9 +242,13 @@ class _Proof:
             if wrong := self.uncertain(boxes, hidden):
                 reason, found = wrong, t - 1
                 break
+            ends = {after for now in ends for _, after in self.within(*now)}
+            if not ends:
+                reason, found = f"no sequence of this depth has more than {t} symbols", t
+                break
             after = self.advance(boxes, hidden)
-            if len(after) > MOST_BOXES:
-                reason, found = f"more than {MOST_BOXES} boxes", t
+            if len(after) > MAX_BOXES:
+                reason, found = f"more than {MAX_BOXES} boxes", t
                 break
             if len(after) == len(boxes.alpha[0]) and _same(after, boxes):
                 reason = "the boxes are an invariant: it holds of every length"
@@ -237,7 +286,8 @@ class _Proof:
         head, bias = self.bounds.head, self.bounds.b_head
         terms = _reach(features) @ _size(head).T + _size(bias)
         for key, i in boxes.index.items():
-            winner = self.classes[key[0], self.clipped(key[1])]
+            clipped = self.machine.clipped_counter(key[1])
+            winner = self.classes[key[0], clipped + self.machine.clip]
             row = features[0][i], features[1][i]
             worst = linear_range(row, head - head[winner], bias - bias[winner])[1]
             worst = worst + self.layer.slack * (terms[i] + terms[i, winner])
@@ -245,14 +295,19 @@ class _Proof:
                 return f"the class is not certain in state {key[0]} at counter {key[1]}"
         return None
 
-    def clipped(self, counter: int) -> int:
-        clip = self.machine.clip
-        return int(np.clip(counter, -clip, clip)) + clip
+    def within(
+        self, state: int, counter: int, height: int
+    ) -> Iterator[tuple[int, tuple[int, int, int]]]:
+        """The symbols that stay within the depth, and the configuration after each."""
+        for symbol in range(self.walk.adds.shape[2]):
+            after = self.walk.step(state, counter, height, symbol)
+            if max(abs(after[1]), abs(after[2])) <= self.depth:
+                yield symbol, after
 
     def advance(self, boxes: _Boxes, hidden: Interval) -> _Boxes:
         """Step every box on every symbol, as long as its height stays within the depth."""
-        symbols = np.arange(self.moves.shape[2])
-        tokens = FIRST_SYMBOL + symbols
+        symbols = self.walk.adds.shape[2]
+        tokens = FIRST_SYMBOL + np.arange(symbols)
         x = self.bounds.x_gates[0][None, tokens], self.bounds.x_gates[1][None, tokens]
         grid = hidden[0][:, None], hidden[1][:, None]
         u, memory = self.cell(x, grid, (boxes.memory[0][:, None], boxes.memory[1][:, None]))
@@ -264,16 +319,9 @@ class _Proof:
             _Boxes(dict(boxes.index), boxes.alpha, boxes.memory),
         )
         for (state, counter, height, _, _), i in boxes.index.items():
-            view = self.clipped(counter)
-            for symbol in symbols[np.abs(height + self.heights) <= self.depth].tolist():
-                at = i * len(symbols) + symbol
-                key = (
-                    int(self.moves[state, view, symbol]),
-                    counter + int(self.adds[state, view, symbol]),
-                    height + int(self.heights[symbol]),
-                    int(lead[at]),
-                    int(counts[i, symbol]) if np.isfinite(counts[i, symbol]) else 0,
-                )
+            for symbol, after in self.within(state, counter, height):
+                at, count = i * symbols + symbol, counts[i, symbol]
+                key = (*after, int(lead[at]), int(count) if np.isfinite(count) else 0)
                 targets[at] = grown.place(key)
         kept = targets >= 0
         return grown.grown(
@@ -323,7 +371,8 @@ class _Proof:
         least, most = _sigmoid(low), _sigmoid(high)
         across = (low < 0) & (high > 0)
         slope = np.where(across, 0.25, np.maximum(least * (1 - least), most * (1 - most)))
-        monotone = least - abs(p) * _reach(memory) * slope > 0
+        steep = abs(p) * _reach(memory) * slope * (1 + self.layer.slack)
+        monotone = least - FUNCTION - steep > 0
 
         def end(c: Array, upper: bool) -> Array:
             grows = (c >= 0) == upper  # the larger gate gives the larger product, or the smaller

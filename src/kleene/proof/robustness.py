@@ -19,9 +19,9 @@ from kleene.data.alphabet import to_json_symbol
 from kleene.errors import AlphabetError, ReadingError, SettingError
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
+from kleene.proof import require
 from kleene.proof.certificate import Certificate
 from kleene.proof.certify import certify
-from kleene.proof.verify import verify
 
 Kind: TypeAlias = Literal["substitute", "insert", "delete"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -30,7 +30,7 @@ MOST_EDITS = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Edit:
-    """One change of a sequence; `position` counts its own symbols, from 0."""
+    """One change of a sequence; `position` counts its symbols from 0, the text from 1."""
 
     kind: Kind
     position: int
@@ -39,10 +39,10 @@ class Edit:
 
     def __str__(self) -> str:
         if self.kind == "substitute":
-            return f"substitute {self.old!r} at {self.position} by {self.new!r}"
+            return f"substitute {self.old!r} at {self.position + 1} by {self.new!r}"
         if self.kind == "insert":
-            return f"insert {self.new!r} before {self.position}"
-        return f"delete {self.old!r} at {self.position}"
+            return f"insert {self.new!r} before {self.position + 1}"
+        return f"delete {self.old!r} at {self.position + 1}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -258,11 +258,7 @@ def certified_share(results: Collection[Robustness], budget: int) -> list[float]
 def certified_dfa(model: Model, certificate: Certificate | None = None) -> DFA:
     """The automaton that the model is proved to be, or an error that says what is missing."""
     if certificate is not None:
-        document = certificate.to_dict()
-        found = verify(model.to_files(), document["dfa"], document)
-        if not found.holds:
-            raise ReadingError(f"the certificate does not hold of this model: {found}")
-        return certificate.dfa
+        return require(model, certificate)
     outcome = certify(model)
     if not isinstance(outcome, Certificate):
         raise ReadingError(f"robustness needs a proof of the model, and there is none: {outcome}")

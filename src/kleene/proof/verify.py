@@ -37,6 +37,7 @@ ASSUMES = (
     "eval mode, and symbols of the alphabet"
 )
 CERTIFY = "run `kleene certify MODEL DFA.json --out CERTIFICATE.json` again"
+FORMAT, FORMAT_2 = "kleene.certificate/3", "kleene.certificate/2"
 SAME = 2.0**-20  # temperatures that differ by less, relatively, are the same to the bounds
 
 
@@ -78,7 +79,7 @@ def verify(
     """
     folder = load_model(model_folder)
     dfa = load_document(dfa_json, "kleene.dfa/1", AutomatonError, "export the automaton again")
-    certificate = load_document(certificate_json, "kleene.certificate/2", ReadingError, CERTIFY)
+    certificate = load_document(certificate_json, FORMAT, ReadingError, CERTIFY, older=FORMAT_2)
     running = _mean(folder.temperatures)
     proved = None
     try:
@@ -129,7 +130,11 @@ def _check(
     for key in ("alphabet", "start", "outputs", "transitions"):
         same = json.dumps(dfa[key]) == json.dumps(certificate["dfa"][key])
         need(same, "it is about another automaton")
-    need(certificate["model_sha256"] == folder.digest, "it is about another model")
+    digest = folder.digest
+    if certificate["format"] == FORMAT_2:
+        need(folder.old_digest is not None, f"it leaves out how numbers are read; {CERTIFY}")
+        digest = str(folder.old_digest)
+    need(certificate["model_sha256"] == digest, f"it is about another model; {CERTIFY}")
     symbols, alphabet = folder.symbols, [hashable(symbol) for symbol in dfa["alphabet"]]
     columns = {symbol: column for column, symbol in enumerate(alphabet)}
     same = len(alphabet) == len(columns) == len(symbols) and columns.keys() == set(symbols)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,13 @@ KINDS: dict[str, tuple[Any, ...]] = {  # what the bounds are for
 }
 SIZES = ("num_symbols", "num_classes", "input_size", "hidden_size", "num_states", "num_layers")
 MAX_WEIGHTS = 2**34  # bytes of a file of the model
+IDEOGRAPHS = [
+    ("\u3040", "\u30ff"),
+    ("\u3400", "\u4dbf"),
+    ("\u4e00", "\u9fff"),
+    ("\uf900", "\ufaff"),
+    ("\U00020000", "\U0003ffff"),
+]
 TRAINING = ("temperature", "learn_temperature", "dropout")  # of no effect on a trained network
 
 
@@ -42,10 +50,13 @@ class ModelFiles:
     symbols: list[Any]
     classes: list[Any]
     digest: str
+    """SHA-256 of everything that `predict` depends on: settings, alphabet and weights."""
+    old_digest: str | None
+    """The digest in certificates of version 2; None where it leaves something out."""
 
     @property
     def temperatures(self) -> list[float]:
-        """Those that the layers run with."""
+        """The temperatures that the layers run with."""
         return [layer.temperature for layer in self.network.layers]
 
 
@@ -60,7 +71,7 @@ def load_model(source: Folder) -> ModelFiles:
             part: source[part]
             if isinstance(source, Mapping)
             else read_regular(Path(source, part), MAX_WEIGHTS)
-            for part in ("config.json", "model.safetensors", "alphabet.json")
+            for part in ("config.json", "model.safetensors", "alphabet.json", "history.json")
         }
         config = json.loads(files["config.json"])
         sums = config.pop("sha256")
@@ -72,20 +83,23 @@ def load_model(source: Folder) -> ModelFiles:
                 raise ModelError(f"{part} of {name} is not the file that was saved; train again")
         if config["format"] != "kleene.model/1":
             raise ValueError(f"its format is {config['format']!r}")
-        symbols = [hashable(symbol) for symbol in json.loads(files["alphabet.json"])["symbols"]]
+        alphabet = json.loads(files["alphabet.json"])
+        symbols = [hashable(symbol) for symbol in alphabet["symbols"]]
         classes = [hashable(label) for label in config["classes"]]
         require_known(config["network"])
         weights = load(files["model.safetensors"])
         network = build_network(config["network"], weights, len(symbols), len(classes))
         if len(set(symbols)) != len(symbols) or len(set(classes)) != len(classes):
             raise ValueError("a symbol or class appears twice")
+        require_tokens(symbols, config["tokens"])
         used = {key: config["network"][key] for key in (*KINDS, *SIZES)}
-        about = [used, config["classes"], config["tokens"], json.loads(files["alphabet.json"])]
+        old = [used, config["classes"], config["tokens"], alphabet]
         return ModelFiles(
             network=network,
             symbols=symbols,
             classes=classes,
-            digest=digest_of(weights, json.dumps(about, sort_keys=True)),
+            digest=digest_of(weights, [config, alphabet]),
+            old_digest=None if config.get("layout") else digest_of(weights, old),
         )
     except OSError as error:
         message = f"cannot read {error.filename}: {error.strerror}; give a model folder"
@@ -168,9 +182,51 @@ def build_network(
     )
 
 
-def digest_of(weights: Mapping[str, NDArray[Any]], about: str) -> str:
-    """SHA-256 over what `predict` depends on: settings, names, alphabet and weights."""
-    digest = hashlib.sha256(about.encode() + b"\n")
+def require_tokens(symbols: list[Any], tokens: str) -> None:
+    """Refuse symbols that no text contains once `predict` has split it."""
+    for symbol in symbols:
+        if not isinstance(symbol, str) or tokens not in ("text", "words"):
+            continue
+        if not (is_token(symbol) if tokens == "text" else symbol.split() == [symbol]):
+            raise ReadingError(
+                f"a proof needs symbols that a text can contain, but tokens={tokens!r} never gives "
+                f"{symbol!r:.60}; train with tokens='symbols'"
+            )
+
+
+def is_token(symbol: str) -> bool:
+    """Whether `tokens="text"` splits this text into itself alone.
+
+    A token is a word in lower case, with apostrophes inside, or dots, or one other character.
+    """
+    if symbol != unicodedata.normalize("NFC", symbol.lower().replace("’", "'")):
+        return False
+    if symbol == "_" or (len(symbol) > 1 and set(symbol) == {"."}):
+        return True
+    lead = symbol[:1]
+    if lead.isalnum() and not is_ideograph(lead):
+        return all(
+            part[:1].isalnum()
+            and all(is_mark(c) or (c.isalnum() and not is_ideograph(c)) for c in part)
+            for part in symbol.split("'")
+        )
+    return lead not in ("", "_") and not lead.isspace() and all(map(is_mark, symbol[1:]))
+
+
+def is_ideograph(character: str) -> bool:
+    """Whether a character is a word of its own."""
+    return any(first <= character <= last for first, last in IDEOGRAPHS)
+
+
+def is_mark(character: str) -> bool:
+    """Whether a character combines with the one before it."""
+    mark = unicodedata.category(character)[0] == "M" and "\u0300" <= character < "\U00020000"
+    return mark or character in "\u200c\u200d"
+
+
+def digest_of(weights: Mapping[str, NDArray[Any]], about: Any) -> str:
+    """SHA-256 over JSON values and weights."""
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode() + b"\n")
     for name in sorted(weights):
         array = np.ascontiguousarray(weights[name])
         digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode() + array.tobytes())
@@ -181,9 +237,9 @@ def digest_of(weights: Mapping[str, NDArray[Any]], about: str) -> str:
 
 
 def load_document(
-    source: Document, wanted: str, error: type[Exception], cure: str
+    source: Document, wanted: str, error: type[Exception], cure: str, *, older: str = ""
 ) -> dict[str, Any]:
-    """A parsed JSON object of the right format."""
+    """A parsed JSON object of the wanted format, or of an older one."""
     if isinstance(source, Mapping):
         content: Any = dict(source)
     else:
@@ -196,7 +252,7 @@ def load_document(
         except (ValueError, RecursionError) as failed:
             raise error(f"expected JSON of format {wanted}, got {failed}; {cure}") from None
     found = content.get("format") if isinstance(content, dict) else None
-    if found != wanted:
+    if found not in (wanted, older or wanted):
         raise error(f"expected format {wanted!r}, got {found!r:.60}; {cure}")
     return dict(content)
 

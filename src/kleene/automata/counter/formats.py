@@ -13,7 +13,6 @@ The JSON document:
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,6 +24,7 @@ from kleene.automata.formats.graphviz import load_graphviz
 from kleene.automata.formats.json import (
     array_field,
     document_fields,
+    dump,
     integer_field,
     list_field,
     to_plain,
@@ -52,7 +52,7 @@ def to_json(machine: CounterTable, *, indent: int | None = None) -> str:
     }
     if machine.names is not None:
         document["names"] = list(machine.names)
-    return json.dumps(document, indent=indent, ensure_ascii=False)
+    return dump(document, indent=indent)
 
 
 def from_json(cls: type[CounterTables], document: str | Mapping[str, Any]) -> CounterTables:

@@ -48,7 +48,14 @@ def dfa_to_json(dfa: TransitionTable, *, indent: int | None = None) -> str:
     }
     if dfa.names is not None:
         document["names"] = list(dfa.names)
-    return json.dumps(document, indent=indent, ensure_ascii=False)
+    return dump(document, indent=indent)
+
+
+def dump(document: Mapping[str, Any], *, indent: int | None = None) -> str:
+    """A JSON text that UTF-8 can hold: lone surrogates are escaped."""
+    text = json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False)
+    lone = any("\ud800" <= character <= "\udfff" for character in text)
+    return json.dumps(document, indent=indent) if lone else text
 
 
 def dfa_from_json(cls: type[Table], document: str | Mapping[str, Any]) -> Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from kleene.cli.console import answer, answer_json, answer_table, label_text
+from kleene.cli.console import answer, answer_json, answer_table, label_texts
 from kleene.cli.options import (
     MAX_LENGTH,
     NO_LAYOUT,
@@ -47,7 +47,7 @@ def evaluate(
     result, unknown = evaluate_file(trained, source)
     rows = len(result.labels)
     per_class = named(trained, map(asdict, result.per_class))
-    names = [label_text(label) for label in trained.classes]
+    names = label_texts(trained.classes)
     if json:
         answer_json(
             {

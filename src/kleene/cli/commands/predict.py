@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kleene.cli.console import answer_json, answer_lines, label_text, say
+from kleene.cli.console import answer_json, answer_lines, label_texts, say
 from kleene.cli.options import (
     MAX_LENGTH,
     NO_LAYOUT,
@@ -59,6 +60,10 @@ def predict(
         ),
     ] = None,
     seed: Seed = 0,
+    proof: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Refuse to answer unless this certificate holds."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Predict the label of each sequence, one a line.
@@ -83,8 +88,12 @@ def predict(
     from kleene.model import Model
 
     trained = Model.load(model)
+    if proof is not None:
+        from kleene.proof import require
+
+        require(trained, proof)
     classes = trained.classes
-    names = [label_text(label) for label in classes]
+    names = label_texts(classes)
     unknown, header = UnknownSymbols(), None
     for examples in _examples(trained, data, word or [], layout, max_length):
         words = [example.word for example in examples]
