@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kleene.data.alphabet import END, START
-from kleene.data.tokenize import split
+from kleene.data.words import as_word
 from kleene.errors import ReadingError
 from kleene.extraction.table import require_memoryless
 from kleene.model import Model
@@ -277,7 +277,7 @@ def require_as_saved(model: Model) -> None:
         raise ReadingError(f"a proof needs one answer, the transition 'sample' is random; {cure}")
     for symbol in model.alphabet.symbols:
         if isinstance(symbol, str) and model.tokens in ("text", "words"):
-            found = list(split(symbol, model.tokens))
+            found = list(as_word(symbol, model.tokens))
             if found != [symbol]:
                 raise ReadingError(
                     "a proof needs symbols that a text can contain, but "
