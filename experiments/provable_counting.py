@@ -1,7 +1,7 @@
 """Networks that are provably a counter machine up to a depth and a length: balanced parentheses.
 
 SR-LSTM-P (width 50, 5 states) is trained on the large set; the counter machine is read off its
-memory; a copy is taught to count exactly (`kleene.induction.provable_counter`); then the two are
+memory; a copy is taught to count exactly (`kleene.induction.teach_counter`); then the two are
 proved to agree on every sequence of depth up to 20 and length up to 1,000, or as far as it goes.
 The recipe was chosen on seeds 40 to 42. Errors are those of the paper's six columns, before and
 after teaching.
@@ -23,7 +23,7 @@ from ledger import Ledger
 
 from kleene.errors import KleeneError
 from kleene.extraction.counter.read import read_counter
-from kleene.induction.provable_counter import DRIFT, RATE, STATES, STEPS, TEMPERATURE, teach_counter
+from kleene.induction.teach_counter import DRIFT, RATE, STATES, STEPS, TEMPERATURE, teach_counter
 from kleene.languages.paper_sets import parentheses_set
 from kleene.proof.counter import counter_bound
 from kleene.reproduce.counter_reading import balanced

@@ -24,7 +24,7 @@ from kleene.automata import DFA
 from kleene.data.examples import Examples
 from kleene.induction.learner import compile_kernels, search_automaton
 from kleene.induction.network import evidence_of
-from kleene.induction.suggestions import suggestions
+from kleene.induction.teach import suggestions
 
 SECONDS, HELD_OUT = 10.0, 0.1
 RECIPE = {"seconds": SECONDS, "held_out": HELD_OUT, "cell": "plain GRU, defaults"}

@@ -14,11 +14,11 @@ import pytest
 import kleene as kl
 from kleene.automata import DFA
 from kleene.errors import DataError, SettingError
-from kleene.induction.budget import Budget
 from kleene.induction.evidence import Evidence
 from kleene.induction.feature_pool import FeaturePool
 from kleene.induction.features import Feature, Occurrence, counter, factor_counter
 from kleene.induction.patterns import Chosen, Product, RuleList, patterns
+from kleene.induction.search import Budget
 from kleene.induction.specialise import Specialiser, adaptive_bits, value_share
 
 

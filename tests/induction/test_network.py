@@ -11,11 +11,15 @@ from kleene.data.alphabet import FIRST_SYMBOL, Alphabet
 from kleene.data.examples import Examples
 from kleene.evaluation.metrics import evaluate
 from kleene.extraction.table import read_table
-from kleene.induction.distil import consolidate, labelled_by
 from kleene.induction.learner import induce, search_automaton
 from kleene.induction.network import Comparison, evidence_of, induce_first, induce_into
-from kleene.induction.suggestions import suggestions, with_centroids
-from kleene.induction.table_teaching import teach_table
+from kleene.induction.teach import (
+    consolidate,
+    labelled_by,
+    suggestions,
+    teach_table,
+    with_centroids,
+)
 from kleene.languages import Language, tomita
 from kleene.model import Model
 from kleene.nn.classifier import Classifier

@@ -12,7 +12,7 @@ from kleene.data.alphabet import Alphabet
 from kleene.errors import ReadingError
 from kleene.estimator import SequenceClassifier
 from kleene.extraction.counter.units import CountingUnit
-from kleene.induction.provable_counter import _table, teach_counter
+from kleene.induction.teach_counter import _table, teach_counter
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig

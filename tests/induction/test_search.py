@@ -9,20 +9,20 @@ import pytest
 from numpy.typing import NDArray
 
 from kleene.automata import DFA
-from kleene.induction.budget import Budget
 from kleene.induction.evidence import Evidence
-from kleene.induction.feature_kernels import rank_features, run_features
-from kleene.induction.learner import compile_kernels, search_automaton
-from kleene.induction.search import Search, merge, split
-from kleene.induction.search_kernels import (
+from kleene.induction.kernels import (
     best_merge,
     class_code,
     count_ends,
+    rank_features,
     rank_splits,
-    redirect_gain,
+    rerun_gain,
+    run_features,
     sweep,
     trace_words,
 )
+from kleene.induction.learner import compile_kernels, search_automaton
+from kleene.induction.search import Budget, Search, merge, split
 
 Rows = tuple[list[tuple[int, ...]], list[int]]
 
@@ -67,22 +67,13 @@ def test_the_description_length_is_the_formula(seed: int) -> None:
 def test_the_gain_of_a_redirected_transition_is_that_of_a_full_run(seed: int) -> None:
     search, table = random_search(seed)
     trace = search.trace(table)
-    change, touched = np.zeros((4, 3), dtype=np.int64), np.zeros(4, dtype=bool)
+    change = np.zeros((4, 3), dtype=np.int64)
     before = label_bits(search, table)
     for state, symbol, target in np.ndindex(4, 3, 4):
         changed = table.copy()
         changed[state, symbol] = target
-        gain = redirect_gain(
-            table,
-            search.words,
-            trace,
-            state,
-            symbol,
-            target,
-            change,
-            touched,
-            search.budget.work,
-        )
+        cell = state * 4 + symbol
+        gain = rerun_gain(changed, search.words, trace, cell, state, change, search.budget.work)
         assert gain == pytest.approx(before - label_bits(search, changed), abs=1e-6)
 
 

@@ -9,19 +9,21 @@ import pytest
 
 import kleene as kl
 from kleene.automata import DFA
-from kleene.induction.budget import Budget
 from kleene.induction.evidence import Evidence
-from kleene.induction.state_merging import MOST_STATES, merged, most_states
-from kleene.induction.state_merging_kernels import (
+from kleene.induction.merging import (
+    MAX_STATES,
     Automaton,
     Log,
     Tree,
     fold,
     fold_score,
+    max_states,
+    merged,
     prefix_tree,
     undo,
     vote_bits,
 )
+from kleene.induction.search import Budget
 
 
 def random_evidence(seed: int, symbols: int = 3, rows: int = 200) -> Evidence:
@@ -34,8 +36,7 @@ def random_evidence(seed: int, symbols: int = 3, rows: int = 200) -> Evidence:
 
 
 def tree_of(evidence: Evidence) -> Tree:
-    width = len(evidence.alphabet)
-    tree: Tree = prefix_tree(evidence.symbols, evidence.starts, evidence.counts, width)
+    tree: Tree = prefix_tree(evidence.symbols, evidence.starts, evidence.counts)
     return tree
 
 
@@ -99,12 +100,12 @@ def test_scores_are_the_formula() -> None:
 
     for one, other in (([3, 0, 1], [0, 2, 0]), ([4, 0, 0], [1, 0, 0]), ([2, 2, 2], [0, 0, 5])):
         both = [a + b for a, b in zip(one, other, strict=True)]
-        assert vote_bits(np.array(one), 0.05) == pytest.approx(bits(one, 0.05))
+        votes = np.array([one, other])
+        assert vote_bits(votes, 0, -1, 0.05) == pytest.approx(bits(one, 0.05))
         wanted = bits(one, 0.05) + bits(other, 0.05) - bits(both, 0.05)
-        assert fold_score(np.array(one), np.array(other), 0.05) == pytest.approx(wanted)
-    assert fold_score(np.array([3, 0]), np.array([0, 0]), 0.0) == 0
-    assert fold_score(np.array([3, 0]), np.array([2, 0]), 0.0) == 1
-    assert fold_score(np.array([3, 0]), np.array([0, 2]), 0.0) == -np.inf
+        assert fold_score(votes, 0, 1, 0.05) == pytest.approx(wanted)
+    for second, score in (([0, 0], 0.0), ([2, 0], 1.0), ([0, 2], -np.inf), ([1, 1], -np.inf)):
+        assert fold_score(np.array([[3, 0], second]), 0, 1, 0.0) == score
 
 
 def random_dfa(states: int, symbols: int, seed: int) -> DFA:
@@ -135,8 +136,8 @@ def test_a_larger_random_automaton_is_found(states: int, symbols: int, rows: int
 
 def test_merging_stops_where_a_table_costs_more_than_the_rows_have() -> None:
     for width, bits in ((2, 50.0), (2, 300.0), (4, 2_000.0), (10, 450.0), (2, 1e9)):
-        fits = [n for n in range(10, MOST_STATES + 1) if n * width * np.log2(n) <= bits]
-        assert most_states(width, bits) == max(fits, default=10)
+        fits = [n for n in range(10, MAX_STATES + 1) if n * width * np.log2(n) <= bits]
+        assert max_states(width, bits) == max(fits, default=10)
 
 
 def test_wrong_labels_need_no_more_states() -> None:

@@ -5,10 +5,10 @@ import pytest
 
 import kleene as kl
 from kleene.automata import DFA
-from kleene.induction.budget import Budget
 from kleene.induction.evidence import Evidence
 from kleene.induction.expectation import expected_table, expected_uses, has_short_words
 from kleene.induction.features import Occurrence, word_bits
+from kleene.induction.search import Budget
 
 
 def _drawn(tests: list[Occurrence], width: int) -> tuple[DFA, list[tuple[int, ...]], list[bool]]:

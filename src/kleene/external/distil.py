@@ -14,7 +14,7 @@ from kleene.data.examples import Examples
 from kleene.errors import TrainingError
 from kleene.evaluation.metrics import evaluate
 from kleene.external.network import ExternalNetwork
-from kleene.induction.distil import consolidate
+from kleene.induction.teach import consolidate
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig

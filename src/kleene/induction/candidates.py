@@ -14,15 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kleene.automata import DFA
-from kleene.induction.budget import Budget
 from kleene.induction.evidence import Evidence
 from kleene.induction.expectation import expected_table, has_short_words
+from kleene.induction.kernels import MIN_GAIN
+from kleene.induction.merging import merged
 from kleene.induction.patterns import patterns
 from kleene.induction.result import FROM_DATA, FROM_NETWORK, MERGED, READ_OFF
-from kleene.induction.search import LEAST_GAIN, Found, Search, Table, majorities
-from kleene.induction.state_merging import NOISE, merged
+from kleene.induction.search import Budget, Found, Search, Table, majorities
 
 FIRST_SAMPLE, GROWTH, MOST_WORDS = 2_000, 4, 32_000
+NOISE = (0.0, 0.02, 0.1)
 FEW = 0.02
 """The share of held-out rows that a good candidate may get wrong."""
 PATIENCE, GROWN = 60, 6
@@ -266,7 +267,7 @@ class CandidateSearch:
                 found = search.grow(self.single_state)[-1]
             else:
                 found = search.refine(self._start(search, best, failures))
-            if found.description_length < best.description_length - LEAST_GAIN:
+            if found.description_length < best.description_length - MIN_GAIN:
                 best, failures = found, 0
                 whole = found if len(self.samples) == 1 else self.search.grow(found.table)[-1]
                 self.add(whole, "restarts")
@@ -290,7 +291,7 @@ class CandidateSearch:
                 target = int(self.random.integers(len(table) + 1))
                 table[:, symbol] = target if target < len(table) else np.arange(len(table))
             return table
-        used = np.flatnonzero(np.diff(search.trace(table).use_starts))
+        used = np.flatnonzero(search.uses(table))
         chosen = self.random.permutation(used)[: int(self.random.integers(2, 4 + len(used) // 4))]
         table.flat[chosen] = self.random.integers(0, len(table), len(chosen))
         return table

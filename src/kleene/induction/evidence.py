@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -11,12 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kleene.induction.kernels import Words
 from kleene.machine import Label, Symbol, Word
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """Distinct words one after the other, and how many rows of each class every word has."""
+    """Distinct words in a fixed order, and how many rows of each class every word has.
+
+    The order of the rows does not matter: words are sorted.
+    """
 
     alphabet: tuple[Symbol, ...]
     classes: tuple[Label, ...]
@@ -32,45 +36,60 @@ class Evidence:
         cls,
         words: Sequence[Word],
         labels: Sequence[Label],
+        weights: NDArray[np.int64] | None = None,
         *,
         alphabet: Sequence[Symbol],
         classes: Sequence[Label],
     ) -> Evidence:
-        """Count the rows; those with a symbol outside the alphabet are left out."""
+        """Count the rows, each as often as its weight; rows with an unknown symbol are left out."""
         columns = {symbol: column for column, symbol in enumerate(alphabet)}
         class_ids = {label: i for i, label in enumerate(classes)}
         encoded = [
             np.array([columns.get(symbol, -1) for symbol in word], dtype=np.int32) for word in words
         ]
         numbers = np.array([class_ids[label] for label in labels], dtype=np.int64)
-        return cls.from_columns(encoded, numbers, alphabet=alphabet, classes=classes)
+        return cls.from_columns(encoded, numbers, weights, alphabet=alphabet, classes=classes)
 
     @classmethod
     def from_columns(
         cls,
         words: Sequence[NDArray[Any]],
         labels: NDArray[Any],
+        weights: NDArray[np.int64] | None = None,
         *,
         alphabet: Sequence[Symbol],
         classes: Sequence[Label],
     ) -> Evidence:
-        """Count rows of column numbers, with class numbers; those below 0 are left out."""
-        seen: dict[bytes, int] = {}
-        numbers = np.full(len(words), -1, dtype=np.int64)
-        for i, word in enumerate(words):
-            if not len(word) or word.min() >= 0:
-                numbers[i] = seen.setdefault(word.astype(np.int32).tobytes(), len(seen))
-        counts = np.zeros((len(seen), len(classes)), dtype=np.int64)
-        known = numbers >= 0
-        np.add.at(counts, (numbers[known], np.asarray(labels)[known]), 1)
-        lengths = np.array([len(word) for word in seen], dtype=np.int64) // 4
-        return cls(
-            alphabet=tuple(alphabet),
-            classes=tuple(classes),
-            symbols=_symbols(seen),
+        """Count rows of column numbers with class numbers; rows with a column below 0 are left out."""
+        known = [i for i, word in enumerate(words) if not len(word) or word.min() >= 0]
+        keys = [words[i].astype(np.int32).tobytes() for i in known]
+        counts = np.zeros((len(keys), len(classes)), dtype=np.int64)
+        rows = 1 if weights is None else weights[known]
+        counts[np.arange(len(keys)), np.asarray(labels, dtype=np.int64)[known]] = rows
+        return cls._from_keys(tuple(alphabet), tuple(classes), keys, counts)
+
+    @classmethod
+    def _from_keys(
+        cls,
+        alphabet: tuple[Symbol, ...],
+        classes: tuple[Label, ...],
+        keys: Sequence[bytes],
+        counts: NDArray[np.int64],
+    ) -> Evidence:
+        """Add up the counts of equal words, given as bytes; words without rows are left out."""
+        place = {key: i for i, key in enumerate(sorted(set(keys)))}
+        total = np.zeros((len(place), len(classes)), dtype=np.int64)
+        np.add.at(total, np.array([place[key] for key in keys], dtype=np.int64), counts)
+        lengths = np.array([len(key) for key in place], dtype=np.int64) // 4
+        every = cls(
+            alphabet=alphabet,
+            classes=classes,
+            # a copy, since kernels are compiled for writable arrays only
+            symbols=np.frombuffer(b"".join(place), dtype=np.int32).copy(),
             starts=np.concatenate([[0], np.cumsum(lengths)]),
-            counts=counts,
+            counts=np.maximum(total, 0),
         )
+        return every if (total > 0).any(1).all() else every.subset(np.flatnonzero(total.max(1) > 0))
 
     @cached_property
     def rows(self) -> int:
@@ -88,50 +107,43 @@ class Evidence:
         numbers = np.arange(1, self.rows + len(self.classes) + 1)
         return np.concatenate([[0.0], np.cumsum(np.log2(numbers))])
 
+    @cached_property
+    def arrays(self) -> Words:
+        """What compiled loops take."""
+        return Words(self.symbols, self.starts, self.counts, self.log_factorials)
+
     def subset(self, chosen: NDArray[np.int64]) -> Evidence:
         """The evidence of some of the distinct words."""
-        lengths = np.diff(self.starts)[chosen]
         parts = [self.symbols[self.starts[w] : self.starts[w + 1]] for w in chosen]
         return Evidence(
             alphabet=self.alphabet,
             classes=self.classes,
             symbols=np.concatenate([*parts, np.empty(0, np.int32)]).astype(np.int32),
-            starts=np.concatenate([[0], np.cumsum(lengths)]),
+            starts=np.concatenate([[0], np.cumsum(np.diff(self.starts)[chosen])]),
             counts=self.counts[chosen],
         )
 
     def joined(self, other: Evidence) -> Evidence:
         """The rows of both, over the same alphabet and classes."""
-        return self._combined(other, 1)
+        return self._combined(other, other.counts)
 
     def without(self, other: Evidence) -> Evidence:
-        """The rows that are left if those of another are taken away."""
-        return self._combined(other, -1)
+        """The rows that are left if the rows of another are taken away."""
+        return self._combined(other, -other.counts)
 
-    def _combined(self, other: Evidence, sign: int) -> Evidence:
-        numbers = {word: i for i, word in enumerate(self._keys())}
-        for word in other._keys():
-            numbers.setdefault(word, len(numbers))
-        counts = np.zeros((len(numbers), len(self.classes)), dtype=np.int64)
-        counts[: self.num_words] = self.counts
-        place = np.array([numbers[word] for word in other._keys()], dtype=np.int64)
-        counts[place] += sign * other.counts
-        lengths = np.array([len(word) for word in numbers], dtype=np.int64) // 4
-        every = Evidence(
-            alphabet=self.alphabet,
-            classes=self.classes,
-            symbols=_symbols(numbers),
-            starts=np.concatenate([[0], np.cumsum(lengths)]),
-            counts=np.maximum(counts, 0),
-        )
-        return every.subset(np.flatnonzero(every.counts.any(1)))
+    def split(self, share: float, random: np.random.Generator) -> tuple[Evidence, Evidence]:
+        """About a share of the rows, drawn at random, held out: (the others, the held-out rows)."""
+        drawn = random.binomial(self.counts, share)
+        chosen = np.flatnonzero(drawn.any(1))
+        held_out = replace(self.subset(chosen), counts=drawn[chosen])
+        return self.without(held_out), held_out
+
+    def _combined(self, other: Evidence, counts: NDArray[np.int64]) -> Evidence:
+        keys = [*self._keys(), *other._keys()]
+        counts = np.concatenate([self.counts, counts])
+        return Evidence._from_keys(self.alphabet, self.classes, keys, counts)
 
     def _keys(self) -> Iterator[bytes]:
         """Each word as bytes."""
         for start, end in pairwise(self.starts.tolist()):
             yield self.symbols[start:end].tobytes()
-
-
-def _symbols(words: Iterable[bytes]) -> NDArray[np.int32]:
-    """The columns of all words; a copy, since kernels are compiled for writable arrays only."""
-    return np.frombuffer(b"".join(words), dtype=np.int32).copy()

@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 
 from kleene.compiling import njit
-from kleene.induction.budget import Budget
 from kleene.induction.evidence import Evidence
-from kleene.induction.search import Table
+from kleene.induction.search import Budget, Table
 
 SHORT = 3
 """The length up to which words count as short."""

@@ -9,9 +9,7 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import NDArray
 
-from kleene.induction.budget import Budget
 from kleene.induction.evidence import Evidence
-from kleene.induction.feature_kernels import agreeing, rank_features, run_features
 from kleene.induction.features import (
     LONGEST,
     MOST_TIER_SYMBOLS,
@@ -20,7 +18,9 @@ from kleene.induction.features import (
     Occurrence,
     counters,
 )
+from kleene.induction.kernels import rank_features, run_features
 from kleene.induction.modular import weighted_counters
+from kleene.induction.search import Budget
 
 Values = NDArray[np.uint8]
 Score = Callable[[Values, NDArray[np.int64]], NDArray[np.float64]]
@@ -28,6 +28,7 @@ Score = Callable[[Values, NDArray[np.int64]], NDArray[np.float64]]
 
 LEAST_STEP = 0.5
 MOST_STEPS = 40
+FIRST_WORDS = (8, 64, 512)
 FACTORS, LETTERS, PAIRED = 150, 10, 40
 """Over larger alphabets: factors of each length, symbols of a step, symbols of all pairs."""
 
@@ -79,23 +80,30 @@ class FeaturePool:
         self.values = np.concatenate([self.values, np.array(new).reshape(-1, values.shape[1])])
         self.values = self.values.astype(np.uint8)
 
-    def run(self, given: list[Feature]) -> Values:
-        """The values of features for all words."""
-        values = np.empty((len(given), self.evidence.num_words), np.uint8)
-        words = self.evidence.symbols, self.evidence.starts
-        run_features(*_stacked(given, self.width), *words, values)
-        self.budget.work[0] += len(given) * len(self.evidence.symbols) // 2
+    def run(self, given: list[Feature], chosen: NDArray[np.int64] | None = None) -> Values:
+        """The values of features for all words, or for the chosen ones."""
+        if chosen is None:
+            chosen = np.arange(self.evidence.num_words)
+        values = np.empty((len(given), len(chosen)), np.uint8)
+        offsets = np.cumsum([0, *(feature.num_states for feature in given)])
+        tables = np.concatenate([np.zeros((0, self.width), np.int32), *(f.table for f in given)])
+        outputs = np.concatenate([np.zeros(0, np.int64), *(f.values for f in given)])
+        words, work = self.evidence.arrays, self.budget.work
+        run_features(tables, offsets, outputs, words, chosen, values, work)
         return values
 
-    def agree(
-        self, given: list[Feature], values: NDArray[np.uint8], where: NDArray[np.bool_]
-    ) -> NDArray[np.bool_]:
-        """Which features have the given values for the words chosen."""
-        same = np.ones(len(given), np.bool_)
-        chosen = np.flatnonzero(where)
-        words = self.evidence.symbols, self.evidence.starts
-        agreeing(*_stacked(given, self.width), *words, chosen, values, same, self.budget.work)
-        return same
+    def agreeing(
+        self, given: list[Feature], values: Values, chosen: NDArray[np.int64]
+    ) -> list[int]:
+        """Which features have the given values for the chosen words.
+
+        A few words are tried first; they sort out most features.
+        """
+        left = np.arange(len(given))
+        for part in np.split(chosen, FIRST_WORDS):
+            found = self.run([given[i] for i in left], part)
+            left = left[(found == values[part]).all(1)]
+        return [int(i) for i in left]
 
     def climb(self, score: Score, letters: list[int], place: int) -> None:
         """Vary a feature as long as its score and its own bits get fewer; add what was found."""
@@ -145,7 +153,7 @@ class FeaturePool:
 
         def score(values: Values, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
             found: NDArray[np.float64] = rank_features(
-                cells, 1, values, sizes, self.evidence.counts, self.evidence.log_factorials
+                cells, 1, values, sizes, self.evidence.arrays, self.budget.work
             )
             return found
 
@@ -161,15 +169,6 @@ class FeaturePool:
         order = np.argsort(self._scores(tests, score), kind="stable")[:PAIRED]
         for pair in product(order.tolist(), repeat=2):
             yield Occurrence.subsequence(pair)
-
-
-def _stacked(
-    given: list[Feature], width: int
-) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-    """The tables of features, one after the other, where each begins, and their values."""
-    offsets = np.cumsum([0, *(feature.num_states for feature in given)])
-    tables = np.concatenate([np.zeros((0, width), np.int32), *(f.table for f in given)])
-    return tables, offsets, np.concatenate([np.zeros(0, np.int64), *(f.values for f in given)])
 
 
 def small_alphabet(width: int) -> Iterator[Occurrence]:

@@ -14,7 +14,6 @@ from kleene.automata import DFA
 from kleene.data.alphabet import Alphabet
 from kleene.data.validate import as_classes, as_labels, as_words
 from kleene.errors import SettingError
-from kleene.induction.budget import Budget
 from kleene.induction.candidates import (
     FEW,
     MOST_STATES_SUGGESTED,
@@ -27,7 +26,7 @@ from kleene.induction.evidence import Evidence
 from kleene.induction.expectation import expected_table
 from kleene.induction.patterns import patterns
 from kleene.induction.result import FrontPoint, Induction
-from kleene.induction.search import Found, Search
+from kleene.induction.search import Budget, Found, Search
 from kleene.machine import Label
 
 HELD_OUT, LEAST_ROWS = 0.1, 200

@@ -23,11 +23,10 @@ from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
 from kleene.data.streaming import TrainingData
 from kleene.evaluation.metrics import evaluate
-from kleene.induction.distil import consolidate
 from kleene.induction.evidence import Evidence
 from kleene.induction.learner import compile_kernels, search_automaton
 from kleene.induction.result import Induction
-from kleene.induction.suggestions import CLUSTERS, suggestions
+from kleene.induction.teach import CLUSTERS, consolidate, suggestions
 from kleene.model import Model
 from kleene.training.config import TrainConfig
 from kleene.training.history import History

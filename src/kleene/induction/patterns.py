@@ -9,7 +9,7 @@ many features of which each decides alone. Before a feature is chosen, the best 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -17,12 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kleene.automata import DFA
-from kleene.induction.budget import Budget
 from kleene.induction.evidence import Evidence
-from kleene.induction.feature_kernels import rank_features, rank_rules
 from kleene.induction.feature_pool import FeaturePool, Values
 from kleene.induction.features import Feature
-from kleene.induction.search_kernels import class_code
+from kleene.induction.kernels import class_code, rank_features, rank_rules
+from kleene.induction.search import Budget
 from kleene.induction.specialise import Specialiser
 from kleene.machine import Label
 
@@ -70,13 +69,14 @@ class Product:
     """Every combination of values is a cell with the majority of its words as output."""
 
     evidence: Evidence
+    budget: Budget = field(default_factory=Budget)
 
     def rank(
         self, cells: NDArray[np.int64], values: Values, sizes: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Bits of the classes after one more feature, and the rule that it adds."""
         evidence, count = self.evidence, int(cells.max()) + 1
-        bits = rank_features(cells, count, values, sizes, evidence.counts, evidence.log_factorials)
+        bits = rank_features(cells, count, values, sizes, evidence.arrays, self.budget.work)
         return bits, np.zeros(len(bits), np.int64)
 
     def cells(
@@ -136,12 +136,13 @@ class RuleList:
     """The first rule that fits a word decides; the majority of the others is their output."""
 
     evidence: Evidence
+    budget: Budget = field(default_factory=Budget)
 
     def rank(
         self, cells: NDArray[np.int64], values: Values, sizes: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Bits of the classes after one more feature, and the rule that it adds."""
-        bits, rules = rank_rules(cells, values, self.evidence.counts, self.evidence.log_factorials)
+        bits, rules = rank_rules(cells, values, self.evidence.arrays, self.budget.work)
         return np.where(sizes == 2, bits, np.inf), rules
 
     def cells(
@@ -205,7 +206,7 @@ def patterns(evidence: Evidence, budget: Budget, *, seed: int = 0) -> Iterator[P
     pool = FeaturePool(evidence, budget)
     found: list[tuple[Combination, Chosen]] = []
     specialiser = Specialiser(pool)
-    for combination in (RuleList(evidence), Product(evidence)):
+    for combination in (RuleList(evidence, budget), Product(evidence, budget)):
         best = _beam(pool, combination, budget)
         found += [(combination, chosen) for chosen in best]
         if best and best[0].is_pure(evidence):
@@ -257,7 +258,6 @@ def _beam(pool: FeaturePool, combination: Combination, budget: Budget) -> list[C
             if budget.is_spent or not len(pool.values):
                 break
             ranked, rules = combination.rank(one.cells, pool.values, pool.sizes)
-            budget.work[0] += pool.values.size // 2
             ranked = ranked + pool.bits + one.feature_bits
             best = np.argsort(ranked, kind="stable")[: 2 * BEAM]
             options += [
@@ -291,7 +291,6 @@ def _vary(pool: FeaturePool, combination: Combination, chosen: Chosen, budget: B
     """Vary the features that would be chosen next."""
 
     def score(values: Values, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-        budget.work[0] += values.size // 2
         return combination.rank(chosen.cells, values, sizes)[0]
 
     if budget.is_spent or not len(pool.values):

@@ -10,17 +10,18 @@ only explains a few wrong labels does not pay for itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from math import inf
+from time import thread_time
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kleene.automata import DFA
-from kleene.induction.budget import Budget
 from kleene.induction.evidence import Evidence
-from kleene.induction.search_kernels import (
+from kleene.induction.kernels import (
+    MIN_GAIN,
     Trace,
-    Words,
     best_merge,
     class_code,
     count_ends,
@@ -33,7 +34,50 @@ Table = NDArray[np.int32]
 
 SPLITS_TRIED = 6
 """Splits, the most promising first, that are refined before one is kept."""
-LEAST_GAIN = 1e-6
+FIRST_RATE = 5e7
+"""Look-ups a second until the search has measured its own rate."""
+
+
+@dataclass
+class Budget:
+    """Counts look-ups in `work`; compiled code stops at `limit`.
+
+    Look-ups alone make a search repeatable; `seconds` of CPU time are an additional limit.
+    """
+
+    look_ups: float = inf
+    seconds: float = inf
+    work: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+    started: float = field(default_factory=thread_time)
+
+    @property
+    def elapsed(self) -> float:
+        """CPU seconds since the search began."""
+        return thread_time() - self.started
+
+    @property
+    def limit(self) -> float:
+        """The value of `work` at which compiled code stops."""
+        if self.seconds == inf:
+            return self.look_ups
+        elapsed, done = self.elapsed, float(self.work[0])
+        rate = done / elapsed if elapsed > 0.05 and done > 1e5 else FIRST_RATE
+        return min(self.look_ups, done + max(self.seconds - elapsed, 0) * rate)
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the search must stop."""
+        return bool(self.work[0] >= self.look_ups) or self.elapsed >= self.seconds
+
+    def part(self, share: float) -> Budget:
+        """A budget of its own: a share of what is left."""
+        look_ups = (self.look_ups - float(self.work[0])) * share
+        return Budget(
+            look_ups=float(self.work[0]) + look_ups,
+            seconds=self.elapsed + max(self.seconds - self.elapsed, 0) * share,
+            work=self.work,
+            started=self.started,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,15 +109,15 @@ class Search:
         self.evidence, self.budget = evidence, budget
         self.max_states = max_states
         self.random = np.random.default_rng(seed)
-        self.words = Words(
-            evidence.symbols, evidence.starts, evidence.counts, evidence.log_factorials
-        )
+        self.words = evidence.arrays
 
     # -- judging --------------------------------------------------------------------------------
 
     def trace(self, table: Table) -> Trace:
         """The states that the words pass through."""
-        found: Trace = trace_words(table, self.words, self.budget.work)
+        found: Trace = trace_words(
+            table, self.words, np.arange(self.evidence.num_words), self.budget.work
+        )
         return found
 
     def votes(self, table: Table) -> NDArray[np.int64]:
@@ -81,6 +125,11 @@ class Search:
         table = writable(table)
         votes: NDArray[np.int64] = count_ends(table, self.words, self.budget.work)[0]
         return votes
+
+    def uses(self, table: Table) -> NDArray[np.int64]:
+        """How often each transition is used, (state, symbol)."""
+        uses: NDArray[np.int64] = count_ends(table, self.words, self.budget.work)[1]
+        return uses
 
     @staticmethod
     def table_bits(table: Table) -> float:
@@ -119,10 +168,10 @@ class Search:
             order = self.random.permutation(changed.size)
             saved = sweep(changed, self.words, order, self.budget.work, self.budget.limit)
             merged = self._merge(self.judge(self._visited(changed)))
-            if merged.description_length >= best.description_length - LEAST_GAIN:
+            if merged.description_length >= best.description_length - MIN_GAIN:
                 break
             best = merged
-            if saved <= LEAST_GAIN:
+            if saved <= MIN_GAIN:
                 break
         return best
 
@@ -174,7 +223,7 @@ class Search:
                 break
             found = [self.refine(table) for table in self.splits(best.table)]
             grown = min(found, key=lambda one: one.description_length, default=best)
-            if grown.description_length >= best.description_length - LEAST_GAIN:
+            if grown.description_length >= best.description_length - MIN_GAIN:
                 break
             steps.append(grown)
         return steps

@@ -90,7 +90,7 @@ class Specialiser:
         if self.pool.budget.is_spent or not tests:
             return []
         made = [test.feature(self.pool.width) for test in tests]
-        same = np.flatnonzero(self.pool.agree(made, values, drawn.decides)).tolist()
+        same = self.pool.agreeing(made, values, np.flatnonzero(drawn.decides))
         self.pool.budget.work[0] += sum(drawn.cost(made[i]) for i in same)
         return [(tests[i], made[i], drawn.bits(made[i])) for i in same]
 

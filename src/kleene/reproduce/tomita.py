@@ -16,7 +16,7 @@ from kleene.data.examples import Examples
 from kleene.defaults import config_of
 from kleene.estimator import SequenceClassifier
 from kleene.extraction.table import read_table
-from kleene.induction.suggestions import with_centroids
+from kleene.induction.teach import with_centroids
 from kleene.kmeans import cluster_centres
 from kleene.languages.tomita import tomita
 from kleene.machine import Label, Word

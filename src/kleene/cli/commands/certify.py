@@ -107,7 +107,7 @@ def _certify_counter(
 ) -> None:
     from dataclasses import asdict
 
-    from kleene.induction.provable_counter import teach_counter
+    from kleene.induction.teach_counter import teach_counter
     from kleene.model import Model
     from kleene.proof.counter import counter_bound, find_counter
 

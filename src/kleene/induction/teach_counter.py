@@ -24,7 +24,7 @@ from kleene.automata.symbols import check_same_alphabet
 from kleene.data.alphabet import FIRST_SYMBOL, START
 from kleene.errors import ReadingError
 from kleene.extraction.counter.units import CountingUnit, require_memory
-from kleene.induction.suggestions import with_centroids
+from kleene.induction.teach import missing_margin, with_centroids
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.similarity import scores
@@ -185,12 +185,6 @@ def _states_and_classes(network: Classifier, table: _Table, unit: int, sign: flo
     found = scores(rnn.similarity, S, torch.cat([first, u.flatten(0, 1)])) / rnn.temperature
     goals = torch.cat([torch.tensor([table.initial]), table.moves.repeat(2, 1).flatten()])
     classes = network.classify([S[state]], [memory])
-    return _missing(found, goals, STATES) + _missing(classes, table.classes.repeat(2), CLASSES)
-
-
-def _missing(found: Tensor, goals: Tensor, margin: float) -> Tensor:
-    """The share of a margin by which another comes too near: mean, and a tenth of the worst."""
-    goal = found.gather(-1, goals[:, None])
-    others = found.scatter(-1, goals[:, None], -torch.inf).amax(-1, keepdim=True)
-    missing = torch.relu(1 - (goal - others) / margin)
-    return missing.mean() + missing.amax() / 10
+    return missing_margin(found, goals, STATES) + missing_margin(
+        classes, table.classes.repeat(2), CLASSES
+    )
