@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from kleene.induction.candidates import Candidate
-from kleene.induction.choice import Judged, choose
-from kleene.induction.search import Found, Search
+from kleene.induction.candidates import Candidate, choose
+from kleene.induction.search import Found, table_bits
 
 SYMBOLS = 28
 
 
 def judged(
     states: int, labels: float, errors: tuple[int, int], *, pattern_bits: float | None = None
-) -> Judged:
+) -> Candidate:
     """A candidate of so many states and bits of labels; of a pattern, if that has bits."""
     table = np.zeros((states, SYMBOLS), dtype=np.int32)
-    bits = Search.table_bits(table) if pattern_bits is None else pattern_bits
-    candidate = Candidate(
-        found=Found(table=table, description_length=bits + labels),
-        model_bits=bits,
+    bits = table_bits(table) if pattern_bits is None else pattern_bits
+    return Candidate(
+        found=Found(table=table, label_bits=labels, model_bits=bits),
         origin="",
         method="splits" if pattern_bits is None else "patterns",
+        training_errors=errors[0],
+        held_out_errors=errors[1],
     )
-    return Judged(candidate, *errors)
 
 
 def test_few_held_out_errors_come_first_and_then_the_shortest_description() -> None:

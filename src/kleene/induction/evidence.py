@@ -60,7 +60,7 @@ class Evidence:
         alphabet: Sequence[Symbol],
         classes: Sequence[Label],
     ) -> Evidence:
-        """Count rows of column numbers with class numbers; rows with a column below 0 are left out."""
+        """Count rows of column and class numbers; rows with a column below 0 are left out."""
         known = [i for i, word in enumerate(words) if not len(word) or word.min() >= 0]
         keys = [words[i].astype(np.int32).tobytes() for i in known]
         counts = np.zeros((len(keys), len(classes)), dtype=np.int64)

@@ -9,19 +9,19 @@ from math import inf
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kleene.automata import DFA
 from kleene.data.alphabet import Alphabet
 from kleene.data.validate import as_classes, as_labels, as_words
-from kleene.errors import SettingError
+from kleene.errors import DataError, SettingError
 from kleene.induction.candidates import (
-    FEW,
-    MOST_STATES_SUGGESTED,
+    GOOD_BELOW,
+    MAX_STATES_SUGGESTED,
     Candidate,
     CandidateSearch,
-    errors,
+    choose,
 )
-from kleene.induction.choice import Judged, choose
 from kleene.induction.evidence import Evidence
 from kleene.induction.expectation import expected_table
 from kleene.induction.patterns import patterns
@@ -29,14 +29,14 @@ from kleene.induction.result import FrontPoint, Induction
 from kleene.induction.search import Budget, Found, Search
 from kleene.machine import Label
 
-HELD_OUT, LEAST_ROWS = 0.1, 200
-"""The share of the rows that is held back to check candidates, where there are enough."""
+HELD_OUT_SHARE, MIN_ROWS = 0.1, 200
+"""The share of the rows that is held back to check candidates, if there are enough rows."""
 STREAM = 8_020_613
-"""Sets the choice of these rows apart from whatever else a user draws with the same seed."""
+"""Sets the draw of these rows apart from other draws of the same seed."""
 LOOK_UPS = 5e9
 """The limit of a search without a limit in seconds: below a minute on one core."""
 LOOK_UPS_PER_SECOND = 1.2e8
-"""What a second allows on an ordinary core; on faster ones the result stays repeatable."""
+"""Work that a second allows; on faster cores the result stays repeatable."""
 
 
 def induce(
@@ -46,14 +46,15 @@ def induce(
     seconds: float | None = None,
     seed: int = 0,
     *,
+    weights: Sequence[int] | None = None,
     tokens: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Induction:
     """Find a small automaton that explains labelled sequences.
 
-    The automaton of the shortest description is searched for: the bits of its transition table and
-    of the labels, given the table. Equal sequences count once, with their number. No network is
-    trained.
+    The search minimises a description length: the bits of the transition table and of the labels,
+    given the table. Equal sequences count once, with their number; the order of the rows does not
+    matter. No network is trained.
 
     Parameters
     ----------
@@ -61,10 +62,13 @@ def induce(
         Strings are split as in `SequenceClassifier`, by `tokens`.
     labels : list of labels, of two or more classes
     max_states : int or None
-        The largest automaton that is wanted; None leaves it to the description length.
+        Maximum number of states; None leaves it to the description length.
     seconds : float or None
         CPU seconds that the search may take, compilation left out. None sets a limit of work
         instead, so that the result depends on `seed` alone.
+    weights : list of int or None
+        How many rows each sequence stands for: distinct sequences with their counts give the same
+        automaton as all rows.
 
     >>> sequences = ["", "a", "aa", "ab", "ba", "abb", "aab", "bab", "aaa", "abab"] * 10
     >>> result = induce(sequences, [s.count("a") % 2 for s in sequences])
@@ -81,27 +85,29 @@ def induce(
         raise SettingError(f"seconds must be a number > 0, got {seconds!r}")
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise SettingError(f"seed must be a whole number >= 0, got {seed!r}")
-    plain_labels = as_labels(labels)
-    held_out = np.zeros(len(words), dtype=bool)
-    if len(words) >= LEAST_ROWS:
-        random = np.random.default_rng([seed, STREAM])
-        held_out = random.random(len(words)) < HELD_OUT
-    alphabet = Alphabet.from_words(words).symbols
-    parts = []
-    for chosen in (~held_out, held_out):
-        rows = np.flatnonzero(chosen).tolist()
-        parts.append(
-            Evidence.from_rows(
-                [words[i] for i in rows],
-                [plain_labels[i] for i in rows],
-                alphabet=alphabet,
-                classes=classes,
-            )
-        )
+    rows = Evidence.from_rows(
+        words,
+        as_labels(labels),
+        None if weights is None else _as_counts(weights, len(words)),
+        alphabet=Alphabet.from_words(words).symbols,
+        classes=classes,
+    )
+    share = HELD_OUT_SHARE if rows.rows >= MIN_ROWS else 0.0
+    parts = rows.split(share, np.random.default_rng([seed, STREAM]))
     compile_kernels()
     return search_automaton(
         *parts, max_states=max_states, seconds=seconds, seed=int(seed), progress=progress
     )
+
+
+def _as_counts(weights: Sequence[int], rows: int) -> NDArray[np.int64]:
+    """Weights as whole numbers, one per row."""
+    counts = np.asarray(weights)
+    if counts.shape != (rows,):
+        raise DataError(f"expected one weight per sequence, got {counts.size} for {rows} sequences")
+    if not np.issubdtype(counts.dtype, np.integer) or (counts < 0).any() or not counts.any():
+        raise DataError("weights must be whole numbers >= 0, not all 0: how often each row counts")
+    return counts.astype(np.int64)
 
 
 def search_automaton(
@@ -122,17 +128,17 @@ def search_automaton(
     `suggested` are automata over the same alphabet to start from, each made when it is needed;
     `first` is the result of an earlier search in the same rows, which is continued. The search
     does the work of `seconds` on an ordinary core, counted in look-ups, and ends after `limit`
-    seconds of CPU time (by default `seconds`) wherever it is, which alone is not repeatable.
-    Nothing is refined or restarted where the best automaton has a larger share of the errors of
-    the most common class than `hopeless`.
+    seconds of CPU time (by default `seconds`). Only this time limit is non-deterministic. Nothing
+    is refined or restarted where the best automaton has a larger share of the errors of the most
+    common class than `hopeless`.
     """
     budget = Budget(look_ups=LOOK_UPS)
     if seconds is not None:
         budget = Budget(look_ups=seconds * LOOK_UPS_PER_SECOND, seconds=limit or seconds)
     candidates = CandidateSearch(
         training,
+        held_out,
         budget.part(0.9) if held_out.rows else budget,
-        held_out=held_out,
         max_states=max_states,
         hopeless=hopeless,
         seed=seed,
@@ -140,28 +146,19 @@ def search_automaton(
     )
     everything = training.joined(held_out)
     search = Search(everything, budget, max_states=max_states, seed=seed)
-    candidates.run(suggested, None if first is None else _known(first, search))
+    candidates.run(suggested, None if first is None else _known(first, candidates, search))
     stopped = candidates.budget.is_spent
-    judged = [
-        Judged(candidate, *errors(candidate.found, training, held_out))
-        for candidate in candidates.found
-    ]
-    chosen = choose(judged)
-    final = search.judge(chosen.candidate.table)
-    changed = search.table_bits(final.table) - chosen.candidate.model_bits
-    final = replace(
-        final,
-        description_length=final.description_length - changed,
-        outputs=chosen.candidate.found.outputs,
-    )
+    chosen = choose(candidates.found)
+    final = search.judge(chosen.found.table, chosen.found.model_bits)
+    final = replace(final, outputs=chosen.found.outputs)
     if chosen.held_out_errors:
-        again = []
-        if final.num_states <= MOST_STATES_SUGGESTED and not candidates.is_hopeless:
+        again = [final]
+        if final.num_states <= MAX_STATES_SUGGESTED and not candidates.is_hopeless:
             again.append(search.refine(final.table))
-        few = chosen.held_out_errors <= FEW * held_out.rows
-        if few and chosen.candidate.method == "patterns":  # all rows may tell a pattern more
-            again += _patterns(everything, search, max_states, seed)
-        final = min([final, *again], key=lambda one: one.description_length)
+        few = chosen.held_out_errors <= GOOD_BELOW * held_out.rows
+        if few and chosen.method == "patterns":  # all rows may tell a pattern more
+            again += _patterns(search, seed)
+        final = min(again, key=lambda one: one.description_length)
     votes = search.votes(final.table)
     return Induction(
         dfa=search.dfa(final),
@@ -171,9 +168,9 @@ def search_automaton(
         distinct_rows=everything.num_words,
         held_out_errors=chosen.held_out_errors if held_out.rows else None,
         held_out_rows=held_out.rows,
-        origin=chosen.candidate.origin,
-        method=chosen.candidate.method,
-        front=_front(judged, bool(held_out.rows)),
+        origin=chosen.origin,
+        method=chosen.method,
+        front=_front(candidates.found, bool(held_out.rows)),
         seconds=budget.elapsed,
         work=float(budget.work[0]) / LOOK_UPS_PER_SECOND,
         stopped_early=stopped,
@@ -181,46 +178,35 @@ def search_automaton(
     )
 
 
-def _patterns(
-    everything: Evidence, search: Search, max_states: int | None, seed: int
-) -> list[Found]:
+def _patterns(search: Search, seed: int) -> list[Found]:
     """The best combination of features by all rows."""
-    for pattern in patterns(everything, search.budget, seed=seed):
-        if max_states is None or pattern.dfa.num_states <= max_states:
-            judged = search.judge_dfa(pattern.dfa)
-            bits = search.table_bits(judged.table)
-            length = judged.description_length - bits + min(bits, pattern.bits)
-            return [replace(judged, description_length=length)]
+    for pattern in patterns(search.evidence, search.budget, seed=seed):
+        if search.max_states is None or pattern.dfa.num_states <= search.max_states:
+            return [search.judge_dfa(pattern.dfa, pattern.bits)]
     return []
 
 
-def _known(first: Induction, search: Search) -> Candidate:
+def _known(first: Induction, candidates: CandidateSearch, search: Search) -> tuple[Found, str, str]:
     """What an earlier search in the same rows found."""
-    judged = search.judge_dfa(first.dfa)
-    labels = judged.description_length - search.table_bits(judged.table)
-    return Candidate(
-        found=replace(judged, description_length=first.description_length),
-        model_bits=first.description_length - labels,
-        origin=first.origin,
-        method=first.method,
-    )
+    bits = first.description_length - search.judge_dfa(first.dfa).label_bits
+    return candidates.search.judge_dfa(first.dfa, bits), first.method, first.origin
 
 
-def _front(judged: Sequence[Judged], has_held_out: bool) -> tuple[FrontPoint, ...]:
+def _front(candidates: Sequence[Candidate], has_held_out: bool) -> tuple[FrontPoint, ...]:
     """For each number of states, the fewest training errors, where more states have fewer."""
     points: list[FrontPoint] = []
     fewest = inf
-    ordered = sorted(
-        judged, key=lambda one: (len(one.candidate.table), one.training_errors, one.held_out_errors)
-    )
-    for one in ordered:
+    for one in sorted(
+        candidates, key=lambda one: (one.num_states, one.training_errors, one.held_out_errors)
+    ):
         if one.training_errors < fewest:
             fewest = one.training_errors
+            held_out = one.held_out_errors if has_held_out else None
             points.append(
                 FrontPoint(
-                    states=len(one.candidate.table),
+                    states=one.num_states,
                     training_errors=one.training_errors,
-                    held_out_errors=one.held_out_errors if has_held_out else None,
+                    held_out_errors=held_out,
                 )
             )
     return tuple(points)
@@ -232,4 +218,4 @@ def compile_kernels() -> None:
     words, labels = ["a", "b", "ab", "ba", "aab"], [0, 1, 0, 1, 1]
     evidence = Evidence.from_rows(words, labels, alphabet=("a", "b"), classes=(0, 1))
     expected_table(evidence, Budget(look_ups=1e4), 2, 0)
-    CandidateSearch(evidence, Budget(look_ups=1e5)).run()
+    CandidateSearch(evidence, evidence, Budget(look_ups=1e5)).run()

@@ -85,7 +85,10 @@ class Found:
     """A transition table, which starts in state 0, and its description length in bits."""
 
     table: Table
-    description_length: float
+    label_bits: float
+    """Bits of the labels, given the table."""
+    model_bits: float
+    """Bits of the table, or of the features of a pattern if these are fewer."""
     outputs: NDArray[np.int64] | None = None
     """Classes of the states in which no word ends, by number; None for the commonest class."""
 
@@ -93,6 +96,16 @@ class Found:
     def num_states(self) -> int:
         """The number of states."""
         return len(self.table)
+
+    @property
+    def description_length(self) -> float:
+        """Bits of the model and of the labels."""
+        return self.model_bits + self.label_bits
+
+    @property
+    def length_by_table(self) -> float:
+        """The same, with all transitions written down."""
+        return table_bits(self.table) + self.label_bits
 
 
 class Search:
@@ -131,24 +144,19 @@ class Search:
         uses: NDArray[np.int64] = count_ends(table, self.words, self.budget.work)[1]
         return uses
 
-    @staticmethod
-    def table_bits(table: Table) -> float:
-        """Bits of a transition table."""
-        return float(table.size * np.log2(len(table)))
-
-    def judge(self, table: Table) -> Found:
-        """The table and its description length."""
+    def judge(self, table: Table, model_bits: float = inf) -> Found:
+        """The table and its description length, with fewer bits for the model if they are given."""
         table = writable(table)
-        votes = self.votes(table)
-        bits = sum(class_code(row, self.words.log_factorials) for row in votes)
-        return Found(table=table, description_length=self.table_bits(table) + float(bits))
+        bits = [class_code(row, self.words.log_factorials) for row in self.votes(table)]
+        model_bits = min(model_bits, table_bits(table))
+        return Found(table=table, label_bits=float(sum(bits)), model_bits=model_bits)
 
-    def judge_dfa(self, dfa: DFA) -> Found:
+    def judge_dfa(self, dfa: DFA, model_bits: float = inf) -> Found:
         """The table of an automaton, which decides the states in which no word ends."""
         dfa = dfa.reachable()
         numbers = {label: i for i, label in enumerate(self.evidence.classes)}
         outputs = np.array([numbers[label] for label in dfa.outputs])
-        return replace(self.judge(dfa.transitions), outputs=outputs)
+        return replace(self.judge(dfa.transitions, model_bits), outputs=outputs)
 
     def dfa(self, found: Found) -> DFA:
         """The minimal automaton of a table; a state's output is the majority of its words."""
@@ -241,6 +249,11 @@ class Search:
             for cell in order
             if np.isfinite(gains[cell])
         ]
+
+
+def table_bits(table: Table) -> float:
+    """Bits of a transition table: n A log2 n."""
+    return float(table.size * np.log2(len(table)))
 
 
 def majorities(votes: NDArray[np.int64], others: NDArray[np.int64] | None) -> NDArray[np.int64]:
