@@ -20,14 +20,19 @@ from typing import Any
 
 import numpy as np
 import torch
+from attributions import (
+    Attribution,
+    ByStates,
+    CaptumGradients,
+    IntegratedGradients,
+    Occlusion,
+    faithfulness,
+)
 from ledger import Ledger
 
 from kleene.datasets.corpora import Splits, imdb
 from kleene.evaluation.metrics import evaluate, logits
-from kleene.explain.attribution import Attribution, ByStates, IntegratedGradients, Occlusion
-from kleene.explain.captum_peer import CaptumGradients
 from kleene.explain.explain import explain_many
-from kleene.explain.faithfulness import faithfulness
 from kleene.explain.features import STATISTICS, features
 from kleene.explain.methods import METHODS
 from kleene.model import Model

@@ -26,13 +26,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from attributions import Attribution, ByStates, IntegratedGradients, faithfulness
 from ledger import Ledger
 from numpy.typing import NDArray
 
 from kleene.datasets.corpora import Splits, imdb, newsgroups
-from kleene.explain.attribution import Attribution, ByStates, IntegratedGradients
 from kleene.explain.explain import explain_many
-from kleene.explain.faithfulness import faithfulness
 from kleene.explain.phrases import Phrases, phrases
 from kleene.explain.prototypes import Prototypes, prototypes
 from kleene.files import write_atomically
