@@ -30,7 +30,7 @@ from kleene.evaluation.metrics import logits
 from kleene.explain.batched_traces import batched_traces, plan
 from kleene.explain.markup import columns
 from kleene.explain.methods import METHODS, predicting_states
-from kleene.explain.scoring import margins, state_scores
+from kleene.explain.scoring import margins
 from kleene.nn.classifier import Classifier
 from kleene.nn.inference import inference
 
@@ -47,10 +47,9 @@ class ByStates:
     def __call__(self, network: Classifier, encoded: Sequence[Ints], classes: Ints) -> list[Floats]:
         """See `kleene.explain.methods`."""
         weigh = METHODS[self.method]
-        of_states = state_scores(network).argmax(-1).cpu().numpy()
         weights: list[Floats] = [np.zeros(0, np.float32)] * len(encoded)
         for traced in batched_traces(network, encoded):
-            found = weigh(network, traced, predicting_states(network, traced, of_states))
+            found = weigh(network, traced, predicting_states(network, traced))
             for row, index in enumerate(traced.batch.order):
                 weights[index] = found[row, : len(encoded[index])]
         return weights

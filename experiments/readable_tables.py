@@ -9,7 +9,7 @@ from typing import Any
 
 from page import load, markdown
 
-from kleene.explain.state_labels import NEUTRAL
+from kleene.explain.scoring import NEUTRAL
 from kleene.reproduce.experiment import chosen, middle
 
 MISSING = "_No results yet: `python experiments/readable_texts.py`._"

@@ -15,16 +15,18 @@ from typing import Any
 import numpy as np
 import torch
 from ledger import Ledger
+from numpy.typing import ArrayLike
 
 from kleene.data.batch import Encoded
 from kleene.datasets.corpora import newsgroups
 from kleene.datasets.mnist import mnist
 from kleene.evaluation.metrics import logits
 from kleene.explain.batched_traces import batched_traces
-from kleene.explain.explain import explain_many
+from kleene.explain.explain import Explanation, explain_many
 from kleene.explain.features import features, states_picture, telling_states, transition_maps
+from kleene.explain.markup import as_text
 from kleene.model import Model
-from kleene.report.plots import image_explanations, save, tsne
+from kleene.report.plots import picture_grid, save, tsne
 from kleene.report.plots import transition_maps as draw_maps
 from kleene.reproduce.texts import cut
 
@@ -85,6 +87,27 @@ def digits(model: Model, data: str | None) -> dict[str, Any]:
     figure = tsne(features(model.network, encoded), images.labels.tolist())
     save(figure, IMAGES / "mnist-tsne.png", dpi=110)
     return {"states_drawn": chosen.tolist(), "states_explained": best, **softness(model, encoded)}
+
+
+def image_explanations(
+    images: ArrayLike, explanations: Sequence[Explanation], states: Sequence[int]
+) -> Any:
+    """Images (image, row, column) on top, and below each its maps for some states.
+
+    Each state has its own scale, from 0 to its highest probability.
+    """
+    pictures = np.asarray(images)
+    figure, axes = picture_grid(1 + len(states), len(pictures))
+    size = (pictures.shape[1], pictures.shape[2])
+    maps = np.stack([one.probs.T.reshape(-1, *size)[list(states)] for one in explanations])
+    highest = maps.max((0, 2, 3))
+    for c, (picture, explanation) in enumerate(zip(pictures, explanations, strict=True)):
+        axes[0, c].imshow(picture, cmap="gray_r")
+        axes[0, c].set_title(as_text(explanation.prediction), fontsize=9, pad=2)
+        for r, state in enumerate(states, start=1):
+            axes[r, c].imshow(maps[c, r - 1], cmap="magma", vmin=0, vmax=highest[r - 1])
+            axes[r, 0].set_ylabel(f"state {state}", rotation=0, ha="right", va="center", fontsize=8)
+    return figure
 
 
 def pooled_digits(model: Model, data: str | None) -> dict[str, Any]:

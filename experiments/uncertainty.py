@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from page import ROOT
 from sklearn.metrics import roc_auc_score
 
 from kleene.datasets.corpora import LabelledTexts, Splits, imdb, newsgroups
-from kleene.evaluation.calibration import reliability
+from kleene.evaluation.calibration import Reliability, reliability
 from kleene.evaluation.metrics import predict
 from kleene.evaluation.uncertainty import (
     Distribution,
@@ -55,6 +56,9 @@ SCALES = {
 }
 TRAINING_REVIEWS, VOCABULARY = 5_000, 20_000
 NOISES = {"softmax": None, "states": drawn_states, "dropout": dropped_units}
+
+MIN_ROWS = 10
+"""Bins with fewer words are not drawn."""
 
 
 def main() -> None:
@@ -182,8 +186,6 @@ def auroc(inside: NDArray[Any], outside: NDArray[Any]) -> float:
 
 def draw(ledger: Any) -> None:
     """One reliability diagram of the first seed at the quick scale, or of what there is."""
-    from kleene.evaluation.calibration import Reliability
-    from kleene.report.calibration import reliability_diagram
     from kleene.report.plots import save
 
     rows = [row for row in ledger.rows if row["key"]["seed"] == 0]
@@ -197,6 +199,38 @@ def draw(ledger: Any) -> None:
         if row["key"]["scale"] == best
     }
     save(reliability_diagram(curves), ROOT / "docs" / "img" / "reliability.png")
+
+
+def reliability_diagram(curves: Mapping[str, Reliability]) -> Any:
+    """Accuracy against confidence, one line each, with its calibration error; ideal is dashed.
+
+    `curves` are found by the names that the figure shows.
+    """
+    from matplotlib.figure import Figure
+
+    from kleene.report.plots import COLORS
+
+    figure = Figure(figsize=(6.4, 4.8), layout="constrained")
+    axes = figure.subplots()
+    lowest = 1.0
+    for i, (name, curve) in enumerate(curves.items()):
+        drawn = curve.counts >= min(MIN_ROWS, curve.counts.max(initial=0))
+        drawn &= curve.counts > 0
+        lowest = min(lowest, *curve.confidence[drawn], *curve.accuracy[drawn])
+        axes.plot(
+            curve.confidence[drawn],
+            curve.accuracy[drawn],
+            label=f"{name}: {100 * curve.error:.1f} %",
+            color=COLORS[i % len(COLORS)],
+            marker="os^Dv"[i // 3 % 5],
+            markersize=4,
+        )
+    ends = np.array([max(0.0, lowest - 0.03), 1.0])
+    axes.plot(ends, ends, "--", color="#777777", linewidth=1)
+    axes.set_xlabel("probability of the answer")
+    axes.set_ylabel("share of such answers that is right")
+    axes.legend(title="calibration error", fontsize=8)
+    return figure
 
 
 if __name__ == "__main__":

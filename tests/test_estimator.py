@@ -7,7 +7,6 @@ import pickle
 import subprocess
 import sys
 import warnings
-from pathlib import Path
 from typing import Any
 
 import joblib
@@ -22,7 +21,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from kleene import SequenceClassifier
 from kleene.errors import DataError, ModelError, NotFittedError, SettingError
-from kleene.explain.summary import Summary
 
 WORDS = ["ab" * (i % 5) + "a" * (i % 3) for i in range(60)]
 LABELS = [len(word) % 2 for word in WORDS]
@@ -230,15 +228,6 @@ def test_nothing_works_before_fit(tmp_path: Any) -> None:
     ):
         with pytest.raises(NotFittedError, match="fit"):
             use()
-
-
-def test_moves_between_states_are_kept_where_no_table_has_them(tmp_path: Path) -> None:
-    fitted = small(epochs=1, cell="lstm", states=4).fit(WORDS, LABELS)
-    loaded = SequenceClassifier.load(fitted.save(tmp_path / "model"))
-    moves = Summary.from_dict(loaded.model.settings["moves"]).moves
-    assert {move.source for move in moves} <= set(range(4))
-    assert sum(move.count for move in moves) > 0
-    assert "moves" not in small(epochs=1, cell="gru", states=4).fit(WORDS, LABELS).model.settings
 
 
 TWICE = """

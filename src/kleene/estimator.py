@@ -400,8 +400,8 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
         words = model.words(list(texts))
         return prototypes(model, words, labels=y, top=top)
 
-    def phrases(self, X: Sequence[Any], *, n: int = 2, top: int = 10) -> Phrases:
-        """The n-grams that speak most for each class."""
+    def phrases(self, X: Sequence[Any], *, n: int | None = None, top: int = 10) -> Phrases:
+        """The sequences that decide the label, or the n-grams that speak most for each class."""
         from kleene.explain.phrases import phrases
 
         return phrases(self.model, self.model.words(list(X)), n=n, top=top)

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 NGRAM_LOSS = 0.03
 """Accuracy up to which n-grams may be worse than the plain cell where they teach the states."""
-SUMMARIZED = 500
-"""Training rows whose moves between states are kept in the model, where no table has them all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,19 +165,8 @@ def _measured(
     """The model with its figures, and with a fingerprint of all rows that `fit` was given."""
     figures = measure(model.network, rows.training, rows.held_out, baseline=baseline, seed=seed)
     data: dict[str, Any] = {**fingerprint(rows.everything), **figures.to_dict()}
-    settings = {**model.settings, "data": data, "fit_log": list(log), **_moves(model, rows)}
+    settings = {**model.settings, "data": data, "fit_log": list(log)}
     return Fitted(model=replace(model, settings=settings), log=log, figures=figures)
-
-
-def _moves(model: Model, rows: Rows) -> dict[str, Any]:
-    """Moves between states that training rows make, for models of which no table has them all."""
-    rnn = model.network.rnn
-    if not (rnn.num_states and rnn.regularized and model.reads_symbols) or model.is_finite_state:
-        return {}
-    from kleene.explain.summary import summarize_encoded
-
-    some = next(rows.training.parts()).words[:SUMMARIZED]
-    return {"moves": summarize_encoded(model, some, top=3).to_dict()}
 
 
 def select(

@@ -10,7 +10,7 @@ from toy_readers import ALPHABET, toy_network, toy_words
 from kleene.data.examples import Examples
 from kleene.errors import ReadingError
 from kleene.explain.batched_traces import batched_traces
-from kleene.explain.contributions import contributions, rest
+from kleene.explain.methods import contributions
 from kleene.explain.scoring import state_scores
 from kleene.nn.classifier import Classifier
 from kleene.nn.state_weights import full_weights, state_weights
@@ -32,9 +32,12 @@ def test_the_steps_add_up_to_the_logits(cell: str, transition: str) -> None:
     network = typical(toy_network(cell=cell, transition=transition, pooling="states"))
     for traced in batched_traces(network, ALPHABET.encode_many(toy_words()), batch_size=7):
         with torch.inference_mode():
-            total = contributions(network, traced.trace).sum(1) + rest(network, traced.trace)
+            shares = contributions(network, traced.trace).sum(1)
+            mean, largest = network.head.weight.T.chunk(2)
+            visited = traced.trace.weights.amax(1).clamp(max=network.typical[1])  # absent states
+            rest = network.head.bias + 10 * network.typical[0] @ mean + 3 * visited @ largest
             own = network(traced.batch)
-        torch.testing.assert_close(total, own, rtol=0, atol=1e-5)
+        torch.testing.assert_close(shares + rest, own, rtol=0, atol=1e-5)
 
 
 def test_a_maximum_counts_once_where_the_state_peaks() -> None:

@@ -6,14 +6,16 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import torch
+from built_models import built_model
 from toy_readers import ALPHABET, CLASSES, NETWORKS, toy_model, toy_network, toy_words
 
 from kleene.data.batch import make_batch
-from kleene.errors import DataError, ReadingError, SettingError
+from kleene.errors import ReadingError, SettingError
 from kleene.evaluation.metrics import logits
 from kleene.explain.explain import explain, explain_many
-from kleene.explain.scoring import margins, state_scores
-from kleene.explain.state_labels import state_labels
+from kleene.explain.markup import percent
+from kleene.explain.scoring import margins, state_labels, state_scores
+from kleene.languages import tomita
 from kleene.model import Model
 from kleene.nn.state_weights import lead, state_weights
 
@@ -124,10 +126,8 @@ def test_an_explanation_shows_everywhere() -> None:
     assert "<b>film" not in html
     assert "\x1b" not in html
     ElementTree.fromstring(html.replace("&nbsp;", " "))
-    text = "".join(ElementTree.fromstring(found.to_svg()).itertext())
-    assert "<b>film</b>" in text
-    assert "\x1b[31m" not in found.to_ansi().replace("\x1b[0m", "")
-    assert str(found).startswith(f"{found.prediction} (0.")
+    assert "\x1b[31m" not in found.to_text(colors=True).replace("\x1b[0m", "")
+    assert str(found).startswith(f"{found.prediction} ({percent(found.probability)})")
     assert found.top(2)[0][2] == max(found.weights)
 
 
@@ -136,12 +136,8 @@ def test_characters_stand_close_and_words_apart() -> None:
 
     letters = Alphabet("abcdef")
     network = toy_network(num_symbols=len(letters))
-    text = "".join(
-        ElementTree.fromstring(explain(toy_model(network, letters), "abc").to_svg()).itertext()
-    )
-    assert explain(toy_model(network, letters), "abc").between == ""
-    assert explain(toy_model(network, letters), ("a", "b")).between == " "
-    assert text.endswith("abc")
+    assert "\nabc\n" in str(explain(toy_model(network, letters), "abc"))
+    assert "\na b\n" in str(explain(toy_model(network, letters), ("a", "b")))
 
 
 @pytest.mark.parametrize(
@@ -150,8 +146,7 @@ def test_characters_stand_close_and_words_apart() -> None:
 def test_empty_words_and_other_scripts(word: tuple[str, ...]) -> None:
     found = explain(toy_model(), word)
     assert len(found) == len(word)
-    ElementTree.fromstring(found.to_svg())
-    for shown in (found.to_html(), found.to_svg(), found.to_ansi(), str(found)):
+    for shown in (found.to_html(), found.to_text(colors=True), str(found)):
         shown.encode()
 
 
@@ -164,18 +159,49 @@ def test_a_document_of_fifty_thousand_tokens() -> None:
     assert len(long.to_html()) > 50_000
 
 
-def test_images_have_maps() -> None:
+def test_vectors_are_explained_as_numbers() -> None:
     network = toy_network(num_symbols=0, input_size=1)
     pixels = np.random.default_rng(0).random((12, 1)).astype(np.float32)
     found = explain(toy_model(network), pixels)
-    maps = found.maps((3, 4))
-    assert maps.shape == (4, 3, 4)
-    assert maps[2, 1, 3] == found.probs[1 * 4 + 3, 2]
     assert found.word[0] == pytest.approx(pixels[0, 0], abs=1e-4)
     flat = explain(toy_model(network), pixels[:, 0])
     assert np.array_equal(flat.probs, found.probs)
-    with pytest.raises(DataError, match="must have 12 pixels, got 5 x 5"):
-        found.maps((5, 5))
+
+
+def test_an_automaton_colours_the_steps_that_change_the_label() -> None:
+    model = built_model(tomita(4).dfa)  # rejects words with 000
+    found = explain(model, "0100011")
+    assert (found.method, found.prediction) == ("path", False)
+    assert found.weights.tolist() == [0, 0, 0, 0, 1, 0, 0]
+    assert found.deciding_step == 5  # symbols count from 1
+    assert "decided by symbol 5, '0'" in str(found)
+    steady = explain(model, "0100")
+    assert not steady.weights.any()
+    assert "marks:" not in str(steady)
+    assert "background" not in steady.to_html().split("<small")[0]
+    parity = explain(built_model(tomita(5).dfa), "0011")
+    assert parity.weights.tolist() == [-1, 1, -1, 1]
+    assert explain(model, "00", method="evidence").method == "evidence"
+
+
+def test_tiny_differences_stay_pale() -> None:
+    network = toy_network(cell="gru")
+    with torch.no_grad():
+        network.head.weight *= 1e-3
+    for method in ("evidence", "level"):
+        found = explain(toy_model(network), ("good", "bad", "film"), method=method)
+        assert np.abs(found.strengths).max() <= np.abs(found.weights).max() / 0.5 + 1e-6
+    faint = explain(toy_model(network), ("good", "bad", "film"), method="evidence")
+    assert np.abs(faint.strengths).max() < 0.05
+    assert "marks:" not in str(faint)
+    assert faint.to_dict()["scale"] == faint.scale >= 1
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("settings", NETWORKS, ids=str)
+def test_notebooks_show_without_a_warning(settings: dict) -> None:
+    for found in explain_many(toy_model(**settings), [(), ("good",), ("unheard", "bad")]):
+        assert found._repr_html_() == found.to_html()
 
 
 def test_mistakes_are_named() -> None:

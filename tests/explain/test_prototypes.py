@@ -10,8 +10,7 @@ from toy_readers import ALPHABET, CLASSES, toy_model, toy_network, toy_words
 from kleene.errors import DataError, ReadingError
 from kleene.explain.explain import explain_many
 from kleene.explain.prototypes import prototypes
-from kleene.explain.scoring import state_scores
-from kleene.explain.state_labels import state_labels
+from kleene.explain.scoring import state_labels, state_scores
 
 WORDS = toy_words(80)
 LABELS = [CLASSES[len(word) % 2] for word in WORDS]

@@ -3,14 +3,12 @@
 import json
 import math
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from toy_readers import ALPHABET, toy_model, toy_network, toy_words
 
-from kleene.errors import SettingError
 from kleene.explain.explain import explain_many
-from kleene.explain.summary import summarize
+from kleene.explain.summary import Summary, summarize
 
 WORDS = toy_words(150)
 
@@ -53,17 +51,12 @@ def test_moves_are_counted_and_symbols_that_stand_out_are_named() -> None:
     assert summary.visits == pytest.approx([arrived[j] / total for j in range(4)])
 
 
-def test_it_shows_saves_and_draws(tmp_path: Path) -> None:
+def test_it_shows_and_saves() -> None:
     summary = summarize(toy_model(), WORDS)
     assert len(str(summary).splitlines()) == 1 + len(summary.moves)
     assert len(json.loads(json.dumps(summary.to_dict()))["moves"]) == len(summary.moves)
     assert summary._repr_html_().count("<tr>") == 1 + len(summary.moves)
-    svg = summary.draw(tmp_path / "moves.svg").read_text()
-    assert svg.count('class="node"') == 4
-    assert svg.count('class="edge"') == sum(move.share >= 0.08 for move in summary.moves)
-    assert summary.draw(tmp_path / "moves.png").read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(SettingError, match="choose one of svg, png, pdf"):
-        summary.draw(tmp_path / "moves.gif")
+    assert Summary.from_dict(summary.to_dict()) == summary
 
 
 def test_no_words_make_no_moves() -> None:

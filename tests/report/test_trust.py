@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -43,6 +44,28 @@ def test_the_share_that_no_edit_changes_is_that_of_enumeration() -> None:
 def test_without_words_or_proof_nothing_is_said_of_edits() -> None:
     model = built_model(kl.languages.tomita(4).dfa)
     assert trust(model, extract(model))["robust"] is None
+
+
+def test_unknown_symbols_are_a_warning_instead_of_a_tick() -> None:
+    model = built_model(kl.languages.tomita(4).dfa)
+    words = ["01" * 10] * 9
+    reading = extract(model, words)
+    assert trust(model, reading, [*words, "012"])["warning"] is None  # 1 of 183 symbols
+    warning = trust(model, reading, [*words[:3], "0122"])["warning"]
+    assert warning is None  # 2 of 64
+    warning = trust(model, reading, [*words[:1], "0122"])["warning"]
+    assert warning is not None
+    assert warning.startswith("8.3 % of the symbols")
+
+
+def test_what_the_extraction_refused_is_not_proved_again() -> None:
+    model = built_model(kl.languages.tomita(4).dfa)
+    reading = replace(extract(model), certificate=None, refusal="too hard")
+    found = trust(model, reading)
+    assert (found["proved"], found["detail"]) == (False, "too hard")
+    assert found["proof"].count(".") == 1
+    large = trust(model, replace(reading, refusal=None))
+    assert "kleene certify" in large["proof"]
 
 
 @pytest.mark.parametrize("cell", ["gru", "lstm-p"])

@@ -1,8 +1,9 @@
 """Why this word got this label: Algorithm 3 of the paper.
 
 For a word x_1 ... x_T the network gives a label y, the state j it ends in, and P with
-P_t(i) = the probability of moving to state i at symbol t. Symbol t is highlighted by P_t(j), or by
-its exact share of the prediction where states have weights.
+P_t(i) = the probability of moving to state i at symbol t. Symbol t is highlighted by P_t(j), by its
+exact share of the prediction where states have weights, or by the change of the label where the
+network moves like an automaton.
 """
 
 from __future__ import annotations
@@ -13,29 +14,29 @@ from html import escape
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kleene.arrays import Floats, Ints
-from kleene.errors import DataError
 from kleene.explain.batched_traces import TracedBatch, batched_traces, encode, require_states
 from kleene.explain.markup import (
+    LEGEND,
+    WEAK,
     as_json,
     as_text,
-    highlight_html,
-    highlight_svg,
     joint,
     legend_html,
+    marked_html,
+    marked_lines,
+    percent,
 )
-from kleene.explain.methods import METHODS, choose_method, predicting_states
-from kleene.explain.scoring import state_scores
-from kleene.explain.state_labels import state_labels
-from kleene.explain.terminal import LEGEND, deciding_step, marked_path, marked_text
+from kleene.explain.methods import FULL_STRENGTH, METHODS, predicting_states, require_method
+from kleene.explain.scoring import state_labels
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
-from kleene.nn.state_weights import lead
+from kleene.nn.state_weights import adds_up, lead
 
 TOP = 8  # symbols that `top` gives
-NEGLIGIBLE = 0.005  # a weight that is written as 0.00
-CRISP = 0.95  # the least probability of each state on a path that explains the label by itself
+MIN_CRISP = 0.95  # the smallest probability of a state on a path that explains the label by itself
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,66 +83,83 @@ class Explanation:
         return None if self.lead is None else self.lead - float(self.weights.sum(dtype=np.float64))
 
     def top(self, count: int = TOP) -> list[tuple[int, Symbol, float]]:
-        """Place, symbol and weight of the symbols that speak most for the prediction."""
+        """Index, symbol and weight of the symbols that speak most for the prediction."""
         order = np.argsort(-self.weights, kind="stable")[:count]
         return [(int(t), self.word[t], float(self.weights[t])) for t in order]
 
     @property
+    def scale(self) -> float:
+        """The weight that is shown in full colour: tiny weights stay pale."""
+        return max(FULL_STRENGTH[self.method], float(np.abs(self.weights).max(initial=0)))
+
+    @property
+    def strengths(self) -> NDArray[np.float64]:
+        """The weights from -1 to 1, as they are coloured, (time,)."""
+        return np.nan_to_num(self.weights.astype(np.float64) / self.scale)
+
+    @property
     def is_path(self) -> bool:
         """Whether every symbol leads to one state almost surely, so that states explain it all."""
-        return bool(self.probs.max(-1).min(initial=1) >= CRISP)
+        return bool(self.probs.max(-1).min(initial=1) >= MIN_CRISP)
+
+    @property
+    def deciding_step(self) -> int | None:
+        """The number of the symbol, from 1, after which all states stand for the prediction.
+
+        0 is the start. None where the last state stands for no class.
+        """
+        path = [self.start_state, *self.states.tolist()]
+        agree = np.array([self.state_labels[state] == self.prediction for state in path])
+        if not agree[-1]:
+            return None
+        others = np.flatnonzero(~agree)
+        return int(others[-1]) + 1 if len(others) else 0
 
     def __str__(self) -> str:
         return self.to_text()
-
-    def to_ansi(self) -> str:
-        """For a terminal with colours."""
-        return self.to_text(colors=True)
 
     def to_text(self, *, width: int = 80, colors: bool = False) -> str:
         """The sequence with its symbols marked; on a machine of few states, its path through them.
 
         Marks are backgrounds (`colors`), or stand in a line below the symbols.
         """
-        how: dict[str, Any] = {"width": width, "colors": colors}
-        counts = np.abs(self.weights).max(initial=0) >= NEGLIGIBLE
-        weights = self.weights if counts else np.zeros(len(self))
-        if self.is_path:
-            path = [self.start_state, *self.states.tolist()]
-            lines = [*marked_path(self.word, weights, path, **how), *self._decision(path)]
-        else:
-            lines = marked_text(self.word, weights, self.between, **how)
-        legend = [LEGEND] if counts and not colors else []
-        return "\n".join([self._headline(), *lines, *legend, *self._sum()])
+        path = [self.start_state, *self.states.tolist()] if self.is_path else None
+        lines = marked_lines(
+            self.word, self.strengths, self.between, states=path, width=width, colors=colors
+        )
+        marked = np.abs(self.strengths).max(initial=0) >= WEAK
+        legend = [LEGEND] if marked and not colors else []
+        return "\n".join([self._headline(), *lines, *self._decision(), *legend, *self._sum()])
 
-    def _decision(self, path: Sequence[int]) -> list[str]:
+    def _decision(self) -> list[str]:
         """The step from which on all states stand for the prediction."""
-        names = [
-            f"{state}" if (label := self.state_labels[state]) is None else f"{state} ({label})"
-            for state in path
-        ]
-        t = deciding_step(path, self.state_labels, self.prediction)
-        if t < 0:
+        t = self.deciding_step if self.is_path else None
+        if t is None:
             return []
         if t == 0:
-            return [f"every state on the way, from the start {names[0]}, stands for the label"]
-        symbol = as_text(self.word[t - 1])
-        return [f"decided by symbol {t}, {symbol!r}: state {names[t - 1]} to state {names[t]}"]
+            start = self._state(self.start_state)
+            return [f"every state on the way, from the start {start}, stands for the label"]
+        before = self.start_state if t == 1 else int(self.states[t - 2])
+        return [
+            f"decided by symbol {t}, {as_text(self.word[t - 1])!r}: state {self._state(before)} "
+            f"to state {self._state(int(self.states[t - 1]))}"
+        ]
+
+    def _state(self, state: int) -> str:
+        label = self.state_labels[state]
+        return str(state) if label is None else f"{state} ({as_text(label)})"
 
     def to_html(self) -> str:
         """A fragment of a web page that stands by itself."""
         head = f"<strong>{escape(self._headline())}</strong>"
-        most = float(np.abs(self.weights).max(initial=0))
-        text = highlight_html(self.word, self.weights, self.between)
-        total = "".join(f"<br><small>{escape(line)}</small>" for line in self._sum())
-        return f"<div>{head}{text}{legend_html(most)}{total}</div>"
+        text = marked_html(self.word, self.weights, self.strengths, self.between)
+        legend = legend_html(float(np.abs(self.weights).max(initial=0)))
+        lines = [*self._decision(), *self._sum()]
+        below = "".join(f"<br><small>{escape(line)}</small>" for line in lines)
+        return f"<div>{head}{text}{legend}{below}</div>"
 
-    _repr_html_ = to_html
-
-    def to_svg(self, width: int = 760) -> str:
-        """A picture for a paper or a page."""
-        title = self._headline()
-        return highlight_svg(self.word, self.weights, self.between, title=title, width=width)
+    def _repr_html_(self) -> str:
+        return self.to_html()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -154,6 +172,7 @@ class Explanation:
             },
             "method": self.method,
             "weights": self.weights.astype(float).round(6).tolist(),
+            "scale": self.scale,
             "lead": self.lead,
             "rest": self.rest,
             "states": self.states.tolist(),
@@ -163,15 +182,6 @@ class Explanation:
             "state_labels": [as_json(label) for label in self.state_labels],
             "probs": self.probs.astype(float).round(6).tolist(),
         }
-
-    def maps(self, shape: tuple[int, int]) -> Floats:
-        """P of an image read pixel by pixel, as one map per state, (state, row, column)."""
-        if len(self) != shape[0] * shape[1]:
-            raise DataError(
-                f"shape must have {len(self)} pixels, got {shape[0]} x {shape[1]}; "
-                "give the shape the sequence was made from"
-            )
-        return self.probs.T.reshape(-1, *shape)
 
     def _sum(self) -> list[str]:
         """A line that says that the numbers add up, where they do."""
@@ -184,13 +194,12 @@ class Explanation:
         ]
 
     def _headline(self) -> str:
-        label = self.state_labels[self.predicting_state]
+        basis = self.method
         if self.method in ("level", "change"):
-            name = "" if label is None else f" ({as_text(label)})"
-            basis = f"by the {self.method} of state {self.predicting_state}{name}"
-        else:
-            basis = f"by {self.method}"
-        return f"{as_text(self.prediction)} ({self.probability:.2f}), {basis}"
+            basis = f"the {self.method} of state {self._state(self.predicting_state)}"
+        elif self.method == "path":
+            basis = "the path through the states"
+        return f"{as_text(self.prediction)} ({percent(self.probability)}), by {basis}"
 
 
 def explain(model: Model, word: Word, *, method: str | None = None) -> Explanation:
@@ -204,34 +213,50 @@ def explain_many(
     """Explain the predictions for some words, at little more than the cost of predicting them.
 
     `method` is "level" (the paper's P_t(j)), "change" (of it), "evidence" (by how much a symbol
-    raises the log-odds of the predicted class) or, where states have weights, "contribution" (its
-    exact share of the lead of the predicted class) or "lean" (the same whatever the length).
-    None is "contribution" where states have weights, else "evidence".
+    raises the log-odds of the predicted class), "path" (1 and -1 where the label of the word so far
+    becomes the prediction, or stops being it) or, where states have weights, "contribution" (a
+    symbol's exact share of the lead of the predicted class) or "lean" (the same for any length).
+    None is "contribution" where states have weights, "path" for a word that goes from state to
+    state like in an automaton, and "evidence" for any other.
     """
     network = model.network
     require_states(network)
-    name = choose_method(network, method)
-    of_states = state_scores(network).argmax(-1).cpu().numpy()
+    name = "contribution" if method is None and adds_up(network) else method or "evidence"
+    weigh, automatic = METHODS[require_method(name)], method is None and model.is_finite_state
     labels = state_labels(model)
     explained: dict[int, Explanation] = {}
     for traced in batched_traces(network, encode(model, words)):
-        predicting = predicting_states(network, traced, of_states)
-        weights = METHODS[name](network, traced, predicting)
+        predicting = predicting_states(network, traced)
+        weights = weigh(network, traced, predicting)
+        by_path = METHODS["path"](network, traced, predicting) if automatic else weights
+        crisp = _crisp(traced) if automatic else np.zeros(len(weights), np.bool_)
         leads = lead(traced.scores, traced.predicted_classes).tolist()
         for row, index in enumerate(traced.batch.order.tolist()):
-            explained[index] = _explanation(
-                traced,
-                row,
+            steps, states = len(words[index]), traced.states[row]
+            explained[index] = Explanation(
                 word=symbols_of(words[index]),
+                prediction=model.classes[traced.predicted[row]],
                 classes=model.classes,
+                probabilities=traced.probabilities[row],
+                probs=traced.probs[row, 1 : steps + 1],
+                states=states[1 : steps + 1],
                 state_labels=labels,
-                predicting=int(predicting[row]),
-                method=name,
-                weights=weights[row],
+                start_state=int(states[0]),
+                final_state=int(states[steps]),
+                predicting_state=int(predicting[row]),
+                method="path" if crisp[row] else name,
+                weights=(by_path if crisp[row] else weights)[row, :steps],
                 lead=leads[row] if name == "contribution" else None,
                 between=joint(words[index]),
             )
     return [explained[i] for i in range(len(words))]
+
+
+def _crisp(traced: TracedBatch) -> NDArray[np.bool_]:
+    """The words whose every symbol leads to one state almost surely, (batch,)."""
+    sure = traced.probs[:, 1:].max(-1) >= MIN_CRISP
+    found: NDArray[np.bool_] = (sure | ~traced.mask).all(-1)
+    return found
 
 
 def symbols_of(word: Word) -> tuple[Symbol, ...]:
@@ -241,36 +266,3 @@ def symbols_of(word: Word) -> tuple[Symbol, ...]:
         return tuple(word)
     rows = given.round(4).tolist() if given.ndim == 2 else [[symbol] for symbol in given.tolist()]
     return tuple(row[0] if len(row) == 1 else tuple(row) for row in rows)
-
-
-def _explanation(
-    traced: TracedBatch,
-    row: int,
-    *,
-    word: tuple[Symbol, ...],
-    classes: tuple[Label, ...],
-    state_labels: tuple[Label | None, ...],
-    predicting: int,
-    method: str,
-    weights: Floats,
-    lead: float | None,
-    between: str,
-) -> Explanation:
-    steps = len(word)
-    states = traced.states[row]
-    return Explanation(
-        word=word,
-        prediction=classes[traced.predicted[row]],
-        classes=classes,
-        probabilities=traced.probabilities[row],
-        probs=traced.probs[row, 1 : steps + 1],
-        states=states[1 : steps + 1],
-        state_labels=state_labels,
-        start_state=int(states[0]),
-        final_state=int(states[steps]),
-        predicting_state=predicting,
-        method=method,
-        weights=weights[:steps],
-        lead=lead,
-        between=between,
-    )

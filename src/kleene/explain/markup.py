@@ -1,21 +1,161 @@
-"""Words with a background as strong as their weight: for terminals, web pages and pictures."""
+"""How symbols, weights and tables are shown: on terminals, in web pages, as JSON.
+
+The strength of a symbol is its weight on a scale from -1, strongly against the prediction, to 1.
+"""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from kleene.machine import Symbol
 
+Table: TypeAlias = tuple[Sequence[str], Sequence[Sequence[str]]]
+"""A header and rows of texts."""
 # Okabe and Ito's vermilion speaks for a prediction, their blue against it.
 FOR, AGAINST = (213, 94, 0), (0, 114, 178)
-STRONGEST = 0.7  # of a background, so that the text stays legible
-_CHAR, _LINE, _PAD, _MARGIN = 8.4, 27, 3, 12  # pixels, for a monospaced font of 14
+MAX_OPACITY = 0.7  # of a background, so that the text stays legible
+STRONG, WEAK = 0.5, 0.05  # strengths from which a symbol is marked strongly, or at all
+LEGEND = "marks: # strongly for the label, + for it, - against it, = strongly against it"
+
+
+class Rendered(ABC):
+    """Tables that print as columns and show as HTML."""
+
+    notes: tuple[str, ...] = ()
+    """Lines below the first table."""
+
+    @abstractmethod
+    def tables(self) -> list[Table]:
+        """What is shown."""
+
+    def __str__(self) -> str:
+        first, *others = (columns(*table) for table in self.tables())
+        return "\n\n".join([first, *self.notes, *others])
+
+    def to_html(self) -> str:
+        """A fragment of a web page."""
+        first, *others = (html_table(*table) for table in self.tables())
+        return "".join([first, *(f"<p>{escape(line)}</p>" for line in self.notes), *others])
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Cell:
+    """One symbol of a line, and the state below it."""
+
+    symbol: str
+    strength: float
+    state: str = ""
+
+    @property
+    def width(self) -> int:
+        return max(display_width(self.symbol), len(self.state))
+
+    @property
+    def mark(self) -> str:
+        """Plain text in place of a colour, as wide as the symbol."""
+        if abs(self.strength) < WEAK:
+            return ""
+        weak, strong = "+#" if self.strength > 0 else "-="
+        return (strong if abs(self.strength) >= STRONG else weak) * display_width(self.symbol)
+
+    @property
+    def colored(self) -> str:
+        """The symbol on a background, for terminals with 24-bit colours."""
+        if abs(self.strength) < WEAK:
+            return self.symbol
+        opacity = abs(self.strength) * MAX_OPACITY
+        red, green, blue = (round(255 + (c - 255) * opacity) for c in _color(self.strength))
+        return f"\x1b[30;48;2;{red};{green};{blue}m{self.symbol}\x1b[0m"
+
+
+def marked_lines(
+    word: Sequence[Symbol],
+    strengths: ArrayLike,
+    between: str = " ",
+    *,
+    states: Sequence[int] | None = None,
+    width: int = 80,
+    colors: bool = False,
+) -> list[str]:
+    """Lines of a word with its symbols marked, by a background or in a line below.
+
+    With `states`, which begin with the start state, the state after each symbol is below it.
+    """
+    cells = [
+        _Cell(symbol=as_text(symbol), strength=float(strength))
+        for symbol, strength in zip(word, np.asarray(strengths).tolist(), strict=True)
+    ]
+    names = ("", "", "")
+    if states is not None:
+        texts = [_Cell(symbol="", strength=0.0), *cells]
+        cells = [
+            _Cell(symbol=cell.symbol, strength=cell.strength, state=str(state))
+            for cell, state in zip(texts, states, strict=True)
+        ]
+        between, names = " ", ("sequence  ", "          ", "state     ")
+    lines = []
+    for row in _rows(cells, len(between), width - len(names[0])):
+        shown = [_padded(cell.colored if colors else cell.symbol, cell) for cell in row]
+        lines.append(names[0] + between.join(shown))
+        marks = between.join(cell.mark.ljust(cell.width) for cell in row)
+        if marks.strip() and not colors:
+            lines.append(names[1] + marks)
+        if states is not None:
+            lines.append(names[2] + between.join(cell.state.ljust(cell.width) for cell in row))
+    return [line.rstrip() for line in lines]
+
+
+def marked_html(
+    word: Sequence[Symbol], weights: ArrayLike, strengths: ArrayLike, between: str = " "
+) -> str:
+    """A paragraph with coloured symbols; the pointer on a symbol shows its weight."""
+    parts = []
+    numbers = zip(np.asarray(weights).tolist(), np.asarray(strengths).tolist(), strict=True)
+    for symbol, (weight, strength) in zip(word, numbers, strict=True):
+        style = f' style="background:{_rgba(strength)}"' if abs(strength) >= WEAK else ""
+        parts.append(f'<span title="{weight:+.3f}"{style}>{escape(as_text(symbol))}</span>')
+    opening = '<p dir="auto" style="line-height:1.9;overflow-wrap:anywhere;margin:.4em 0">'
+    return f"{opening}{between.join(parts)}</p>"
+
+
+def legend_html(largest: float) -> str:
+    """What the colours mean, below a text whose largest weight is `largest`."""
+    keys = "".join(
+        f'<span style="background:{_rgba(strength)}">&nbsp;{text}&nbsp;</span> '
+        for strength, text in ((1.0, "for the prediction"), (-1.0, "against it"))
+    )
+    return f'<small style="opacity:.75">{keys} strongest weight {largest:.2f}</small>'
+
+
+def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """An HTML table of plain texts."""
+    head = "".join(f"<th>{escape(text)}</th>" for text in header)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table as plain text; the last column is as wide as its texts."""
+    lines = [list(header), *map(list, rows)]
+    widths = [max(display_width(line[i]) for line in lines) for i in range(len(header) - 1)]
+    shown = []
+    for *cells, last in lines:
+        padded = [c + " " * (w - display_width(c)) for c, w in zip(cells, widths, strict=True)]
+        shown.append("  ".join([*padded, last]).rstrip())
+    return "\n".join(shown)
 
 
 def as_text(symbol: Symbol) -> str:
@@ -41,135 +181,18 @@ def joint(word: object) -> str:
     return "" if isinstance(word, str) else " "
 
 
-def strengths(weights: ArrayLike) -> NDArray[np.float64]:
-    """Weights divided by the greatest of them in size, so that they lie from -1 to 1."""
-    values = np.nan_to_num(np.asarray(weights, dtype=np.float64))
-    most = float(np.abs(values).max(initial=0))
-    return values / most if most > 0 else values
+def percent(share: float) -> str:
+    """A share in percent: never 0 % unless it is 0, never 100 % unless it is 1.
 
-
-def ansi_background(text: str, strength: float) -> str:
-    """For terminals with 24-bit colours: a background towards white, and black letters."""
-    mixed = _mixed(strength)
-    red, green, blue = (round(255 + (c - 255) * abs(strength) * STRONGEST) for c in mixed)
-    return f"\x1b[30;48;2;{red};{green};{blue}m{text}\x1b[0m"
-
-
-def highlight_html(symbols: Sequence[Symbol], weights: ArrayLike, between: str = " ") -> str:
-    """A paragraph; the number behind a word shows when the pointer rests on it."""
-    values = np.asarray(weights, dtype=np.float64)
-    parts = []
-    for symbol, weight, strength in zip(symbols, values, strengths(values), strict=True):
-        color = _rgba(strength)
-        style = f' style="background:{color}"' if abs(strength) >= 0.02 else ""
-        parts.append(f'<span title="{weight:+.3f}"{style}>{escape(as_text(symbol))}</span>')
-    text = between.join(parts)
-    return (
-        '<p dir="auto" style="line-height:1.9;overflow-wrap:anywhere;margin:.4em 0">'
-        + text
-        + "</p>"
-    )
-
-
-def legend_html(most: float) -> str:
-    """What the colours mean, below a text whose strongest weight is `most`."""
-    keys = "".join(
-        f'<span style="background:{_rgba(strength)}">&nbsp;{text}&nbsp;</span> '
-        for strength, text in ((1.0, "for the prediction"), (-1.0, "against it"))
-    )
-    return f'<small style="opacity:.75">{keys} strongest weight {most:.2f}</small>'
-
-
-def highlight_svg(
-    symbols: Sequence[Symbol],
-    weights: ArrayLike,
-    between: str = " ",
-    *,
-    title: str = "",
-    width: int = 760,
-) -> str:
-    """A picture of its own, lines broken to fit the width."""
-    gap = _CHAR * len(between)
-    x, y, body = float(_MARGIN), _MARGIN + _LINE * (2 if title else 1), []
-    values = strengths(weights)
-    for symbol, strength in zip(symbols, values, strict=True):
-        text = as_text(symbol)
-        size = _CHAR * display_width(text)
-        if x + size > width - _MARGIN and x > _MARGIN:
-            x, y = float(_MARGIN), y + _LINE
-        box = f'x="{x - _PAD / 2:.1f}" y="{y - 17}" width="{size + _PAD:.1f}" height="23" rx="3"'
-        if abs(strength) >= 0.02:
-            body.append(f'<rect {box} fill="rgb{_mixed(strength)}" {_opacity(strength)}/>')
-        fit = f'textLength="{size:.1f}" lengthAdjust="spacingAndGlyphs"'
-        if text.strip():
-            body.append(f'<text x="{x:.1f}" y="{y}" {fit}>{escape(text)}</text>')
-        x += size + gap
-    head = f'<text x="{_MARGIN}" y="{_MARGIN + 14}" class="t">{escape(as_text(title))}</text>'
-    height = y + _MARGIN + 6
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}">'
-        "<style>text{font:14px ui-monospace,Menlo,Consolas,monospace;fill:#222}"
-        ".t{font-weight:bold}</style>"
-        f'<rect width="100%" height="100%" fill="white"/>'
-        f"{head if title else ''}{''.join(body)}</svg>"
-    )
-
-
-def page(title: str, fragments: Sequence[str]) -> str:
-    """A whole web page, which needs nothing from the network, around some fragments."""
-    body = "\n".join(f"<section>{fragment}</section>" for fragment in fragments)
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{escape(as_text(title))}</title>"
-        "<style>body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;"
-        "padding:0 1rem;color:#1a1a1a;background:#fff}"
-        "section{border-top:1px solid #ddd;padding:.6rem 0}h1{font-size:1.4rem}"
-        "table{border-collapse:collapse}td,th{padding:.15rem .6rem .15rem 0;text-align:left;"
-        "vertical-align:top}</style></head>"
-        f"<body><h1>{escape(as_text(title))}</h1>\n{body}\n</body></html>\n"
-    )
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """An HTML table of plain texts."""
-    head = "".join(f"<th>{escape(text)}</th>" for text in header)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in rows
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The same as plain text in columns, the last of which is as long as it likes."""
-    lines = [list(header), *map(list, rows)]
-    widths = [max(display_width(line[i]) for line in lines) for i in range(len(header) - 1)]
-    return "\n".join(
-        "  ".join(
-            [
-                *(
-                    cell + " " * (w - display_width(cell))
-                    for cell, w in zip(line, widths, strict=False)
-                ),
-                line[-1],
-            ]
-        ).rstrip()
-        for line in lines
-    )
-
-
-def _mixed(strength: float) -> tuple[int, int, int]:
-    return FOR if strength >= 0 else AGAINST
-
-
-def _rgba(strength: float) -> str:
-    red, green, blue = _mixed(strength)
-    return f"rgba({red},{green},{blue},{abs(strength) * STRONGEST:.2f})"
-
-
-def _opacity(strength: float) -> str:
-    return f'fill-opacity="{abs(strength) * STRONGEST:.2f}"'
+    >>> percent(0.8124), percent(0.00001), percent(0.99999), percent(1)
+    ('81.2 %', '< 0.01 %', '> 99.99 %', '100 %')
+    """
+    if share in (0, 1):
+        return f"{share:.0%}".replace("%", " %")
+    if share < 0.0001 or share > 0.9999:
+        return "< 0.01 %" if share < 0.5 else "> 99.99 %"
+    digits = 1 if 0.005 <= share <= 0.995 else 2
+    return f"{100 * share:.{digits}f} %"
 
 
 def display_width(text: str) -> int:
@@ -178,3 +201,29 @@ def display_width(text: str) -> int:
         return len(text)
     wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
     return len(text) + wide - sum(unicodedata.combining(c) > 0 for c in text)
+
+
+def _color(strength: float) -> tuple[int, int, int]:
+    return FOR if strength >= 0 else AGAINST
+
+
+def _rgba(strength: float) -> str:
+    red, green, blue = _color(strength)
+    return f"rgba({red},{green},{blue},{abs(strength) * MAX_OPACITY:.2f})"
+
+
+def _padded(text: str, cell: _Cell) -> str:
+    return text + " " * (cell.width - display_width(cell.symbol))
+
+
+def _rows(cells: Sequence[_Cell], gap: int, width: int) -> Iterator[list[_Cell]]:
+    """Break a line before the cell that does not fit."""
+    row: list[_Cell] = []
+    used = 0
+    for cell in cells:
+        if row and used + cell.width > width:
+            yield row
+            row, used = [], 0
+        row.append(cell)
+        used += cell.width + gap
+    yield row

@@ -1,6 +1,6 @@
-"""How much each symbol of a word speaks for the network's prediction, in five ways.
+"""How much each symbol of a word speaks for the network's prediction, in six ways.
 
-Each is a function of one traced pass, so that explaining costs little more than predicting.
+Each method is a function of one traced pass, so explaining costs little more than predicting.
 """
 
 from __future__ import annotations
@@ -9,15 +9,16 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from kleene.arrays import Floats, Ints
 from kleene.errors import SettingError
 from kleene.explain.batched_traces import TracedBatch
-from kleene.explain.contributions import contributions
-from kleene.explain.scoring import margins, prefix_scores
+from kleene.explain.scoring import margins, prefix_scores, state_scores
 from kleene.nn.classifier import Classifier
 from kleene.nn.inference import inference
 from kleene.nn.state_weights import adds_up, full_weights, lead, state_weights
+from kleene.nn.trace import Trace
 
 Method = Callable[[Classifier, TracedBatch, Ints], Floats]
 """From a network, traced words and the state that predicts each, to weights (batch, time)."""
@@ -45,6 +46,17 @@ def evidence(network: Classifier, traced: TracedBatch, states: Ints) -> Floats:
     return raised
 
 
+def path(network: Classifier, traced: TracedBatch, states: Ints) -> Floats:
+    """1 where a symbol turns the answer into the predicted class, -1 where it turns it away.
+
+    The answer is the class of the word up to there; for an automaton, the output of its state.
+    """
+    with inference(network):
+        answers = prefix_scores(network, traced.trace).argmax(-1)
+    predicted: Floats = (answers == traced.predicted_classes[:, None]).float().cpu().numpy()
+    return np.diff(predicted, axis=1)
+
+
 def contribution(network: Classifier, traced: TracedBatch, states: Ints) -> Floats:
     """A symbol's exact share of the predicted class's lead; needs `pooling="states"`."""
     with torch.inference_mode():
@@ -59,9 +71,8 @@ def lean(network: Classifier, traced: TracedBatch, states: Ints) -> Floats:
     different words can be compared; needs `pooling="states"`.
     """
     weights = full_weights(network)
-    assert traced.trace.weights is not None
     with torch.inference_mode():
-        found = lead(traced.trace.weights @ weights, traced.predicted_classes)
+        found = lead(_alpha(traced.trace) @ weights, traced.predicted_classes)
     return found[:, 1:].float().cpu().numpy()
 
 
@@ -69,21 +80,29 @@ METHODS: dict[str, Method] = {
     "level": level,
     "change": change,
     "evidence": evidence,
+    "path": path,
     "contribution": contribution,
     "lean": lean,
 }
+FULL_STRENGTH = {
+    "level": 0.5,
+    "change": 0.5,
+    "evidence": 1.0,
+    "path": 1.0,
+    "contribution": 0.1,
+    "lean": 1.0,
+}
+"""The smallest weight that is shown in full colour: probabilities, log-odds, or shares of these."""
 
 
-def choose_method(network: Classifier, name: str | None, otherwise: str = "evidence") -> str:
-    """The name of a method; None is `contribution` where states have weights, or `otherwise`."""
-    if name is None:
-        return "contribution" if adds_up(network) else otherwise
+def require_method(name: str) -> str:
+    """The name, if there is such a method."""
     if name not in METHODS:
         raise SettingError(f"method must be one of {', '.join(METHODS)}, got {name!r}")
     return name
 
 
-def predicting_states(network: Classifier, traced: TracedBatch, state_classes: Ints) -> Ints:
+def predicting_states(network: Classifier, traced: TracedBatch) -> Ints:
     """For each word the state that stands for its prediction.
 
     Where states have weights it is the one that gives the prediction most. Else it is the last
@@ -93,6 +112,7 @@ def predicting_states(network: Classifier, traced: TracedBatch, state_classes: I
     """
     if adds_up(network):
         return _heaviest(network, traced)
+    state_classes = state_scores(network).argmax(-1).cpu().numpy()
     last: Ints = traced.states[np.arange(len(traced.batch)), traced.batch.lengths]
     agree = state_classes[None, :] == traced.predicted[:, None]
     visits = (traced.probs[:, 1:] * traced.mask[:, :, None]).sum(1)
@@ -105,8 +125,7 @@ def predicting_states(network: Classifier, traced: TracedBatch, state_classes: I
 def _heaviest(network: Classifier, traced: TracedBatch) -> Ints:
     """The state with the greatest share of the predicted class's lead in each word."""
     on_mean, on_max = state_weights(network)
-    alpha = traced.trace.weights
-    assert alpha is not None
+    alpha = _alpha(traced.trace)
     with torch.inference_mode():
         mean = alpha.sum(1) / traced.trace.lengths[:, None]  # batch state
         above = alpha.amax(1) - network.typical[1]
@@ -118,3 +137,29 @@ def _of_state(probs: Floats, states: Ints) -> Floats:
     """The probabilities of one state a word, (batch, time)."""
     chosen: Floats = np.take_along_axis(probs, states[:, None, None], -1)[:, :, 0]
     return chosen
+
+
+def contributions(network: Classifier, trace: Trace) -> Tensor:
+    """Each step's exact share of the logits, (batch, time, class); time 0 is the start token's.
+
+    With `pooling="states"` the logits are b + 10 mean_t alpha_t W + 3 max_t alpha_t V. Let m and M
+    be the typical mean and maximum of alpha in a training word. Since alpha sums to 1, they are
+
+        b + 10 m W + 3 M V  +  sum_t 10 alpha_t (W - m W) / T  +  3 (max_t alpha_t - M) V
+
+    A step's share is its term of the sum, plus 3 (alpha_t(j) - M_j) V_j for every state j that
+    peaks at this step higher than is typical. The rest of the logits comes from no symbol: from the
+    bias, and from states that the word visits less than is typical.
+    """
+    on_mean, on_max = state_weights(network)
+    alpha = _alpha(trace)
+    shares = alpha @ on_mean / trace.lengths[:, None, None]
+    largest, when = alpha.max(1)  # batch state
+    peaks = (largest - network.typical[1]).clamp(min=0)[:, :, None] * on_max  # batch state class
+    return shares.scatter_add(1, when[:, :, None].expand_as(peaks), peaks)
+
+
+def _alpha(trace: Trace) -> Tensor:
+    """Probabilities of the states at each step, zero in the padding, (batch, time, state)."""
+    assert trace.weights is not None
+    return trace.weights

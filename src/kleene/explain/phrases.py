@@ -1,24 +1,37 @@
-"""Runs of symbols that speak for a class: n-grams by their mean weight over a window."""
+"""Runs of symbols that speak for a class.
+
+For a network that moves like an automaton: the shortest sequences that decide the label wherever
+they occur, at the start, or at the end. For any other: n-grams by their mean weight.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kleene.arrays import Ints
-from kleene.data.alphabet import UNKNOWN, Alphabet
+from kleene.automata import DFA
+from kleene.automata.moves import known_words
+from kleene.data.alphabet import UNKNOWN
 from kleene.errors import SettingError
+from kleene.evaluation.metrics import predict
 from kleene.explain.batched_traces import batched_traces, encode, require_symbols
-from kleene.explain.markup import as_json, as_text, columns, joint, table
-from kleene.explain.methods import METHODS, choose_method, predicting_states
-from kleene.explain.scoring import state_scores
+from kleene.explain.markup import Rendered, Table, as_json, as_text, joint
+from kleene.explain.methods import METHODS, predicting_states, require_method
+from kleene.extraction.table import read_table
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
 from kleene.nn.state_weights import adds_up
+
+N = 2
+MAX_ALPHABET = 100  # symbols of an alphabet whose deciding sequences are searched
+MAX_SEQUENCES = 1_000  # that the search tries, for each of `WHERE`
+WHERE = ("anywhere", "at the start", "at the end")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,30 +40,35 @@ class Phrase:
 
     symbols: tuple[Symbol, ...]
     weight: float
-    """The mean over the window, and over all occurrences."""
+    """The mean over the window and over all occurrences; 1 for a phrase that decides the label."""
     count: int
+    """Occurrences, or words in which a deciding phrase occurs."""
+    where: str = ""
+    """Where a deciding phrase must occur, one of `WHERE`."""
     between: str = " "
     """What stands between two symbols where the phrase is shown."""
 
     def __str__(self) -> str:
-        return f"{self.between.join(map(as_text, self.symbols))} ({self.weight:.2f})"
+        text = self.between.join(map(as_text, self.symbols))
+        return f"{text} ({self.where or format(self.weight, '.2f')})"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Phrases:
-    """For each predicted class its phrases, the strongest first."""
+class Phrases(Rendered):
+    """For each class its phrases, the strongest first."""
 
-    n: int
+    n: int | None
+    """Symbols in a phrase; None for phrases that decide the label."""
     classes: dict[Label, tuple[Phrase, ...]]
 
-    def __str__(self) -> str:
-        return columns(["class", f"{self.n}-grams"], self._rows())
-
-    def to_html(self) -> str:
-        """A table, a class a row."""
-        return table(["class", f"{self.n}-grams"], self._rows())
-
-    _repr_html_ = to_html
+    def tables(self) -> list[Table]:
+        """A class a row."""
+        header = ("class", "sequences that decide" if self.n is None else f"{self.n}-grams")
+        rows = [
+            [as_text(label), ", ".join(map(str, found)) or "none"]
+            for label, found in self.classes.items()
+        ]
+        return [(header, rows)]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -58,47 +76,133 @@ class Phrases:
             "n": self.n,
             "classes": {
                 str(label): [
-                    {"symbols": as_json(p.symbols), "weight": p.weight, "count": p.count}
+                    {
+                        "symbols": as_json(p.symbols),
+                        "weight": p.weight,
+                        "count": p.count,
+                        "where": p.where,
+                    }
                     for p in found
                 ]
                 for label, found in self.classes.items()
             },
         }
 
-    def _rows(self) -> list[list[str]]:
-        return [
-            [as_text(label), ", ".join(map(str, found)) or "none"]
-            for label, found in self.classes.items()
-        ]
-
 
 def phrases(
     model: Model,
     words: Sequence[Word],
     *,
-    n: int = 2,
+    n: int | None = None,
     top: int = 10,
     min_count: int = 1,
     method: str | None = None,
 ) -> Phrases:
-    """The n-grams of highest mean weight over a corpus, for each predicted class.
+    """The phrases of each class.
 
-    `method` None is "lean" where states have weights: the weight, for the predicted class, of the
-    states a symbol leads to. Else it is the paper's "level": the transition probability to the
-    state that predicts its word. Windows with a symbol outside the alphabet do not count, nor, in
-    prose, with a punctuation mark.
+    Without `n` and `method`, a network that gives the label of its automaton to all `words` has the
+    sequences that decide the label (`deciding_phrases`). Otherwise they are the n-grams (default:
+    2) of highest mean weight; each stands for the class in whose words it is most frequent.
+    `method` None is "lean" where states have weights, else the paper's "level". Windows with a
+    symbol outside the alphabet do not count, nor, in prose, with a punctuation mark.
     """
-    if n < 1:
+    if n is not None and n < 1:
         raise SettingError(f"n must be at least 1, got {n}")
     require_symbols(model, "phrases")
+    if n is None and method is None and (dfa := _automaton(model, words)) is not None:
+        return deciding_phrases(dfa, model.classes, words, top=top)
+    return _ngrams(model, words, n or N, top, min_count, method)
+
+
+def deciding_phrases(
+    dfa: DFA, classes: Sequence[Label], words: Sequence[Word] = (), *, top: int = 10
+) -> Phrases:
+    """The shortest sequences that decide the label, for each class.
+
+    A sequence decides anywhere, or at the start, if no continuation changes the label any more. It
+    decides at the end if every word that ends so has the label. Sequences that contain a shorter
+    one of the list are left out.
+    """
+    known = known_words(dfa, words)
+    between = joint(words[0] if len(words) else "")
+    found: dict[Label, list[Phrase]] = {label: [] for label in classes}
+    for where, symbols, label in _deciding(dfa):
+        mine = found.setdefault(label, [])
+        if len(mine) < top and not any(_covers(p, where, symbols) for p in mine):
+            count = sum(_occurs(tuple(word), where, symbols) for word in known)
+            mine.append(
+                Phrase(symbols=symbols, weight=1.0, count=count, where=where, between=between)
+            )
+    return Phrases(n=None, classes={label: tuple(mine) for label, mine in found.items()})
+
+
+def _automaton(model: Model, words: Sequence[Word]) -> DFA | None:
+    """The automaton of a network that answers like it on all words."""
+    if not model.is_finite_state or len(model.alphabet.symbols) > MAX_ALPHABET:
+        return None
+    dfa = read_table(model).dfa
+    known = known_words(dfa, words)
+    labels = predict(model.network, encode(model, known)).predicted.tolist()
+    same = all(dfa.run(word) == model.classes[i] for word, i in zip(known, labels, strict=True))
+    return dfa.minimize() if same else None
+
+
+def _deciding(dfa: DFA) -> Iterator[tuple[str, tuple[Symbol, ...], Label]]:
+    """Where, sequence and label, the shortest sequences of each kind first."""
+    settled, every = _settled(dfa), frozenset(range(dfa.num_states))
+    kinds = (settled, every), (settled, frozenset([dfa.initial])), (list(dfa.outputs), every)
+    for where, (labels, start) in zip(WHERE, kinds, strict=True):
+        waiting: deque[tuple[tuple[Symbol, ...], frozenset[int]]] = deque([((), start)])
+        for _ in range(MAX_SEQUENCES):
+            if not waiting:
+                break
+            symbols, states = waiting.popleft()
+            label, *others = {labels[state] for state in states}
+            decides = not others and label is not None
+            if decides and symbols:
+                yield where, symbols, label
+            if decides and (labels is settled or not symbols):
+                continue
+            for column, symbol in enumerate(dfa.alphabet):
+                after = frozenset(dfa.rows[state][column] for state in states)
+                waiting.append(((*symbols, symbol), after))
+
+
+def _settled(dfa: DFA) -> list[Label | None]:
+    """The label of each state that no continuation changes; None for the other states."""
+    labels: list[Label | None] = list(dfa.outputs)
+    changed = True
+    while changed:
+        changed = False
+        for state, label in enumerate(labels):
+            if label is not None and any(labels[after] != label for after in dfa.rows[state]):
+                labels[state], changed = None, True
+    return labels
+
+
+def _covers(phrase: Phrase, where: str, symbols: tuple[Symbol, ...]) -> bool:
+    """Whether a phrase decides already what a longer sequence would."""
+    return phrase.where in (where, WHERE[0]) and _occurs(symbols, phrase.where, phrase.symbols)
+
+
+def _occurs(word: tuple[Symbol, ...], where: str, symbols: tuple[Symbol, ...]) -> bool:
+    n = len(symbols)
+    if where == WHERE[1]:
+        return word[:n] == symbols
+    if where == WHERE[2]:
+        return word[len(word) - n :] == symbols
+    return any(word[i : i + n] == symbols for i in range(len(word) - n + 1))
+
+
+def _ngrams(
+    model: Model, words: Sequence[Word], n: int, top: int, min_count: int, method: str | None
+) -> Phrases:
     network = model.network
-    default = "lean" if adds_up(network) else "level"
-    weigh = METHODS[choose_method(network, method or default)]
+    weigh = METHODS[require_method(method or ("lean" if adds_up(network) else "level"))]
     counts = _counted(model)
-    of_states = state_scores(network).argmax(-1).cpu().numpy()
     grams, of, weights = [np.zeros((0, n), np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
     for traced in batched_traces(network, encode(model, words)):
-        found = weigh(network, traced, predicting_states(network, traced, of_states))[traced.mask]
+        found = weigh(network, traced, predicting_states(network, traced))[traced.mask]
         ids, row = traced.ids, np.nonzero(traced.mask)[0]
         if len(ids) < n:
             continue
@@ -108,19 +212,41 @@ def phrases(
         grams.append(windows[inside])
         of.append(traced.predicted[row[: len(windows)][inside]])
         weights.append(means[inside])
-    every, belongs, weight = np.concatenate(grams), np.concatenate(of), np.concatenate(weights)
+    every, classes, weight = np.concatenate(grams), np.concatenate(of), np.concatenate(weights)
+    codes = np.zeros(len(every), np.int64)
+    for column in every.T:  # number the distinct prefixes, one symbol longer each time
+        codes = np.unique(codes * len(model.alphabet) + column, return_inverse=True)[1]
     between = joint(words[0]) if len(words) else " "
-    best = [
-        _best(model.alphabet, every[belongs == i], weight[belongs == i], top, min_count)
-        for i in range(len(model.classes))
-    ]
-    return Phrases(
-        n=n,
-        classes={
-            label: tuple(replace(phrase, between=between) for phrase in found)
-            for label, found in zip(model.classes, best, strict=True)
-        },
-    )
+    found_phrases: dict[Label, tuple[Phrase, ...]] = {}
+    own = _own_class(codes, classes, len(model.classes))
+    for i, label in enumerate(model.classes):
+        mine = np.flatnonzero((classes == i) & (own[codes] == i))
+        pairs, first, place, often = np.unique(
+            codes[mine], return_index=True, return_inverse=True, return_counts=True
+        )
+        mean = np.bincount(place, weight[mine], len(pairs)) / np.maximum(often, 1)
+        enough = np.flatnonzero(often >= max(min_count, 1))
+        best = enough[np.lexsort((-often[enough], -mean[enough]))[:top]]
+        found_phrases[label] = tuple(
+            Phrase(
+                symbols=model.alphabet.decode(every[mine[first[b]]]),
+                weight=float(mean[b]),
+                count=int(often[b]),
+                between=between,
+            )
+            for b in best
+        )
+    return Phrases(n=n, classes=found_phrases)
+
+
+def _own_class(codes: Ints, classes: Ints, count: int) -> Ints:
+    """For each n-gram the class in whose words its share of all n-grams is greatest."""
+    sizes = np.maximum(np.bincount(classes, minlength=count), 1)
+    pairs, often = np.unique(codes * count + classes, return_counts=True)
+    order = np.lexsort((often / sizes[pairs % count], pairs // count))  # the greatest comes last
+    own = np.zeros(int(codes.max(initial=-1)) + 1, np.int64)
+    own[pairs[order] // count] = pairs[order] % count
+    return own
 
 
 def _counted(model: Model) -> NDArray[np.bool_]:
@@ -130,24 +256,3 @@ def _counted(model: Model) -> NDArray[np.bool_]:
         marks = [s for s in model.alphabet.symbols if not any(c.isalnum() for c in str(s))]
         found[model.alphabet.encode(tuple(marks))] = False
     return found
-
-
-def _best(
-    alphabet: Alphabet, grams: Ints, weights: NDArray[np.float64], top: int, min_count: int
-) -> tuple[Phrase, ...]:
-    """The n-grams of highest mean weight among those that occur often enough."""
-    codes = np.zeros(len(grams), np.int64)
-    for column in grams.T:  # number the distinct prefixes, one symbol longer each time
-        codes = np.unique(codes * len(alphabet) + column, return_inverse=True)[1]
-    counts = np.bincount(codes)
-    means = np.bincount(codes, weights) / np.maximum(counts, 1)
-    often = np.flatnonzero(counts >= max(min_count, 1))
-    best = often[np.lexsort((-counts[often], -means[often]))[:top]]
-    first = np.zeros(len(counts), np.int64)
-    first[codes[::-1]] = np.arange(len(codes))[::-1]
-    return tuple(
-        Phrase(
-            symbols=alphabet.decode(grams[first[i]]), weight=float(means[i]), count=int(counts[i])
-        )
-        for i in best
-    )

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -26,10 +25,9 @@ from kleene.explain.batched_traces import (
     require_states,
     require_symbols,
 )
-from kleene.explain.markup import as_json, as_text, columns, table
+from kleene.explain.markup import Rendered, Table, as_json, as_text, percent
 from kleene.explain.methods import predicting_states
-from kleene.explain.scoring import state_scores
-from kleene.explain.state_labels import NEUTRAL, label_text, state_labels, state_leads
+from kleene.explain.scoring import NEUTRAL, label_text, state_labels, state_leads
 from kleene.extraction.transitions.corpus import blocks
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
@@ -54,7 +52,7 @@ class Prototype:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prototypes:
+class Prototypes(Rendered):
     """The prototypical symbols of all states and classes, the best first."""
 
     states: tuple[tuple[Prototype, ...], ...]
@@ -70,20 +68,26 @@ class Prototypes:
     """Of each state for each class against the others; None where states have none. They are
     weights of the network itself: with the bias they add up to its logits."""
 
-    def __str__(self) -> str:
-        of_states = columns(self._header, self._state_rows())
-        of_classes = columns(["class", "symbols"], self._class_rows())
-        return "\n\n".join([of_states, *self._note, of_classes])
+    def tables(self) -> list[Table]:
+        """A state a row, then a class a row."""
+        of_states = [
+            [str(i), self._class(i), percent(visits), ", ".join(map(str, found))]
+            for i, (visits, found) in enumerate(zip(self.visits, self.states, strict=True))
+        ]
+        of_classes = [
+            [as_text(label), ", ".join(map(str, found))] for label, found in self.classes.items()
+        ]
+        header = ("state", "class", "visits", "symbols")
+        return [(header, of_states), (("class", "symbols"), of_classes)]
 
-    def to_html(self) -> str:
-        """Two tables."""
+    @property
+    def notes(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What the weights of states are, where there are any."""
+        if self.weights is None:
+            return ()
         return (
-            table(self._header, self._state_rows())
-            + "".join(f"<p>{escape(line)}</p>" for line in self._note or ("",))
-            + table(["class", "symbols"], self._class_rows())
+            "Weights of states are the network's own: with the bias they add up to its logits.",
         )
-
-    _repr_html_ = to_html
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -104,25 +108,9 @@ class Prototypes:
             "classes": {str(label): _listed(found) for label, found in self.classes.items()},
         }
 
-    _header = ("state", "class", "visits", "symbols")
-
-    @property
-    def _note(self) -> tuple[str, ...]:
-        if self.weights is None:
-            return ()
-        return (
-            "Weights of states are the network's own: with the bias they add up to its logits.",
-        )
-
     def _weights(self, state: int) -> dict[str, float]:
         assert self.weights is not None
         return dict(zip(map(str, self.classes), self.weights[state], strict=True))
-
-    def _state_rows(self) -> list[list[str]]:
-        return [
-            [str(i), self._class(i), f"{visits:.1%}", ", ".join(map(str, found))]
-            for i, (visits, found) in enumerate(zip(self.visits, self.states, strict=True))
-        ]
 
     def _class(self, state: int) -> str:
         """The class of a state, with its weight where it has one."""
@@ -138,11 +126,6 @@ class Prototypes:
             return False
         leads = [max(row) for row in self.weights]
         return leads[state] < NEUTRAL * max(leads)
-
-    def _class_rows(self) -> list[list[str]]:
-        return [
-            [as_text(label), ", ".join(map(str, found))] for label, found in self.classes.items()
-        ]
 
 
 def prototypes(
@@ -177,7 +160,7 @@ def read_prototypes(
     network = model.network
     require_states(network)
     require_symbols(model, "prototypes")
-    of_states, leads = state_scores(network).argmax(-1).cpu().numpy(), state_leads(model)
+    leads = state_leads(model)
     one_state = np.eye(network.config.num_states, dtype=np.float32)
     sums = _Sums(len(model.alphabet), network.config.num_states, len(model.classes))
     with process_group.raise_together():
@@ -186,7 +169,7 @@ def read_prototypes(
             given = class_numbers(model, None if labels[0] is None else labels, len(words))
             for traced in batched_traces(network, encode(model, words)):
                 of = traced.predicted if given is None else given[traced.batch.order]
-                predicting = predicting_states(network, traced, of_states)
+                predicting = predicting_states(network, traced)
                 sums.add(traced, one_state[predicting] if leads is None else leads.T[of], of)
     sums.all_reduce(process_group)
     best = partial(_best, model.alphabet, top=top, min_count=min_count)

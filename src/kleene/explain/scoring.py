@@ -1,17 +1,27 @@
-"""Scores of the classes: of whole words, of all their prefixes, and of a state alone."""
+"""Scores of the classes for whole words, prefixes and single states; the class of a state."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
+from kleene.arrays import Floats, Ints
+from kleene.explain.markup import as_text
+from kleene.machine import Label
+from kleene.model import Model
 from kleene.nn.classifier import Classifier
-from kleene.nn.state_weights import adds_up, full_weights
+from kleene.nn.state_weights import adds_up, full_weights, lead
 from kleene.nn.trace import Trace
 
+NEUTRAL = 0.1
+"""A state is neutral if its lead is smaller than this share of the greatest of all states."""
+AGREEMENT = 0.8
+"""The least share of a state's symbols that are commoner in words of its class."""
+UNNAMED = "-"
 CHUNK = 2048  # steps classified at a time, so that the gates stay in the processor's cache
 
 
@@ -80,6 +90,61 @@ def state_scores(network: Classifier) -> Tensor:
             return network.classify([*below, top], [memory for _ in range(rnn.num_layers)])
         scores: Tensor = network.head(top if memory is None else torch.cat([top, memory], -1))
         return scores
+
+
+def state_labels(model: Model, visits: Ints | None = None) -> tuple[Label | None, ...]:
+    """The class that each state stands for, None for states that stand for none.
+
+    Where the last state alone decides, it is the class of its centroid. Where states have weights
+    (`pooling="states"`), it is the class its weight speaks for, and none if the weight is small or
+    if the symbols that lead there do not agree: the symbols before them matter more. In any other
+    network a state is named only if the words that visit it agree with the class of its centroid.
+    `visits` counts the steps in each state over words predicted as each class, (class, state).
+    """
+    network = model.network
+    scores = state_scores(network)
+    classes = scores.argmax(-1)
+    if adds_up(network):
+        leads = lead(scores, classes)
+        agrees = network.typical[2] >= AGREEMENT
+        named = ((leads >= NEUTRAL * leads.max()) & agrees).cpu().numpy()
+    elif _state_decides(model):
+        named = np.ones(len(scores), bool)
+    elif visits is None:
+        named = np.zeros(len(scores), bool)
+    else:
+        shares = visits / np.maximum(visits.sum(1, keepdims=True), 1)
+        named = shares.argmax(0) == classes.cpu().numpy()
+    return tuple(
+        model.classes[i] if one else None
+        for i, one in zip(classes.tolist(), named.tolist(), strict=True)
+    )
+
+
+def state_leads(model: Model) -> Floats | None:
+    """The weight of each state for each class against the others, (state, class).
+
+    None where states have no weights of their own.
+    """
+    if not adds_up(model.network):
+        return None
+    scores = state_scores(model.network)
+    columns = [
+        lead(scores, torch.full((len(scores),), i, device=scores.device))
+        for i in range(len(model.classes))
+    ]
+    return torch.stack(columns, -1).float().cpu().numpy()
+
+
+def label_text(label: Label | None) -> str:
+    """A label as it is shown; a dash for a state that stands for no class."""
+    return UNNAMED if label is None else as_text(label)
+
+
+def _state_decides(model: Model) -> bool:
+    rnn = model.network.rnn
+    last = model.network.config.pooling == "last" and rnn.num_layers == 1
+    return last and not rnn.cell.has_memory
 
 
 def margins(scores: Tensor, classes: Tensor) -> Tensor:

@@ -1,30 +1,22 @@
-"""The counterpart of an automaton for text: which symbols move which state where, over a corpus."""
+"""Moves between states over a corpus: what is drawn of networks without a small automaton."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kleene.arrays import Ints
-from kleene.automata.formats.graphviz import load_graphviz
 from kleene.data.alphabet import UNKNOWN, Alphabet, from_json_symbol
-from kleene.data.batch import Encoded
-from kleene.errors import DataError, KleeneError, SettingError
+from kleene.errors import DataError, KleeneError
 from kleene.explain.batched_traces import TracedBatch, batched_traces, encode, require_symbols
-from kleene.explain.markup import as_json, as_text, columns, table
-from kleene.explain.state_labels import state_labels
-from kleene.files import write_atomically
+from kleene.explain.markup import Rendered, Table, as_json, as_text, percent
+from kleene.explain.scoring import state_labels
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
-
-DRAWINGS = ("svg", "png", "pdf")
-_FILLS = ("#cfe3f2", "#fbe3b8", "#c9e8dd", "#f6d3c0", "#ecd6e5", "#fbf7c4", "#d6e0ea")
-_NEUTRAL = "#e8e8e8"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +45,7 @@ class Move:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Summary:
+class Summary(Rendered):
     """The moves of a corpus, those of each state together, the commonest first."""
 
     state_labels: tuple[Label | None, ...]
@@ -62,14 +54,18 @@ class Summary:
     """The share of all steps that end in each state."""
     moves: tuple[Move, ...]
 
-    def __str__(self) -> str:
-        return columns(self._header, self._rows())
-
-    def to_html(self) -> str:
-        """A table, a move a row."""
-        return table(self._header, self._rows())
-
-    _repr_html_ = to_html
+    def tables(self) -> list[Table]:
+        """A move a row."""
+        rows = [
+            [
+                self._name(move.source),
+                self._name(move.target),
+                percent(move.share),
+                ", ".join(map(str, move.symbols)),
+            ]
+            for move in self.moves
+        ]
+        return [(("from", "to", "share", "symbols that stand out"), rows)]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -107,52 +103,6 @@ class Summary:
         except (KleeneError, LookupError, TypeError, ValueError) as error:
             raise DataError(f"these values are no summary: {error!r:.100}") from None
 
-    def to_dot(self, *, min_share: float = 0.08, symbols: int = 3) -> str:
-        """A Graphviz drawing: the moves of at least `min_share`, with their first symbols."""
-        labels = sorted({str(label) for label in self.state_labels if label is not None})
-        lines = [
-            "digraph summary {",
-            '  graph [bgcolor="transparent", nodesep=0.5, ranksep=0.9];',
-            '  node [shape=box, style="filled,rounded", fontname="Helvetica", color="#333333"];',
-            '  edge [fontname="Helvetica", fontsize=11, color="#555555", arrowsize=0.7];',
-        ]
-        for i, (label, visits) in enumerate(zip(self.state_labels, self.visits, strict=True)):
-            name = str(i) if label is None else f"{i}: {as_text(label)}"
-            text = _quoted(f"{name}\n{visits:.0%} of steps")
-            fill = _NEUTRAL if label is None else _FILLS[labels.index(str(label)) % len(_FILLS)]
-            size = 11 + 9 * min(1.0, visits * 2)
-            lines.append(f'  {i} [label={text}, fillcolor="{fill}", fontsize={size:.0f}];')
-        for move in self.moves:
-            if move.share >= min_share:
-                words = "\n".join(as_text(mover.symbol) for mover in move.symbols[:symbols])
-                text, width = _quoted(f" {words} "), 0.6 + 3 * move.share
-                ends = f"{move.source} -> {move.target}"
-                lines.append(f"  {ends} [label={text}, penwidth={width:.2f}];")
-        return "\n".join([*lines, "}"]) + "\n"
-
-    def draw(self, path: str | Path, *, min_share: float = 0.08, symbols: int = 3) -> Path:
-        """Write the drawing as an SVG, PNG or PDF file."""
-        ending = Path(path).suffix.lstrip(".").lower()
-        if ending not in DRAWINGS:
-            raise SettingError(f"cannot draw as {ending!r}; choose one of {', '.join(DRAWINGS)}")
-        graph = load_graphviz().AGraph(string=self.to_dot(min_share=min_share, symbols=symbols))
-        if ending == "png":
-            graph.graph_attr.update(dpi="144", bgcolor="white")
-        return write_atomically(path, graph.draw(None, format=ending, prog="dot"))
-
-    _header = ("from", "to", "share", "symbols that stand out")
-
-    def _rows(self) -> list[list[str]]:
-        return [
-            [
-                self._name(move.source),
-                self._name(move.target),
-                f"{move.share:.1%}",
-                ", ".join(map(str, move.symbols)),
-            ]
-            for move in self.moves
-        ]
-
     def _name(self, state: int) -> str:
         label = self.state_labels[state]
         return str(state) if label is None else f"{state} ({as_text(label)})"
@@ -167,19 +117,12 @@ def summarize(
     must be frequent there, and make the move likelier than it is anyway. Moves with less than
     `min_share` of their source's steps are left out.
     """
-    return summarize_encoded(model, encode(model, words), top=top, min_share=min_share)
-
-
-def summarize_encoded(
-    model: Model, encoded: Sequence[Encoded], *, top: int = 8, min_share: float = 0.01
-) -> Summary:
-    """`summarize` of words that are encoded already."""
     require_symbols(model, "moves")
     network, symbols = model.network, len(model.alphabet)
     k = network.config.num_states
     codes, counts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     visits = np.zeros((len(model.classes), k), np.int64)
-    for traced in batched_traces(network, encoded):
+    for traced in batched_traces(network, encode(model, words)):
         found, often = np.unique(_codes(traced, symbols, k), return_counts=True)
         codes.append(found)
         counts.append(often)
@@ -259,8 +202,3 @@ def _move(values: Any, states: int) -> Move:
             for one in values["symbols"]
         ),
     )
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'

@@ -6,60 +6,84 @@ that says why.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from kleene.data.examples import Examples
 from kleene.errors import KleeneError
-from kleene.evaluation.metrics import Evaluation, evaluate
+from kleene.evaluation.metrics import Evaluation, Predictions, evaluate, predict
 from kleene.explain.features import features
 from kleene.explain.markup import as_text, joint
-from kleene.explain.phrases import phrases
+from kleene.explain.phrases import deciding_phrases, phrases
 from kleene.explain.prototypes import prototypes
+from kleene.extraction.result import Extraction
 from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.reading import extract
-from kleene.report.examples import explained, pick, samples, unit_trajectories
+from kleene.report.examples import explained, pick, samples, unit_trajectories, variants
 from kleene.report.figures import epoch_figures, figures
+from kleene.report.plots import tsne_layout
 from kleene.report.trust import trust
-from kleene.report.variants import variants
 from kleene.report.view import view
 
-READ, MAPPED = 3_000, 800  # words that are read and mapped
-VOCABULARY = 100  # symbols, beyond which an alphabet is one of words
+MAX_READ, MAX_MAPPED = 3_000, 500  # words that are read, and laid out on the map
+VOCABULARY = 100  # symbols; larger alphabets are those of texts
+
+Progress = Callable[[int, int], None]
+"""Is called with the number of parts that are done, and of all."""
 
 
 def content(
-    model: Model, words: Sequence[Word], labels: Sequence[Label], *, name: str, seed: int = 0
+    model: Model,
+    words: Sequence[Word],
+    labels: Sequence[Label],
+    *,
+    name: str,
+    seed: int = 0,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """All sections of a report about a model and some words; labels may be missing altogether."""
-    chosen = np.random.default_rng(seed).permutation(len(words))[:READ].tolist()
+    show = progress or (lambda done, total: None)
+    show(0, 1)
+    result = _answers(model, words, labels)
+    evaluation = result if isinstance(result, Evaluation) else None
+    chosen = np.random.default_rng(seed).permutation(len(words))[:MAX_READ].tolist()
     read = [words[i] for i in sorted(chosen)]
-    result = _evaluated(model, words, labels)
-    reading = extract(model, [_known(model, word) for word in read], method=_method(model))
-    picked = pick(words, labels, result)
-    shown = _or_reason(lambda: explained(model, words, labels, picked))
+    reading = extract(model, [_known(model, word) for word in read], method=page_method(model))
+    picked = pick(words, evaluation, result)
+    answers = [model.classes[i] for i in result.predicted.tolist()]
+    parts: dict[str, Callable[[], Any]] = {
+        "figures": lambda: figures(model, words, evaluation),
+        "view": lambda: view(model, reading, read).to_dict(),
+        "trust": lambda: trust(model, reading, read),
+        "meaning": lambda: prototypes(model, read).to_dict(),
+        "examples": lambda: explained(model, words, labels, picked),
+        "samples": lambda: samples(model, words, result),
+        "variants": lambda: variants(words, labels, answers),
+        "phrases": lambda: _phrases(model, reading, read),
+        "map": lambda: _map(model, words, evaluation, result, seed),
+    }
+    made: dict[str, Any] = {}
+    for part, make in parts.items():
+        show(len(made) + 1, len(parts) + 1)
+        try:
+            made[part] = make()
+        except KleeneError as error:
+            made[part] = {"missing": str(error)}
+    shown = picked if isinstance(made["examples"], list) else []
     return {
         "format": "kleene.report/1",
         "name": name,
         "model": describe(model),
         "words": len(words),
         "labelled": bool(labels),
-        "accuracy": result.accuracy if labels else None,
-        "figures": figures(model, words, result if labels else None),
-        "confusion": result.confusion.tolist() if labels else None,
+        "accuracy": None if evaluation is None else evaluation.accuracy,
+        "confusion": None if evaluation is None else evaluation.confusion.tolist(),
         "history": [epoch_figures(epoch) for epoch in model.history.epochs],
-        "view": view(model, reading, read).to_dict(),
-        "trust": trust(model, reading, read),
-        "meaning": _or_reason(lambda: prototypes(model, read).to_dict()),
-        "examples": shown,
-        "samples": samples(model, words, result),
-        "variants": variants(words, labels, [model.classes[i] for i in result.predicted.tolist()]),
-        "phrases": _or_reason(lambda: phrases(model, read, n=2, min_count=2).to_dict()),
-        "trajectories": unit_trajectories(model, words, picked if isinstance(shown, list) else []),
-        "map": _or_reason(lambda: _tsne(model, words, labels, result, seed)),
+        "trajectories": unit_trajectories(model, words, shown),
+        **made,
     }
 
 
@@ -81,11 +105,25 @@ def describe(model: Model) -> dict[str, Any]:
     }
 
 
-def _method(model: Model) -> str:
-    """Beside a memory, and over a vocabulary, no automaton is faithful: the plainest will do."""
-    config, symbols = model.network.config, len(model.alphabet.symbols)
-    beside = model.network.rnn.cell.has_memory or config.pooling != "last"
-    return "counts" if beside and config.num_states and symbols > VOCABULARY else "auto"
+def page_method(model: Model) -> str:
+    """How `extract` reads a model for a page.
+
+    A network over a vocabulary that is not finite-state has no faithful automaton, so the cheapest
+    method serves.
+    """
+    words = len(model.alphabet.symbols) > VOCABULARY
+    states = model.network.config.num_states > 0
+    return "counts" if words and states and not model.is_finite_state else "auto"
+
+
+def _answers(
+    model: Model, words: Sequence[Word], labels: Sequence[Label]
+) -> Evaluation | Predictions:
+    encoded = model.alphabet.encode_many(words)
+    if not labels:
+        return predict(model.network, encoded)
+    numbers = np.array([model.class_ids[label] for label in labels])
+    return evaluate(model.network, Examples(words=encoded, labels=numbers))
 
 
 def _known(model: Model, word: Word) -> Word:
@@ -96,41 +134,36 @@ def _known(model: Model, word: Word) -> Word:
     return "".join(map(str, kept)) if isinstance(word, str) else tuple(kept)
 
 
-def _or_reason(make: Callable[[], Any]) -> Any:
-    try:
-        return make()
-    except KleeneError as error:
-        return {"missing": str(error)}
+def _phrases(model: Model, reading: Extraction, words: Sequence[Word]) -> dict[str, Any]:
+    if reading.faithful and model.is_finite_state and len(model.alphabet.symbols) <= VOCABULARY:
+        return deciding_phrases(reading.dfa, model.classes, words).to_dict()
+    return phrases(model, words, n=2, min_count=2).to_dict()
 
 
-def _evaluated(model: Model, words: Sequence[Word], labels: Sequence[Label]) -> Evaluation:
-    of = np.array([model.class_ids[label] for label in labels] if labels else [0] * len(words))
-    return evaluate(model.network, Examples(words=model.alphabet.encode_many(words), labels=of))
-
-
-def _tsne(
-    model: Model, words: Sequence[Word], labels: Sequence[Label], result: Evaluation, seed: int
+def _map(
+    model: Model,
+    words: Sequence[Word],
+    evaluation: Evaluation | None,
+    result: Evaluation | Predictions,
+    seed: int,
 ) -> dict[str, Any]:
     """Words as points, near each other when they spend their steps in the same states."""
-    from sklearn.manifold import TSNE
-
-    chosen = np.random.default_rng(seed).permutation(len(words))[:MAPPED]
+    chosen = np.random.default_rng(seed).permutation(len(words))[:MAX_MAPPED]
     if len(chosen) < 10:
         return {"missing": f"{len(chosen)} words are too few for a map; give at least 10"}
     values = features(model.network, model.alphabet.encode_many([words[i] for i in chosen]))
-    rounded = np.round(values, 3) + np.random.default_rng(seed).normal(0, 1e-4, values.shape)
-    perplexity = min(30.0, (len(values) - 1) / 3)
-    places = TSNE(perplexity=perplexity, init="pca", random_state=seed).fit_transform(rounded)
+    places = tsne_layout(values, seed)
     places = (places - places.min(0)) / np.maximum(np.ptp(places, axis=0), 1e-9)
+    right = None if evaluation is None else evaluation.predicted == evaluation.labels
     return {
         "points": places.astype(float).round(3).tolist(),
         "classes": result.predicted[chosen].tolist(),
-        "right": (result.predicted == result.labels)[chosen].tolist() if labels else None,
-        "words": [short_text(words[i]) for i in chosen],
+        "right": None if right is None else right[chosen].tolist(),
+        "words": _short_texts(words[i] for i in chosen),
     }
 
 
-def short_text(word: Word, most: int = 80) -> str:
-    """A word in one line, cut where it is long."""
-    text = joint(word).join(as_text(symbol) for symbol in word[:most])
-    return text if len(text) <= most and len(word) <= most else text[: most - 1] + "…"
+def _short_texts(words: Iterable[Word], width: int = 80) -> list[str]:
+    """Words in one line each, cut where they are long."""
+    texts = [joint(word).join(as_text(symbol) for symbol in word[: width + 1]) for word in words]
+    return [text if len(text) <= width else text[: width - 1] + "…" for text in texts]

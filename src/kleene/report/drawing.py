@@ -16,7 +16,7 @@ from kleene.automata import DFA
 from kleene.automata.formats.dot import diagram
 from kleene.automata.formats.graphviz import load_graphviz
 from kleene.explain.markup import as_text
-from kleene.explain.state_labels import label_text
+from kleene.explain.scoring import label_text
 from kleene.explain.summary import Move, Summary
 from kleene.machine import Word
 

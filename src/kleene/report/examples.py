@@ -1,39 +1,43 @@
-"""Examples that a report shows: explained, traced, and to try."""
+"""Examples that a report shows: explained, traced, to try, and the distinct ones of each class."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from kleene.data.batch import make_batch
-from kleene.evaluation.metrics import Evaluation
+from kleene.evaluation.metrics import Evaluation, Predictions
 from kleene.explain.explain import Explanation, explain_many
 from kleene.explain.markup import as_json, as_text, joint
 from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.nn.inference import inference
 
-EXAMPLES, TRACED = 8, 24  # wrong ones explained, all explained
-LONGEST = 400  # symbols of a word that is shown
-PATIENCE = 120  # symbols; longer words come last
-UNITS = 16  # hidden units whose trajectory is shown
+MAX_WRONG, MAX_EXPLAINED = 8, 24  # examples with a wrong answer, and all
+MAX_LENGTH, SHORT = 400, 120  # symbols of a word that is shown; words longer than SHORT come last
+MAX_UNITS = 16  # hidden units whose trajectory is shown
+MAX_LISTED, MAX_LISTED_LENGTH = 5, 60  # distinct sequences of a class, and their symbols
 METHODS: dict[str, str | None] = {"level": "level", "evidence": None}
 """Ways of weighing symbols by their names on the page; None is the one that fits the model."""
 
 
-def pick(words: Sequence[Word], labels: Sequence[Label], result: Evaluation) -> list[int]:
+def pick(
+    words: Sequence[Word], evaluation: Evaluation | None, result: Evaluation | Predictions
+) -> list[int]:
     """Indices of different words: right and wrong ones of each class, the surest first."""
     sure = result.probabilities.max(-1)
-    usable = [i for i in np.argsort(-sure, kind="stable").tolist() if 0 < len(words[i]) <= LONGEST]
-    usable = list({(tuple(words[i]), int(result.labels[i])): i for i in reversed(usable)}.values())
-    usable.sort(key=lambda i: (len(words[i]) > PATIENCE, -sure[i]))
-    right = [i for i in usable if not labels or result.labels[i] == result.predicted[i]]
-    kept = set(right)
-    wrong = [i for i in usable if i not in kept]
-    return [*_in_turns(right, result, TRACED - EXAMPLES), *_in_turns(wrong, result, EXAMPLES)]
+    truth = result.predicted if evaluation is None else evaluation.labels
+    fit = [i for i in np.argsort(-sure, kind="stable") if 0 < len(words[i]) <= MAX_LENGTH]
+    different = {(tuple(words[i]), int(truth[i])): int(i) for i in reversed(fit)}
+    usable = sorted(different.values(), key=lambda i: (len(words[i]) > SHORT, -sure[i]))
+    right = [i for i in usable if truth[i] == result.predicted[i]]
+    wrong = [i for i in usable if truth[i] != result.predicted[i]]
+    most = MAX_EXPLAINED - MAX_WRONG
+    return [*_in_turns(right, result, most), *_in_turns(wrong, result, MAX_WRONG)]
 
 
 def explained(
@@ -45,14 +49,17 @@ def explained(
     return [
         {
             "label": as_text(labels[i]) if labels else None,
-            "weights": {
-                method: found[place].weights.astype(float).round(3).tolist()
-                for method, found in by_method.items()
-            },
+            "weights": {name: rounded(found[place]) for name, found in by_method.items()},
+            "scales": {name: found[place].scale for name, found in by_method.items()},
             **explained_dict(by_method["level"][place], words[i]),
         }
         for place, i in enumerate(picked)
     ]
+
+
+def rounded(explanation: Explanation) -> list[float]:
+    """The weights of an explanation, as the page shows them."""
+    return [round(weight, 4) for weight in explanation.weights.astype(float).tolist()]
 
 
 def explained_dict(explanation: Explanation, word: Word) -> dict[str, Any]:
@@ -61,13 +68,13 @@ def explained_dict(explanation: Explanation, word: Word) -> dict[str, Any]:
         "word": [as_json(symbol) for symbol in word],
         "between": joint(word),
         "prediction": as_text(explanation.prediction),
-        "probability": round(explanation.probability, 4),
+        "probability": explanation.probability,
         "states": [explanation.start_state, *explanation.states.tolist()],
         "predicting": explanation.predicting_state,
     }
 
 
-def samples(model: Model, words: Sequence[Word], result: Evaluation) -> list[str]:
+def samples(model: Model, words: Sequence[Word], result: Predictions | Evaluation) -> list[str]:
     """Short words of all classes, as a reader would type them."""
     found = {_typed(model, word): i for i, word in enumerate(words) if 3 <= len(word) <= 12}
     short = {i: text for text, i in found.items()}
@@ -80,7 +87,7 @@ def _typed(model: Model, word: Word) -> str:
     return joint(word).join(map(str, word))
 
 
-def _in_turns(indices: Sequence[int], result: Evaluation, most: int) -> list[int]:
+def _in_turns(indices: Sequence[int], result: Predictions | Evaluation, most: int) -> list[int]:
     """The first of each predicted class, then the second of each, and so on."""
     seen: dict[int, int] = {}
     turn = []
@@ -109,9 +116,54 @@ def _trajectory(model: Model, word: Word) -> dict[str, Any]:
         if values is None:
             continue
         lines = values.float().cpu().numpy()
-        most_active = np.argsort(-np.abs(np.diff(lines, axis=0)).sum(0), kind="stable")[:UNITS]
+        most_active = np.argsort(-np.abs(np.diff(lines, axis=0)).sum(0), kind="stable")[:MAX_UNITS]
         trajectory[name] = [
             {"unit": int(unit), "values": lines[:, unit].astype(float).round(3).tolist()}
             for unit in sorted(most_active.tolist())
         ]
     return trajectory
+
+
+def variants(
+    words: Sequence[Word], labels: Sequence[Label], predicted: Sequence[Label]
+) -> dict[str, Any]:
+    """For each class its shortest and commonest sequences; then those with another answer.
+
+    Without labels the model's answers stand for them.
+    """
+    texts = [tuple(word) for word in words]
+    short = [i for i, text in enumerate(texts) if len(text) <= MAX_LISTED_LENGTH]
+    if not short:
+        return {"missing": f"no example has at most {MAX_LISTED_LENGTH} symbols"}
+    if len({texts[i] for i in short}) == len(short) > 1:
+        return {"missing": "every example is different"}
+    spaced = any(" " in as_text(symbol) for i in short for symbol in texts[i])
+    true = labels or predicted
+
+    def listed(found: Iterable[tuple[tuple[Any, ...], int]]) -> list[dict[str, Any]]:
+        return [
+            {"word": [as_json(symbol) for symbol in text], "count": count} for text, count in found
+        ]
+
+    classes = []
+    for label in dict.fromkeys(true):
+        counts = Counter(texts[i] for i in short if true[i] == label)
+        shortest = sorted(counts.items(), key=lambda pair: (len(pair[0]), -pair[1]))
+        classes.append(
+            {
+                "label": as_text(label),
+                "distinct": len(counts),
+                "shortest": listed(shortest[:MAX_LISTED]),
+                "commonest": listed(counts.most_common(MAX_LISTED)),
+            }
+        )
+    wrong = Counter((texts[i], true[i], predicted[i]) for i in short if true[i] != predicted[i])
+    return {
+        "between": " → " if spaced else joint(words[short[0]]),
+        "classes": sorted(classes, key=lambda one: one["label"]),
+        "wrong": [
+            {**listed([(text, count)])[0], "label": as_text(label), "answer": as_text(answer)}
+            for (text, label, answer), count in wrong.most_common(2 * MAX_LISTED)
+        ],
+        "wrong_distinct": len(wrong),
+    }

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cache
 from html import escape
@@ -37,11 +37,16 @@ def write_report(
     *,
     name: str = "model",
     seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Path:
-    """Write a report about a model and what it does with some words; labels may be empty."""
+    """Write a report about a model and what it does with some words; labels may be empty.
+
+    `progress` is called with the number of parts that are done, and of all.
+    """
     from kleene.report.content import content
 
-    return write_atomically(path, report_page(content(model, words, labels, name=name, seed=seed)))
+    values = content(model, words, labels, name=name, seed=seed, progress=progress)
+    return write_atomically(path, report_page(values))
 
 
 def report_page(content: dict[str, Any]) -> str:

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from kleene.arrays import Floats
 from kleene.errors import DataError, SettingError
-from kleene.explain.explain import Explanation
-from kleene.explain.faithfulness import Faithfulness
 from kleene.explain.markup import as_text
 from kleene.files import write_atomically
-from kleene.machine import Label, Symbol
+from kleene.machine import Label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,7 +39,7 @@ COLORS = (
     "#882255",
     "#44AA99",
 )
-MOST_TICKS = 60  # symbols written below an axis
+MAX_TICKS = 60  # symbols written below an axis
 
 
 def save(figure: Figure, path: str | Path, dpi: int = 150) -> Path:
@@ -69,7 +68,7 @@ def transition_maps(
             f"got {grid.shape}"
         )
     rows, columns = grid.shape[:2]
-    figure, axes = _grid(rows, columns)
+    figure, axes = picture_grid(rows, columns)
     low, high = grid.min((0, 2, 3)), grid.max((0, 2, 3))  # each state has its own scale
     for r in range(rows):
         for c in range(columns):
@@ -78,48 +77,6 @@ def transition_maps(
                 axes[r, c].set_title(str(c if names is None else names[c]), fontsize=8, pad=2)
         axes[r, 0].set_ylabel(as_text(classes[r]), rotation=0, ha="right", va="center", fontsize=9)
     figure.suptitle("mean probability of moving to each state (columns), by class (rows)", size=10)
-    return figure
-
-
-def image_explanations(
-    images: ArrayLike, explanations: Sequence[Explanation], states: Sequence[int]
-) -> Figure:
-    """Images (image, row, column) on top, and below each its maps for some states.
-
-    Each state has its own scale, from 0 to its highest probability.
-    """
-    pictures = np.asarray(images)
-    if len(pictures) != len(explanations):
-        raise DataError(
-            f"each image must have one explanation, got {len(pictures)} images and "
-            f"{len(explanations)} explanations"
-        )
-    figure, axes = _grid(1 + len(states), len(pictures))
-    size = (pictures.shape[1], pictures.shape[2])
-    maps = np.stack([explanation.maps(size)[list(states)] for explanation in explanations])
-    highest = maps.max((0, 2, 3))
-    for c, (picture, explanation) in enumerate(zip(pictures, explanations, strict=True)):
-        axes[0, c].imshow(picture, cmap="gray_r")
-        axes[0, c].set_title(as_text(explanation.prediction), fontsize=9, pad=2)
-        for r, state in enumerate(states, start=1):
-            axes[r, c].imshow(maps[c, r - 1], cmap="magma", vmin=0, vmax=highest[r - 1])
-            axes[r, 0].set_ylabel(f"state {state}", rotation=0, ha="right", va="center", fontsize=8)
-    return figure
-
-
-def state_map(explanation: Explanation) -> Figure:
-    """P of one word: a column a symbol, a row a state."""
-    from matplotlib.figure import Figure
-
-    time, states = explanation.probs.shape
-    figure = Figure(figsize=(min(2 + 0.22 * time, 16), 1.2 + 0.22 * states), layout="constrained")
-    axes = figure.subplots()
-    image = axes.imshow(explanation.probs.T, aspect="auto", cmap="magma", vmin=0, vmax=1)
-    names = [f"{i} {as_text(label)}" for i, label in enumerate(explanation.state_labels)]
-    axes.set_yticks(range(states), names, fontsize=8)
-    _symbols_below(axes, explanation.word)
-    figure.colorbar(image, ax=axes, label="probability")
-    axes.set_title(f"predicted: {as_text(explanation.prediction)}", fontsize=10)
     return figure
 
 
@@ -172,43 +129,26 @@ def size_against_error(front: Iterable[ReadingPoint]) -> Figure:
 
 def tsne(features: ArrayLike, labels: Sequence[Label], *, seed: int = 0, title: str = "") -> Figure:
     """Transition features, (word, state), laid out in the plane by t-SNE, coloured by label."""
-    from sklearn.manifold import TSNE
-
     values = np.asarray(features, dtype=np.float32)
     if len(values) < 4 or len(values) != len(labels):
         raise DataError(
             f"t-SNE needs at least 4 rows with a label each, got {len(values)} rows and "
             f"{len(labels)} labels"
         )
-    perplexity = min(30.0, (len(values) - 1) / 3)
-    layout = TSNE(perplexity=perplexity, init="pca", random_state=seed).fit_transform(values)
-    return scatter(layout, labels, title or "t-SNE of transition features")
+    return scatter(tsne_layout(values, seed), labels, title or "t-SNE of transition features")
 
 
-def faithfulness_curves(measured: Faithfulness) -> Figure:
-    """Mean deletion and insertion curves of all methods."""
-    from matplotlib.figure import Figure
+def tsne_layout(features: Floats, seed: int) -> Floats:
+    """Points of the plane, (row, 2), near each other where the features are."""
+    from sklearn.manifold import TSNE
 
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
-    left, right = figure.subplots(1, 2, sharey=True)
-    for i, curves in enumerate(measured.curves):
-        color, style = COLORS[i % len(COLORS)], "--" if curves.method == "random" else "-"
-        for axes, values, area in (
-            (left, curves.deletion, curves.deletion_area),
-            (right, curves.insertion, curves.insertion_area),
-        ):
-            label = f"{curves.method} ({area:.3f})"
-            axes.plot(curves.fractions, values.mean(0), style, color=color, label=label, lw=1.6)
-    left.set(xlabel="share of symbols deleted", ylabel="probability of the prediction")
-    right.set(xlabel="share of symbols inserted")
-    for axes, best in ((left, "low is good"), (right, "high is good")):
-        axes.set_title(best, fontsize=9)
-        axes.grid(alpha=0.25)
-        axes.legend(fontsize=8, frameon=False)
-    return figure
+    jitter = np.random.default_rng(seed).normal(0, 1e-4, features.shape)  # equal rows stay apart
+    model = TSNE(perplexity=min(30.0, (len(features) - 1) / 3), init="pca", random_state=seed)
+    layout: Floats = model.fit_transform(np.round(features, 3) + jitter)
+    return layout
 
 
-def _grid(rows: int, columns: int) -> tuple[Figure, Any]:
+def picture_grid(rows: int, columns: int) -> tuple[Figure, Any]:
     """A figure full of small pictures without axes, (row, column)."""
     from matplotlib.figure import Figure
 
@@ -218,13 +158,3 @@ def _grid(rows: int, columns: int) -> tuple[Figure, Any]:
         one.set_xticks([])
         one.set_yticks([])
     return figure, axes
-
-
-def _symbols_below(axes: Any, symbols: Sequence[Symbol]) -> None:
-    """Name the steps of the time axis by their symbols, where there is room."""
-    if len(symbols) > MOST_TICKS:
-        axes.set_xlabel("step")
-        return
-    texts = [as_text(symbol).replace("$", r"\$") for symbol in symbols]
-    turned = 90 if max(map(len, texts), default=0) > 2 else 0
-    axes.set_xticks(range(len(texts)), texts, rotation=turned, fontsize=8)

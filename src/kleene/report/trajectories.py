@@ -18,7 +18,7 @@ from kleene.extraction.counter.units import MemoryRecord, counting_units, record
 from kleene.extraction.words import encode_words
 from kleene.machine import Symbol, Word
 from kleene.model import Model
-from kleene.report.plots import COLORS, MOST_TICKS
+from kleene.report.plots import COLORS, MAX_TICKS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -106,14 +106,14 @@ def _ribbon(axis: Any, model: Model, record: MemoryRecord) -> None:
     for time, state in enumerate(states.tolist()):
         color = COLORS[names[state] % len(COLORS)]
         axis.axvspan(time - 0.5, time + 0.5, color=color, alpha=0.55, lw=0)
-        if len(states) <= MOST_TICKS:
+        if len(states) <= MAX_TICKS:
             axis.text(time, 0.5, str(state), ha="center", va="center", fontsize=7)
     axis.set_ylim(0, 1)
 
 
 def _symbols(axis: Any, symbols: list[Symbol]) -> None:
     """The word below the axis, the start token as a dot."""
-    if len(symbols) > MOST_TICKS:
+    if len(symbols) > MAX_TICKS:
         axis.set_xlabel("step")
         return
     texts = ["·", *(as_text(symbol).replace("$", r"\$") for symbol in symbols)]

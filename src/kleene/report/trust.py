@@ -1,4 +1,4 @@
-"""How far to trust an automaton read off a network, in sentences that anybody can follow."""
+"""How far to trust what a report says of a model, in sentences that anybody can follow."""
 
 from __future__ import annotations
 
@@ -6,19 +6,25 @@ from collections.abc import Sequence
 from typing import Any
 
 from kleene.automata.moves import known_words
-from kleene.errors import KleeneError
-from kleene.explain.markup import as_json, as_text, joint
+from kleene.data.alphabet import UNKNOWN
+from kleene.evaluation.metrics import logits
+from kleene.explain.markup import as_json, as_text, joint, percent
 from kleene.extraction.checks.ambiguity import Ambiguity
 from kleene.extraction.result import Extraction
 from kleene.machine import Word
 from kleene.model import Model
+from kleene.nn.mode import HARD, OWN
 from kleene.nn.state_weights import adds_up
-from kleene.proof.certify import certify
 from kleene.proof.robustness import EditSearch
-from kleene.report.summed_answers import summed_answers
 
-MOST = 8  # ambiguities that are listed
-EDITED = 200  # examples whose edits are searched
+MAX_AMBIGUITIES = 8  # that are listed
+MAX_EDITED = 200  # examples whose edits are searched
+MAX_UNKNOWN = 0.05  # share of unknown symbols above which nothing is ticked
+SUMMED = (
+    "The answer is a sum of weights: each state has one per class, and the mean and the maximum of "
+    "its probability over all steps are multiplied by it. The state at the end does not decide, so "
+    "no automaton is compared with the network; the shares of all symbols add up to the logits."
+)
 
 
 def trust(
@@ -29,64 +35,87 @@ def trust(
     Of a proved model it also says how many of some `words` keep their label under any one edit. A
     network whose answer is a sum over all steps is not compared with the automaton's last state.
     """
+    warning = _unknown_symbols(model, words)
     if adds_up(model.network):
-        return summed_answers(model, words)
-    proof = reading.certificate
-    if proof is None and reading.faithful:
-        proof = _proof(model, reading)
-    same = reading.fidelity
+        return _summed(model, words, warning)
+    proved = reading.certificate is not None and reading.certificate.at_running_temperature
+    matter = [one for one in reading.ambiguities if one.matters]
     return {
         "states": reading.dfa.num_states,
         "in_use": reading.states_in_use,
         "method": reading.method,
+        "warning": warning,
         "faithful": reading.faithful,
-        "fidelity": same.to_dict(),
+        "fidelity": reading.fidelity.to_dict(),
         "agreement": _agreement(reading, "of the given examples" if own else "random sequences"),
         "disagreement": _disagreement(reading),
         "compared": _compared(reading),
-        "ambiguities": [_ambiguity(one) for one in reading.ambiguities if one.matters][:MOST],
-        "ambiguous": sum(one.matters for one in reading.ambiguities),
+        "ambiguities": [_ambiguity(one) for one in matter[:MAX_AMBIGUITIES]],
+        "ambiguous": len(matter),
         "unseen": len(reading.unseen),
-        "proved": bool(getattr(proof, "holds", False)),
-        "proof": _proof_text(proof, reading),
-        "robust": _robust_text(proof, reading, words),
-        "detail": None if proof is None else str(proof),
+        "proved": proved,
+        "proof": _proof(reading, proved),
+        "robust": _robust(reading, words) if proved else None,
+        "detail": str(reading.certificate or reading.refusal or "") or None,
         "steps": list(reading.steps),
     }
 
 
-def _proof(model: Model, reading: Extraction) -> Any:
-    try:
-        return certify(model, reading.dfa)
-    except KleeneError:
-        return None  # a kind of network that no proof is known for
-
-
-def _proof_text(proof: Any, reading: Extraction) -> str:
-    if proof is None:
-        if not reading.faithful:
-            return "There is no proof, since the two differ."
-        return "There is no proof: none is known for this kind of network."
-    if not proof.holds:
-        return "A proof for all sequences was tried and fails; see the details."
-    if proof.at_running_temperature:
-        return (
-            "Proved: network and automaton give the same answer to every sequence of every length, "
-            "not only to those that were tried."
-        )
+def _unknown_symbols(model: Model, words: Sequence[Word]) -> str | None:
+    """A warning where too many symbols of the words are not in the model's alphabet."""
+    encoded = model.alphabet.encode_many(words) if model.reads_symbols else []
+    total = sum(len(ids) for ids in encoded)
+    share = sum(int((ids == UNKNOWN).sum()) for ids in encoded) / max(total, 1)
+    if share <= MAX_UNKNOWN:
+        return None
     return (
-        f"Proved for the network at temperature {proof.temperature:g}; it runs at "
-        f"{proof.running_temperature:g}, for which there is no proof."
+        f"{percent(share)} of the symbols in these examples are not in the model's alphabet. All "
+        "statements below are about the known symbols only."
     )
 
 
-def _robust_text(proof: Any, reading: Extraction, words: Sequence[Word]) -> str | None:
-    """The certified share at one edit, where the proof is of the network as it runs."""
-    known = known_words(reading.dfa, words)
-    if not (known and proof is not None and proof.holds and proof.at_running_temperature):
+def _summed(model: Model, words: Sequence[Word], warning: str | None) -> dict[str, Any]:
+    """Of networks with `pooling="states"`: how many answers need no mixture of states."""
+    same, total = nearest_states(model, words), len(words)
+    kept = (
+        f"With every step in its nearest state instead of a mixture of states, {same:,} of "
+        f"{total:,} examples keep their answer."
+    )
+    return {
+        "faithful": False,
+        "proved": False,
+        "warning": warning,
+        "summed": SUMMED,
+        "nearest": {"same": same, "total": total, "text": kept} if total else None,
+    }
+
+
+def nearest_states(model: Model, words: Sequence[Word]) -> int:
+    """How many words keep their class where every step takes its nearest centroid."""
+    encoded = model.alphabet.encode_many(words)
+    soft, hard = (logits(model.network, encoded, mode=mode).argmax(-1) for mode in (OWN, HARD))
+    return int((soft == hard).sum())
+
+
+def _proof(reading: Extraction, proved: bool) -> str:
+    """One sentence; `detail` has the rest."""
+    if proved:
+        return "Network and automaton give the same answer to every sequence of every length."
+    if reading.certificate is not None:
+        return "The proof is about another temperature than the one the network runs with."
+    if not reading.faithful:
+        return "There is no proof, since the two differ."
+    if reading.refusal is None:
+        return "No proof was tried, since the automaton is large; `kleene certify` tries one."
+    return "A proof was tried and not found."
+
+
+def _robust(reading: Extraction, words: Sequence[Word]) -> str | None:
+    """How many examples no single edit can change."""
+    some = known_words(reading.dfa, words)[:MAX_EDITED]
+    if not some:
         return None
     search = EditSearch(reading.dfa, edits=1)
-    some = known[:EDITED]
     safe = sum(search(word).certified for word in some)
     return (
         f"{safe:,} of {len(some):,} examples keep their label whatever single symbol is "
@@ -110,14 +139,10 @@ def _agreement(reading: Extraction, given: str) -> str:
 
 def _compared(reading: Extraction) -> str:
     if reading.disagreement is not None:
-        return "They differ on this sequence, the shortest " + (
-            "there is:" if reading.shortest else "that was found:"
-        )
+        kind = "there is:" if reading.shortest else "that was found:"
+        return f"They differ on this sequence, the shortest {kind}"
     if reading.exhaustive > 0:
-        return (
-            f"No sequence was found on which the two differ; all of up to {reading.exhaustive} "
-            "symbols were tried."
-        )
+        return f"All sequences of up to {reading.exhaustive} symbols were compared."
     return "No sequence was found on which the two differ."
 
 
@@ -138,17 +163,14 @@ def _ambiguity(one: Ambiguity) -> str:
     where = "at the end of a sequence" if one.symbol is None else f"on “{as_text(one.symbol)}”"
     return (
         f"In state {one.state}, {where}, the automaton moves to {as_text(one.next_state)} "
-        f"({one.mass:.0%} of the network's weight), the network also to {as_text(one.rival)} "
-        f"({one.rival_mass:.0%}); "
-        f"see {examples}."
+        f"({percent(one.mass)} of the network's weight), the network also to "
+        f"{as_text(one.rival)} ({percent(one.rival_mass)}); see {examples}."
     )
 
 
-def _quoted(word: Word, most: int = 200) -> str:
-    """A word between quotes; of a long one the end, which is what matters to a state."""
+def _quoted(word: Word, width: int = 200) -> str:
+    """A word between quotes; of a long word the end, which is what matters to a state."""
+    if not len(word):
+        return "the empty sequence"
     text = joint(word).join(map(as_text, word))
-    return (
-        f"“{text if len(text) <= most else '…' + text[-most:]}”"
-        if len(word)
-        else "the empty sequence"
-    )
+    return f"“{text if len(text) <= width else '…' + text[-width:]}”"

@@ -15,7 +15,7 @@ from kleene.automata import DFA
 from kleene.automata.moves import known_words, moves_taken
 from kleene.errors import KleeneError
 from kleene.explain.markup import as_json, as_text
-from kleene.explain.state_labels import label_text, state_labels
+from kleene.explain.scoring import label_text, state_labels
 from kleene.explain.summary import Summary, summarize
 from kleene.extraction.result import Extraction
 from kleene.machine import Label, Word

@@ -27,8 +27,8 @@ from kleene.model import Model
 from kleene.nn.fused import load_kernels
 from kleene.nn.inference import inference
 from kleene.reading import extract
-from kleene.report.content import VOCABULARY, describe
-from kleene.report.examples import METHODS, explained_dict
+from kleene.report.content import VOCABULARY, describe, page_method
+from kleene.report.examples import METHODS, explained_dict, rounded
 from kleene.report.trust import trust
 from kleene.report.view import View, automaton_view, stored_view, view
 
@@ -122,13 +122,11 @@ class Network:
         self.name, self.model = name, model
         model.network.eval()
         self.warm_up()
-        config, symbols = model.network.config, len(model.alphabet.symbols)
-        given = list(words) or (_drawn(model) if symbols <= VOCABULARY else [])
-        beside = model.network.rnn.cell.has_memory or config.pooling != "last"
+        small = len(model.alphabet.symbols) <= VOCABULARY
+        given = list(words) or (_drawn(model) if small else [])
         self.reading = None
-        if given or not beside:
-            method = "counts" if beside and config.num_states and symbols > VOCABULARY else "auto"
-            self.reading = extract(model, given or None, method=method)
+        if given or model.is_finite_state or not model.network.config.num_states:
+            self.reading = extract(model, given or None, method=page_method(model))
         self.view: View = (
             stored_view(model) if self.reading is None else view(model, self.reading, given)
         )
@@ -201,7 +199,8 @@ class Network:
             **{key: plain[key] for key in ("word", "between", "probability")},
             "prediction": as_json(found["level"].prediction),
             "path": None if None in path else path,
-            "weights": {m: one.weights.astype(float).round(4).tolist() for m, one in found.items()},
+            "weights": {name: rounded(one) for name, one in found.items()},
+            "scales": {name: one.scale for name, one in found.items()},
         }
 
     def extract(self) -> dict[str, Any]:

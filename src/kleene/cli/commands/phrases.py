@@ -30,7 +30,15 @@ if TYPE_CHECKING:
 def phrases(
     model: ModelFolder,
     data: DataFile,
-    n: Annotated[int, typer.Option("-n", metavar="N", help="Symbols in a phrase.", min=1)] = 2,
+    n: Annotated[
+        int | None,
+        typer.Option(
+            "-n",
+            metavar="N",
+            help="Symbols in a phrase. [default: sequences that decide the label, else 2]",
+            min=1,
+        ),
+    ] = None,
     top: Top = 10,
     min_count: MinCount = 1,
     method: Method = None,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -52,8 +55,31 @@ def report(
     trained = Model.load(model)
     source = DataSource(path=data, layout=layout, max_length=max_length)
     words, labels = source.words(trained)
-    written = write_report(
-        trained, words, labels, out, name=name or model.resolve().name, seed=seed
-    )
+    with _bar() as progress:
+        written = write_report(
+            trained,
+            words,
+            labels,
+            out,
+            name=name or model.resolve().name,
+            seed=seed,
+            progress=progress,
+        )
     answer(str(written))
     say(f"{written.stat().st_size / 1e6:.2f} MB; open it in a browser")
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[int, int], None] | None]:
+    """A bar at a terminal, which is removed at the end."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from kleene.training.progress import bar_console
+
+    shown = TextColumn("reading the model"), BarColumn(bar_width=24), TimeElapsedColumn()
+    with Progress(*shown, console=bar_console(), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

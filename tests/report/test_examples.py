@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kleene.report.variants import LONGEST, MOST, variants
+from kleene.report.examples import MAX_LISTED, MAX_LISTED_LENGTH, variants
 
-WORDS = ["ab", "ab", "ab", "b", "abc", "b", "", "a" * (LONGEST + 1)]
+WORDS = ["ab", "ab", "ab", "b", "abc", "b", "", "a" * (MAX_LISTED_LENGTH + 1)]
 LABELS = ["x", "x", "x", "x", "y", "y", "y", "y"]
 ANSWERS = ["x", "x", "x", "x", "x", "x", "y", "y"]
 
@@ -31,7 +31,7 @@ def test_without_labels_the_answers_stand_for_them() -> None:
 
 def test_lists_are_short_and_long_sequences_have_none() -> None:
     many = variants(["a" * (n % 20) for n in range(40)], [0] * 40, [0] * 40)
-    assert len(many["classes"][0]["shortest"]) == MOST
+    assert len(many["classes"][0]["shortest"]) == MAX_LISTED
     assert "missing" in variants(["a" * n for n in range(40)], [0] * 40, [0] * 40)
-    assert "missing" in variants(["a", "b", "a" * (LONGEST + 1)], [0] * 3, [0] * 3)
-    assert "missing" in variants(["a" * (LONGEST + 1)], [0], [0])
+    assert "missing" in variants(["a", "b", "a" * (MAX_LISTED_LENGTH + 1)], [0] * 3, [0] * 3)
+    assert "missing" in variants(["a" * (MAX_LISTED_LENGTH + 1)], [0], [0])
