@@ -92,13 +92,13 @@ def train(at: dict[str, int]) -> Job:
 def table(at: dict[str, int]) -> Job:
     """Reading the machine off a network, no words needed; all its states are reached."""
     from kleene.data.alphabet import Alphabet
-    from kleene.extraction.table import read_table
+    from kleene.extraction.table import transition_table
     from kleene.model import Model
 
     model = Model(network=network_of(at), alphabet=Alphabet(range(at["alphabet"])), classes=(0, 1))
     with torch.no_grad():  # random symbols throw the network about
         model.network.embedding.weight.mul_(3)
-    return lambda: read_table(model)
+    return lambda: transition_table(model)
 
 
 def minimise(at: dict[str, int]) -> Job:

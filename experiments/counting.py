@@ -26,7 +26,7 @@ import torch
 from ledger import Ledger
 
 from kleene.automata.counter.machine import CounterMachine
-from kleene.extraction.oracle import Oracle
+from kleene.extraction.target import Oracle
 from kleene.languages.base import Language, by_character
 from kleene.languages.context_free import (
     DrawSampler,

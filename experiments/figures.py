@@ -19,7 +19,7 @@ from ledger import Ledger
 
 import kleene as kl
 from kleene.data.batch import make_batch
-from kleene.extraction.table import read_table
+from kleene.extraction.table import transition_table
 
 matplotlib.use("Agg")
 LENGTHS = [*range(16), 20, 25, 30]
@@ -102,7 +102,7 @@ def states_in_use() -> None:
 
 def used(grammar: int, states: int) -> dict[str, Any]:
     classifier = learn(grammar, states=states, consolidate=False)
-    table = read_table(classifier.model)
+    table = transition_table(classifier.model)
     return {
         "in_use": table.dfa.num_states,
         "minimal": table.dfa.minimize().num_states,

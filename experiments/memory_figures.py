@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from memory_tables import chosen, load
 
-from kleene.extraction.counter.read import read_counter
+from kleene.extraction.counter.extract import extract_counter
 from kleene.languages.paper_sets import parentheses_set
 from kleene.model import Model
 from kleene.report.plots import COLORS, save
@@ -36,7 +36,7 @@ def main() -> None:
         save(trajectories(models, WORD), IMAGES / "trajectories.svg")
     if "SR-LSTM-P" in models:
         words = parentheses_set("small", seed=0).train.words
-        read_counter(models["SR-LSTM-P"], words).machine.minimize().draw(IMAGES / "counter.svg")
+        extract_counter(models["SR-LSTM-P"], words).machine.minimize().draw(IMAGES / "counter.svg")
     save(curves(), IMAGES / "parentheses-states.svg")
 
 

@@ -39,11 +39,11 @@ import kleene as kl
 from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
 from kleene.evaluation.metrics import evaluate
+from kleene.extractor import extract
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
 from kleene.nn.fused import load_kernels
-from kleene.reading import extract
 from kleene.training.history import Epoch
 from kleene.training.loop import fit
 from kleene.training.stages import Curriculum, Stage

@@ -22,7 +22,7 @@ import torch
 from ledger import Ledger
 
 from kleene.errors import KleeneError
-from kleene.extraction.counter.read import read_counter
+from kleene.extraction.counter.extract import extract_counter
 from kleene.induction.teach_counter import DRIFT, RATE, STATES, STEPS, TEMPERATURE, teach_counter
 from kleene.languages.paper_sets import parentheses_set
 from kleene.proof.counter import counter_bound
@@ -59,7 +59,7 @@ def run(seed: int, keep: Path | None) -> dict[str, Any]:
     times.append(time.process_time())
     result: dict[str, Any] = {"trained": trained["errors"]}
     try:
-        reading = read_counter(model, data.train.words)
+        reading = extract_counter(model, data.train.words)
     except KleeneError as error:
         return result | {"error": str(error), "bound": None}
     times.append(time.process_time())

@@ -30,7 +30,7 @@ from safetensors.torch import load_file
 from torch import nn
 
 import kleene as kl
-from kleene.adapt import Classify
+from kleene.extraction.adapters import Classify
 
 CELLS = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 TAYSIR = ("1.2", "1.5", "1.9")

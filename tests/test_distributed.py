@@ -19,8 +19,8 @@ from kleene.evaluation.metrics import evaluate
 from kleene.explain.prototypes import read_prototypes
 from kleene.extraction.transitions import corpus
 from kleene.extraction.transitions.corpus import count_corpus
+from kleene.extractor import extract
 from kleene.nn.classifier import Classifier
-from kleene.reading import extract
 from kleene.training.loop import fit
 from kleene.training.stages import Curriculum, Stage
 

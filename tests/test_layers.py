@@ -18,7 +18,7 @@ ORDER = (  # "" is the package's own list of names
     *("compiling", "onnx_graph", "distributed"),
     *("automata", "languages", "data", "datasets", "nn", "export", "evaluation", "training"),
     *("config", "defaults", "model_folder", "model", "extraction", "explain", "proof"),
-    *("induction", "pipeline", "reading", "adapt", "external", "estimator", "report"),
+    *("induction", "pipeline", "extractor", "estimator", "report"),
     *("web", "reproduce", "", "cli"),
 )
 FORBIDDEN = {"automata": ("torch", "kleene.nn"), "nn": ("kleene.automata",)}
@@ -133,7 +133,7 @@ def test_no_module_imports_against_the_direction() -> None:
         ("automata/dfa.py", "from torch import Tensor"),
         ("nn/scan.py", "from kleene.automata.dfa import DFA"),
         ("evaluation/metrics.py", "from kleene.training.loop import fit"),
-        ("training/loop.py", "from kleene.reading import extract"),
+        ("training/loop.py", "from kleene.extractor import extract"),
         ("report/html.py", "from kleene import cli"),
         ("utils.py", ""),
     ],

@@ -6,7 +6,8 @@
     clf = kl.SequenceClassifier(random_state=0).fit(words, labels)
     reading = clf.extract()
 
-`kl.languages` has languages to learn, `kl.nn` the networks, `kl.DFA` the automata.
+`kl.languages` has languages to learn, `kl.nn` the networks, `kl.DFA` the automata; `kl.extract`
+takes any network.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kleene import adapt, languages, nn
+    from kleene import languages, nn
     from kleene.automata import DFA, PFA, difference
     from kleene.data import Alphabet
     from kleene.errors import KleeneError
     from kleene.estimator import SequenceClassifier
-    from kleene.external.read import read
+    from kleene.extraction import adapters as adapt
+    from kleene.extractor import extract, read
     from kleene.induction import induce
     from kleene.model import Model
     from kleene.proof.robustness import robustness
@@ -36,10 +38,15 @@ _HOMES = {
     "SequenceClassifier": "kleene.estimator",
     "difference": "kleene.automata",
     "induce": "kleene.induction",
-    "read": "kleene.external.read",
+    "extract": "kleene.extractor",
+    "read": "kleene.extractor",
     "robustness": "kleene.proof.robustness",
 }
-_MODULES = ("adapt", "languages", "nn")
+_MODULES = {
+    "adapt": "kleene.extraction.adapters",
+    "languages": "kleene.languages",
+    "nn": "kleene.nn",
+}
 
 __all__ = [
     "DFA",
@@ -50,6 +57,7 @@ __all__ = [
     "SequenceClassifier",
     "adapt",
     "difference",
+    "extract",
     "induce",
     "languages",
     "nn",
@@ -61,7 +69,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Names are imported when they are first used, so that `import kleene` is quick."""
     if name in _MODULES:
-        return import_module(f"kleene.{name}")
+        return import_module(_MODULES[name])
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'kleene' has no attribute {name!r}")

@@ -39,8 +39,11 @@ class NotFittedError(KleeneError, ValueError, AttributeError):
     """The model has not been trained yet: call `fit` first, or `load` a trained one."""
 
 
-class ReadingError(KleeneError):
-    """A network cannot be read in the way asked for: use the method the message names."""
+class ExtractionError(KleeneError):
+    """The network does not allow this way of extraction: use the method that the message names."""
+
+
+ReadingError = ExtractionError  # the name of version 0.1
 
 
 class WorkerError(KleeneError):

@@ -365,16 +365,15 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
         centres: int | None = None,
         seed: int = 0,
     ) -> Extraction:
-        """Read the automaton in the network, and check it; see `kleene.reading.extract`.
+        """Extract the automaton of the network, and check it; see `kleene.extract`.
 
-        `X` are sequences to read along, `y` their labels, for `method="auto"` to train a copy with.
+        `X` are sequences like those that the network is for; `y` is not used.
         """
-        from kleene.reading import extract
+        from kleene.extractor import extract
 
         return extract(
             self.model,
             None if X is None else self.model.words(list(X)),
-            labels=y,
             method=method,
             seconds=seconds,
             max_queries=max_queries,

@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 import torch
 from built_models import built_model, random_dfa, random_model
+from hard_machine import HardMachine
 
 from kleene.automata import DFA
 from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
-from kleene.errors import AlphabetError, DataError, ReadingError, SettingError
-from kleene.extraction.table import HardMachine
+from kleene.errors import AlphabetError, ExtractionError, SettingError
+from kleene.extractor import extract
 from kleene.languages import tomita
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.reading import extract
 from kleene.training.loop import fit
 from kleene.training.stages import Curriculum, Stage
 
-METHODS = ("auto", "table", "counts", "mean", "kmeans", "lstar")
+METHODS = ("auto", "table", "counts", "mean", "soft-counts", "kmeans", "lstar")
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -46,7 +46,7 @@ def test_all_tomita_grammars_as_networks(number: int) -> None:
     assert reading.seconds < 10
 
 
-@pytest.mark.parametrize("method", ["auto", "table", "counts", "mean", "lstar"])
+@pytest.mark.parametrize("method", ["auto", "table", "counts", "mean", "soft-counts", "lstar"])
 def test_several_layers_have_tuple_states(method: str) -> None:
     dfa = random_dfa(7)
     reading = extract(built_model(dfa, layers=2), method=method)
@@ -113,16 +113,16 @@ def test_probabilities_of_the_table_are_those_of_its_most_likely_steps() -> None
 
 
 def test_table_of_an_lstm_says_why_not_and_what_to_do() -> None:
-    with pytest.raises(ReadingError, match=r"memory beside its state.*counts or mean.*lstar"):
+    with pytest.raises(ExtractionError, match=r"memory beside its state.*counts or mean.*lstar"):
         extract(random_model(0, cell="lstm"), method="table")
 
 
 def test_a_network_without_centroids_names_the_methods_that_work() -> None:
     model = random_model(0, states=0)
-    for method in ("table", "counts", "mean"):
-        with pytest.raises(ReadingError, match="kmeans or lstar"):
+    for method in ("table", "counts", "mean", "soft-counts"):
+        with pytest.raises(ExtractionError, match="kmeans or lstar"):
             extract(model, method=method)
-    assert extract(model).method in ("kmeans", "split", "lstar")
+    assert extract(model).method in ("kmeans", "lstar")
 
 
 def test_mistakes_are_named() -> None:
@@ -133,8 +133,8 @@ def test_mistakes_are_named() -> None:
         extract(model, "ab")
     with pytest.raises(SettingError, match="one of auto, table"):
         extract(model, method="magic")
-    with pytest.raises(DataError, match="got 1 for 2 words"):
-        extract(model, ["a", "b"], labels=[True])
+    with pytest.raises(SettingError, match="needs its alphabet"):
+        extract(lambda words: [True] * len(words))
 
 
 def test_the_hard_machine_names_a_symbol_it_does_not_have() -> None:
@@ -145,9 +145,9 @@ def test_the_hard_machine_names_a_symbol_it_does_not_have() -> None:
 
 def test_lstar_keeps_to_its_bounds_and_says_so() -> None:
     reading = extract(built_model(random_dfa(5, states=30)), method="lstar", max_queries=50)
-    assert any("bound" in step for step in reading.steps)
+    assert any("limit" in step for step in reading.steps)
     many = built_model(random_dfa(0, states=2, symbols="".join(map(chr, range(200, 500)))))
-    with pytest.raises(ReadingError, match="300 symbols"):
+    with pytest.raises(ExtractionError, match="300 symbols"):
         extract(many, method="lstar")
 
 

@@ -8,9 +8,9 @@ import torch
 
 from kleene.data.alphabet import Alphabet
 from kleene.data.batch import make_batch
-from kleene.errors import ReadingError
+from kleene.errors import ExtractionError
 from kleene.extraction.state_model import clear_transitions, state_model
-from kleene.extraction.table import read_table
+from kleene.extraction.table import transition_table
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
@@ -57,7 +57,7 @@ def log_odds(model: Model, words: list[tuple[str, ...]]) -> np.ndarray:
 
 def test_its_class_is_the_state_after_the_last_word() -> None:
     model = text_model()
-    dfa = read_table(state_model(model)).dfa
+    dfa = transition_table(state_model(model)).dfa
     for word in texts(30):
         with inference(model.network):
             states = model.network.trace(make_batch(model.alphabet.encode_many([word]))).states
@@ -66,7 +66,7 @@ def test_its_class_is_the_state_after_the_last_word() -> None:
 
 def gaps(model: Model) -> np.ndarray:
     """The least log-odds of each word's next states against any other."""
-    probs = read_table(state_model(model)).probs
+    probs = transition_table(state_model(model)).probs
     assert probs is not None
     best = np.sort(np.log(probs), -1)
     return (best[..., -1] - best[..., -2]).min(0)
@@ -74,10 +74,10 @@ def gaps(model: Model) -> np.ndarray:
 
 def test_clear_transitions_leave_the_automaton_and_no_close_call() -> None:
     model = text_model()
-    before = read_table(state_model(model)).dfa
+    before = transition_table(state_model(model)).dfa
     margin = float(np.sort(gaps(model))[5])
     assert clear_transitions(model, margin) == 5
-    assert read_table(state_model(model)).dfa == before
+    assert transition_table(state_model(model)).dfa == before
     assert gaps(model).min() >= margin
     assert certify(state_model(model)).holds
 
@@ -95,15 +95,15 @@ def test_substitutions_are_those_that_trying_them_all_finds() -> None:
 
 
 def test_networks_with_memory_have_no_such_automaton() -> None:
-    with pytest.raises(ReadingError, match="without memory"):
+    with pytest.raises(ExtractionError, match="without memory"):
         state_model(text_model("lstm-p"))
 
 
 def test_mixtures_have_no_visit_counts() -> None:
-    with pytest.raises(ReadingError, match="soft-argmax"):
+    with pytest.raises(ExtractionError, match="soft-argmax"):
         substitutions(text_model(transition="mixture"), texts(1))
 
 
 def test_unknown_words_are_refused() -> None:
-    with pytest.raises(ReadingError, match="known words"):
+    with pytest.raises(ExtractionError, match="known words"):
         substitutions(text_model(), [("word1", "never seen")])

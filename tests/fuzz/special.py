@@ -14,12 +14,12 @@ from types import FrameType
 from readers import Reader, small_model
 
 from kleene import DFA
-from kleene.adapt import onnx, transformers
 from kleene.automata import PFA, CounterMachine
 from kleene.data.files import read_data
 from kleene.data.store import open_store
 from kleene.datasets.archives import members
 from kleene.datasets.mnist import read_idx
+from kleene.extraction.adapters import onnx, transformers
 from kleene.model import Model
 from kleene.model_folder import FILES
 from kleene.proof.certificate import Certificate

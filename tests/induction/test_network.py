@@ -10,7 +10,7 @@ from kleene.automata import DFA
 from kleene.data.alphabet import FIRST_SYMBOL, Alphabet
 from kleene.data.examples import Examples
 from kleene.evaluation.metrics import evaluate
-from kleene.extraction.table import read_table
+from kleene.extraction.table import transition_table
 from kleene.induction.learner import induce, search_automaton
 from kleene.induction.network import Comparison, evidence_of, induce_first, induce_into
 from kleene.induction.teach import (
@@ -94,7 +94,7 @@ def test_every_transition_of_a_large_table_is_taught(cell: str) -> None:
     examples = Examples(words=alphabet.encode_many(words), labels=labels)
     taught, same = consolidate(model, dfa, examples)
     assert same
-    assert read_table(taught).dfa == dfa
+    assert transition_table(taught).dfa == dfa
     assert evaluate(taught.network, examples).accuracy == 1
     assert [epoch.stage for epoch in taught.history.epochs] == ["machine"]
 
@@ -120,7 +120,7 @@ def test_a_network_is_taught_a_machine_and_can_be_proved_to_be_it() -> None:
     taught, same = consolidate(untrained(), language.dfa, examples_of(words, labels))
     assert same
     assert taught.network.rnn.num_states == language.dfa.minimize().num_states
-    assert read_table(taught).dfa == language.dfa
+    assert transition_table(taught).dfa == language.dfa
     assert isinstance(certify(taught, language.dfa), Certificate)
 
 
@@ -158,7 +158,7 @@ def test_an_automaton_that_explains_all_rows_is_taught() -> None:
         config=TrainConfig(),
         readability="exact",
     )
-    assert read_table(induced.model).dfa == tomita(4).dfa
+    assert transition_table(induced.model).dfa == tomita(4).dfa
     assert "from the data" in induced.steps[0]
     assert f"on {len(held_out)} held-out rows" in induced.steps[1]
     assert "taught the network the 4-state automaton" in induced.steps[2]
@@ -225,7 +225,7 @@ def test_no_cell_is_trained_where_an_automaton_explains_the_rows() -> None:
     found = induce_first(untrained(), everything, held_out=everything.split(0.1, 0)[1])
     assert found.taught
     assert {epoch.stage for epoch in found.model.history.epochs} == {"machine"}
-    assert read_table(found.model).dfa == tomita(4).dfa
+    assert transition_table(found.model).dfa == tomita(4).dfa
     assert "taught the untrained network the 4-state automaton" in found.steps[-1]
 
 
@@ -246,7 +246,7 @@ def test_a_search_goes_on_from_what_was_found_before_the_training() -> None:
         clusters=(3,),
     )
     assert induced.taught
-    assert read_table(induced.model).dfa == tomita(7).dfa
+    assert transition_table(induced.model).dfa == tomita(7).dfa
 
 
 def test_rows_with_unknown_symbols_are_no_evidence() -> None:

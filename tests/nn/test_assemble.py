@@ -14,7 +14,7 @@ from kleene.data.examples import Examples
 from kleene.errors import ModelError
 from kleene.evaluation.metrics import evaluate
 from kleene.extraction.words import encode_words
-from kleene.reading import extract
+from kleene.extractor import extract
 
 START = 2
 

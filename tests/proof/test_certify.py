@@ -10,13 +10,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from hard_machine import HardMachine
 from random_models import KINDS, at_the_edge, built_model, permutations, random_model
 
 from kleene.automata import DFA
 from kleene.data.alphabet import FIRST_SYMBOL
 from kleene.data.batch import make_batch
 from kleene.errors import AlphabetError, AutomatonError, ReadingError, SettingError
-from kleene.extraction.table import HardMachine, read_table
+from kleene.extraction.table import transition_table
+from kleene.extractor import extract
 from kleene.machine import run
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
@@ -24,7 +26,6 @@ from kleene.nn.similarity import scores
 from kleene.proof import invariant
 from kleene.proof.certificate import Certificate, Refusal
 from kleene.proof.certify import certify, largest_temperature
-from kleene.reading import extract
 
 
 def hard(model: Model) -> bool:
@@ -117,7 +118,7 @@ def test_a_proof_never_contradicts_the_soft_network():
     proved = contradicted = 0
     for seed in range(24):
         model = random_model(seed, temperature=(0.05, 0.3, 1.0)[seed % 3])
-        dfa = read_table(model).dfa
+        dfa = transition_table(model).dfa
         labels = [dfa.run(model.alphabet.decode(word)) for word in short]
         agrees = soft_labels(model, short) == labels
         outcome = certify(model)
@@ -129,13 +130,13 @@ def test_a_proof_never_contradicts_the_soft_network():
 
 def test_the_boxes_follow_the_automaton():
     model = random_model(24)
-    for dfa in (None, read_table(model).dfa, read_table(model).dfa.minimize()):
+    for dfa in (None, transition_table(model).dfa, transition_table(model).dfa.minimize()):
         found = certify(model, dfa)
         goal = found.dfa
         assert found.dfa_states[0] == goal.initial
         after = np.array(found.dfa_states)[found.transitions]
         assert (after == goal.transitions[list(found.dfa_states)]).all()
-        assert goal == read_table(model).dfa
+        assert goal == transition_table(model).dfa
         assert found.checked_pairs == found.transitions.size
         assert (found.eps >= 0).all()
         assert found.verification.margin > 0
@@ -184,14 +185,14 @@ def test_symbols_stepped_as_one_or_one_by_one_give_a_proof(close, monkeypatch):
 
 def test_symbols_may_come_in_another_order():
     model = random_model(58, symbols="abc")
-    dfa = read_table(model).dfa.minimize()
+    dfa = transition_table(model).dfa.minimize()
     turned = replace(dfa, alphabet=dfa.alphabet[::-1], transitions=dfa.transitions[:, ::-1])
     assert certify(model, turned).holds
 
 
 def test_states_that_no_word_reaches_do_not_matter():
     model = random_model(24)
-    dfa = read_table(model).dfa.minimize()
+    dfa = transition_table(model).dfa.minimize()
     rows = np.concatenate([dfa.transitions, dfa.transitions[:1]])
     wider = DFA(alphabet=dfa.alphabet, transitions=rows, outputs=(*dfa.outputs, "never"))
     assert certify(model, wider).holds
@@ -211,7 +212,7 @@ def test_twin_centroids_share_their_mass_and_are_still_proved():
 
 def test_every_wrong_transition_is_refused_with_a_word():
     model = random_model(24)
-    dfa = read_table(model).dfa.minimize()
+    dfa = transition_table(model).dfa.minimize()
     for state, column in itertools.product(range(dfa.num_states), range(len(dfa.alphabet))):
         table = dfa.transitions.copy()
         table[state, column] = (table[state, column] + 1) % dfa.num_states
@@ -233,7 +234,7 @@ def test_a_temperature_too_high_is_refused_with_the_largest_that_closes():
     assert isinstance(refusal, Refusal)
     assert refusal.largest_temperature == pytest.approx(largest, rel=0.03)
     assert refusal.word is None
-    assert refusal.state in {state for (state,) in read_table(model).states}
+    assert refusal.state in {state for (state,) in transition_table(model).states}
     assert refusal.symbol in (*model.alphabet.symbols, None)
     assert f"{refusal.largest_temperature:.3g}" in str(refusal)
     below = certify(model, temperature=0.97 * refusal.largest_temperature)

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hard_machine import HardMachine
 from pages import HOSTILE, random_model, random_words
 
 from kleene import DFA, Model, SequenceClassifier
 from kleene.data.alphabet import Alphabet, from_json_symbol
 from kleene.data.batch import make_batch
 from kleene.data.fingerprint import fingerprint
-from kleene.extraction.table import HardMachine
 from kleene.report.content import content
 from kleene.report.html import as_json_block, report_page, write_report
 from kleene.report.view import page_table

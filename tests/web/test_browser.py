@@ -14,8 +14,8 @@ from browsing import DESKTOP, PHONE, accessible, browser, page
 from serving import Client, random_model, running
 
 from kleene import DFA
+from kleene.extractor import extract
 from kleene.model import Model
-from kleene.reading import extract
 from kleene.report.html import write_report
 from kleene.web.app import create_app
 from kleene.web.entries import Automaton, Network

@@ -23,7 +23,7 @@ from kleene.evaluation.metrics import predict
 from kleene.explain.batched_traces import batched_traces, encode, require_symbols
 from kleene.explain.markup import Rendered, Table, as_json, as_text, joint
 from kleene.explain.methods import METHODS, predicting_states, require_method
-from kleene.extraction.table import read_table
+from kleene.extraction.table import transition_table
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
 from kleene.nn.state_weights import adds_up
@@ -140,7 +140,7 @@ def _automaton(model: Model, words: Sequence[Word]) -> DFA | None:
     """The automaton of a network that answers like it on all words."""
     if not model.is_finite_state or len(model.alphabet.symbols) > MAX_ALPHABET:
         return None
-    dfa = read_table(model).dfa
+    dfa = transition_table(model).dfa
     known = known_words(dfa, words)
     labels = predict(model.network, encode(model, known)).predicted.tolist()
     same = all(dfa.run(word) == model.classes[i] for word, i in zip(known, labels, strict=True))

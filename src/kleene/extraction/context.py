@@ -1,9 +1,9 @@
-"""One reading in progress: the model, the words to look at, and what is known of both so far."""
+"""One extraction in progress: the model, the words to look at, and the passes made so far."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,38 +11,40 @@ import numpy as np
 
 from kleene.automata import DFA, PFA
 from kleene.data.alphabet import Ids
-from kleene.extraction.oracle import Oracle
+from kleene.extraction.front import Front
+from kleene.extraction.target import Oracle
 from kleene.extraction.transitions.partition import Argmax, StatePaths, follow
 from kleene.extraction.transitions.prefixes import Prefixes, read_prefixes
 from kleene.extraction.words import all_words, encode_words, random_words, usual_length
 from kleene.machine import Symbol
 from kleene.model import Model
 
-STEPS = 100_000
+MAX_STEPS = 100_000
 """Symbols of given words to look at."""
-_SHORT, _RANDOM = 300, 500  # words of our own where none are given
+SHORT_WORDS, RANDOM_WORDS = 300, 500  # words to draw if none are given
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExtractionContext:
-    """What every method starts from."""
+    """The input of every method."""
 
     model: Model
     words: Sequence[Ids]
-    """The words to look at, the empty one first; see `note` for where they came from."""
+    """The words to look at, the empty word first."""
     given: Sequence[Ids]
     """The same words without that addition: as the user gave them, or as they were drawn."""
     is_random: bool = False
-    """Whether they were drawn, since none were given."""
+    """Whether the words were drawn, because none were given."""
     note: str
+    """Where the words come from."""
     seed: int
     oracle: Oracle
     centres: int | None = None
-    """How many centres k-means may use; None finds a number."""
+    """Number of centres of k-means; None finds a number."""
     seconds: float = 10.0
-    """How long active learning may take."""
+    """Time limit of active learning."""
     max_queries: int = 200_000
-    """How many words active learning may ask about."""
+    """Maximum number of words that active learning asks about."""
 
     @cached_property
     def prefixes(self) -> Prefixes:
@@ -58,16 +60,18 @@ class ExtractionContext:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Reading:
-    """What a method read: not yet checked."""
+class RawExtraction:
+    """The automaton of a method, before any check."""
 
     method: str
     raw: DFA
     pfa: PFA | None = None
     paths: StatePaths | None = None
-    """The paths through the raw automaton's states, where the method has them."""
+    """The paths through the states of the automaton, if the method has them."""
     unseen: tuple[tuple[str, Symbol], ...] = ()
-    steps: tuple[str, ...] = field(default=())
+    front: Front | None = None
+    """Size against error, if the method proposes several automata."""
+    steps: tuple[str, ...] = ()
 
 
 def open_context(
@@ -75,20 +79,20 @@ def open_context(
     words: Iterable[Any] | None,
     *,
     seed: int,
-    seconds: float,
-    max_queries: int,
-    centres: int | None,
+    seconds: float = 10.0,
+    max_queries: int = 200_000,
+    centres: int | None = None,
 ) -> ExtractionContext:
-    """Encode the words, or draw some, and thin them out where they are too many."""
+    """Encode the words, or draw some; sample them if they are too many."""
     random = np.random.default_rng(seed)
     given = encode_words(model, () if words is None else words)
     if given:
-        chosen, note = _thinned(given, random)
+        chosen, note = _sample(given, random)
     else:
         symbols = len(model.alphabet.symbols)
         longest = usual_length(model)
-        short, length = all_words(symbols, _SHORT)
-        chosen = [*short, *random_words(random, symbols, _RANDOM, longest)]
+        short, length = all_words(symbols, SHORT_WORDS)
+        chosen = [*short, *random_words(random, symbols, RANDOM_WORDS, longest)]
         note = f"drew {len(chosen):,} words: all up to length {length}, random ones to {longest}"
     context = make_context(model, chosen, note=note, seed=seed)
     return replace(
@@ -109,12 +113,12 @@ def make_context(model: Model, words: Iterable[Ids], *, note: str, seed: int) ->
     )
 
 
-def _thinned(words: list[Ids], random: np.random.Generator) -> tuple[list[Ids], str]:
-    """At most `STEPS` symbols' worth of words, drawn at random."""
+def _sample(words: list[Ids], random: np.random.Generator) -> tuple[list[Ids], str]:
+    """Random words with at most `MAX_STEPS` symbols together."""
     lengths = np.array([len(word) + 1 for word in words])
-    if lengths.sum() <= STEPS:
+    if lengths.sum() <= MAX_STEPS:
         return words, f"looked at all {len(words):,} words"
     order = random.permutation(len(words))
-    kept = np.sort(order[: max(1, int((np.cumsum(lengths[order]) <= STEPS).sum()))])
+    kept = np.sort(order[: max(1, int((np.cumsum(lengths[order]) <= MAX_STEPS).sum()))])
     note = f"looked at {len(kept):,} of {len(words):,} words, {lengths[kept].sum():,} steps"
     return [words[i] for i in kept], note

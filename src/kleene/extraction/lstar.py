@@ -1,15 +1,15 @@
 """Active learning: AALpy asks the network about words until its automaton agrees with it.
 
 Kearns and Vazirani's discrimination tree, the economical form of Angluin's L*, for two classes and
-for more (a Moore machine). Membership queries come in batches and are never put twice; an
-equivalence query is a search for a word on which the two differ. Bounded by words and by time: when
-a bound is reached, the last automaton that was complete is the answer, and the note says so.
+for more (a Moore machine). Membership queries come in batches and are never repeated; an
+equivalence query is a search for a word on which the two differ. When the limit on words or time is
+reached, the answer is the last complete automaton, and the message says so.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,62 +19,56 @@ from aalpy.base import Oracle as AalpyOracle
 from aalpy.learning_algs import run_KV
 
 from kleene.automata import DFA
-from kleene.data.alphabet import Ids
-from kleene.errors import ReadingError
-from kleene.extraction.checks.disagreement import search
-from kleene.extraction.checks.fidelity import draw_checks
-from kleene.extraction.oracle import Oracle
-from kleene.extraction.target import MOST_SYMBOLS, Target
-from kleene.extraction.transitions.prefixes import Prefixes
-from kleene.extraction.words import all_words, encode_words
+from kleene.errors import ExtractionError
+from kleene.extraction.target import MAX_SYMBOLS, Oracle, Target
+from kleene.extraction.words import all_words, constant_dfa, encode_words
 from kleene.machine import Label, Symbol, Word
 
 FindDifference = Callable[[DFA], Word | None]
 """An equivalence query: a word that the network and a proposed automaton label differently."""
 
-_AHEAD = 7  # words by which an unknown word is extended, since those are asked for next
-_FRESH = 4  # sets of words drawn for each equivalence query
+LOOKAHEAD = 7  # extensions asked about with each new word, because the learner needs them next
 
 
 class _SpentError(Exception):
-    """A bound is reached in the middle of a round."""
+    """A limit is reached in the middle of a round."""
 
 
 @dataclass(kw_only=True)
-class Budget:
-    """Bounds on the words an oracle is asked about and on the time that takes."""
+class QueryBudget:
+    """Limits on the number of queries and on their time."""
 
     oracle: Oracle
     seconds: float = 10.0
     max_queries: int = 200_000
     _deadline: float = field(init=False)
-    _most: int = field(init=False)
+    _max: int = field(init=False)
 
     def __post_init__(self) -> None:
         self._deadline = time.monotonic() + self.seconds
-        self._most = self.oracle.queries + self.max_queries
+        self._max = self.oracle.queries + self.max_queries
 
     def spent(self) -> bool:
-        """Whether a bound is reached."""
-        return self.oracle.queries >= self._most or time.monotonic() > self._deadline
+        """Whether a limit is reached."""
+        return self.oracle.queries >= self._max or time.monotonic() > self._deadline
 
 
 def learn(
     target: Target,
-    budget: Budget,
+    budget: QueryBudget,
     find_difference: FindDifference,
     *,
     proposed: Callable[[DFA], None] = lambda _: None,
-) -> tuple[DFA, str]:
-    """The automaton that the learner ends with, and a message that says what it did.
+) -> tuple[DFA, bool, str]:
+    """The last automaton, whether no difference was found, and a message.
 
-    `proposed` is called with every automaton that the learner puts up for an equivalence query.
+    `proposed` is called with the automaton of every equivalence query.
     """
     symbols = target.alphabet.symbols
-    if len(symbols) > MOST_SYMBOLS:
-        raise ReadingError(
+    if len(symbols) > MAX_SYMBOLS:
+        raise ExtractionError(
             f"the alphabet has {len(symbols):,} symbols, and L* asks about each in every state; "
-            f"it is for at most {MOST_SYMBOLS}: use the method counts or mean"
+            f"it is for at most {MAX_SYMBOLS}: use the method counts or mean"
         )
     network = _Network(target, budget)
     equivalence = _Equivalence(target, network, find_difference, proposed)
@@ -93,42 +87,18 @@ def learn(
     except _SpentError:
         equivalence.stopped = True
     if equivalence.stopped:
-        note = "stopped at the bound on words or time, so the automaton may be wrong"
+        note = "stopped at the limit on words or time, so the automaton may be wrong"
     done = f"{equivalence.rounds} automata proposed, {budget.oracle.queries:,} words run"
-    return equivalence.last, f"L*: {done}; {note}"
-
-
-def guided_search(
-    target: Target,
-    budget: Budget,
-    words: Sequence[Ids],
-    *,
-    seed: int,
-    prefixes: Prefixes | None = None,
-) -> FindDifference:
-    """Equivalence queries by `disagreement.search`, over given words and words drawn afresh."""
-    rounds = 0
-
-    def find(dfa: DFA) -> Word | None:
-        nonlocal rounds
-        rounds += 1
-        seeds = [seed + rounds * _FRESH + i for i in range(_FRESH)]
-        drawn = (draw_checks(target, dfa, words, one) for one in seeds)
-        candidates = [*words, *(word for drawn_words in drawn for word in drawn_words)]
-        return search(
-            target, dfa, budget.oracle, candidates, prefixes=prefixes, spent=budget.spent
-        ).word
-
-    return find
+    return equivalence.last, not equivalence.stopped, f"L*: {done}; {note}"
 
 
 class _Network(SUL):  # type: ignore[misc]
     """The network as AALpy's system under learning."""
 
-    def __init__(self, target: Target, budget: Budget) -> None:
+    def __init__(self, target: Target, budget: QueryBudget) -> None:
         super().__init__()
         self.target, self.budget = target, budget
-        self._ahead = all_words(len(target.alphabet.symbols), _AHEAD)[0]
+        self._ahead = all_words(len(target.alphabet.symbols), LOOKAHEAD)[0]
         self._asked: set[tuple[Symbol, ...]] = set()
 
     def query(self, word: tuple[Symbol, ...]) -> list[Label]:
@@ -171,11 +141,7 @@ class _Equivalence(AalpyOracle):  # type: ignore[misc]
         self.rounds = 0
         self.stopped = False
         first = int(network.budget.oracle([np.zeros(0, np.int64)])[0])
-        self.last = DFA(
-            alphabet=symbols,
-            transitions=np.zeros((1, len(symbols)), dtype=np.int32),
-            outputs=(target.classes[first],),
-        )
+        self.last = constant_dfa(symbols, target.classes[first])
 
     def find_cex(self, hypothesis: Any) -> tuple[Symbol, ...] | None:
         """A word that tells them apart, as short as it was found, or None."""

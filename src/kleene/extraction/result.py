@@ -1,8 +1,9 @@
-"""What an extraction returns: the automaton, and everything that says how far to trust it."""
+"""The result of an extraction: the automaton, and how far to trust it."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any, Protocol
@@ -11,11 +12,12 @@ from kleene.automata import DFA, PFA
 from kleene.automata.symbols import show_word
 from kleene.extraction.checks.ambiguity import Ambiguity
 from kleene.extraction.checks.fidelity import Fidelity
-from kleene.extraction.counter.read import CounterReading
+from kleene.extraction.counter.extract import MemoryCounter
+from kleene.extraction.front import Front, FrontPoint
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
 
-_DRAWN = 60  # states, beyond which a notebook shows no drawing
+MAX_DRAWN = 60  # states; a notebook draws no larger automaton
 
 
 class Proof(Protocol):
@@ -23,7 +25,7 @@ class Proof(Protocol):
 
     @property
     def at_running_temperature(self) -> bool:
-        """Whether it holds at the temperature that the network runs with."""
+        """Whether the proof holds at the temperature that the network runs with."""
         ...
 
     def to_dict(self) -> dict[str, Any]:
@@ -33,45 +35,53 @@ class Proof(Protocol):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Extraction:
-    """An automaton read off a network, checked against that network.
+    """An automaton extracted from a network, and checked against that network.
 
-    It is `faithful` when no word was found on which the two differ. Only a `certificate` says that
-    there is none.
+    It is `faithful` if no word was found on which the two differ. Only a `certificate` says that
+    there is no such word.
     """
 
     dfa: DFA
     """The minimal automaton."""
     raw: DFA
     """The automaton before minimisation; its states are named after the centroids."""
-    pfa: PFA | None
-    """Probabilities of the raw automaton's steps, where the method has them."""
+    pfa: PFA | None = None
+    """Probabilities of the raw automaton's steps, if the method has them."""
     states_in_use: int
     """How many states the network was seen to use."""
     fidelity: Fidelity
-    ambiguities: tuple[Ambiguity, ...]
+    ambiguities: tuple[Ambiguity, ...] = ()
     disagreement: Word | None
     """A shortest word found on which the soft network and `dfa` differ."""
     answers: tuple[Label, Label] | None
     """On that word, the label of the network and the label of the automaton."""
     exhaustive: int
     """The length up to which every word was compared."""
-    unseen: tuple[tuple[str, Symbol], ...]
+    unseen: tuple[tuple[str, Symbol], ...] = ()
     """States and symbols that no word showed together; the raw automaton goes to its sink."""
     method: str
-    """What the automaton comes from: table, counts, mean, split, kmeans or lstar."""
+    """The origin of the automaton: table, counts, lstar and so on."""
     steps: tuple[str, ...]
-    """What was done, in words."""
+    """The steps of the extraction, in words."""
     queries: int
     """How many words the network was run on, all checks included."""
-    seconds: float
-    model: Model = field(repr=False)
-    """The model that was read: the one given, or its sharpened copy."""
+    seconds: float = 0.0
+    model: Model | None = field(default=None, repr=False)
+    """The model, if Kleene trained the network."""
     certificate: Proof | None = None
-    """The proof for all words, where `kleene.proof.certify` found one."""
+    """The proof for all words, if `kleene.proof.certify` found one."""
     refusal: str | None = None
-    """Why there is no certificate, where one was tried for."""
-    counter: CounterReading | None = None
-    """The counter machine in the memory of an LSTM, where the method looked for one."""
+    """Why there is no certificate, if a proof was tried."""
+    counter: MemoryCounter | None = None
+    """The counter machine in the memory of an LSTM, if the method looked for one."""
+    front: Front | None = None
+    """Size against error of the automata of active learning, the smallest first."""
+    chosen: FrontPoint | None = None
+    """Of a network from elsewhere: the smallest point within one standard error of the best."""
+    distil: Callable[..., Any] | None = field(default=None, repr=False)
+    """Teach a state-regularised network the automaton of a network from elsewhere.
+
+    Returns a `kleene.extractor.Distillation`: the student, its certificate, and its agreement."""
 
     @property
     def faithful(self) -> bool:
@@ -84,7 +94,7 @@ class Extraction:
         return self.disagreement is not None and len(self.disagreement) <= self.exhaustive + 1
 
     def doubt(self) -> str:
-        """In a few words, what speaks against the automaton."""
+        """Why the automaton is not faithful, in a few words."""
         if self.disagreement is not None:
             return (
                 f"differs on {show_word(self.disagreement)}, fidelity {self.fidelity.overall:.2%}"
@@ -113,7 +123,12 @@ class Extraction:
             "seconds": self.seconds,
             "dfa": json.loads(self.dfa.to_json()),
             "raw": json.loads(self.raw.to_json()),
+            **self._front_dict(),
         }
+
+    def _front_dict(self) -> dict[str, Any]:
+        chosen = {} if self.chosen is None else self.chosen.to_dict()
+        return chosen | {"front": self.front and [point.to_dict() for point in self.front]}
 
     def _disagreement_dict(self) -> dict[str, Any] | None:
         if self.disagreement is None or self.answers is None:
@@ -128,17 +143,19 @@ class Extraction:
         }
 
     def facts(self) -> dict[str, str]:
-        """What a person wants to know first, as text."""
+        """The first things to know, as text."""
         facts = {
-            "automaton": f"{_states(self.dfa.num_states)}, from {self.states_in_use} in use",
+            "automaton": _states(self.dfa.num_states),
             "method": self.method,
             "fidelity": str(self.fidelity),
             "disagreement": self._disagreement_text(),
-            "ambiguous": self._ambiguous_text(),
-            "certificate": self._certificate_text(),
             "effort": f"{self.queries:,} words run, {self.seconds:.2f} s",
             "done": "; ".join(self.steps),
         }
+        if self.model is not None:
+            facts["automaton"] += f", from {self.states_in_use} in use"
+            facts["ambiguous"] = self._ambiguous_text()
+            facts["certificate"] = self._certificate_text()
         if self.counter is not None:
             facts["counter"] = str(self.counter)
         if self.unseen:
@@ -154,7 +171,7 @@ class Extraction:
         if not self.ambiguities:
             return "no ambiguous transitions"
         matter = sum(one.matters for one in self.ambiguities)
-        return f"{len(self.ambiguities)} transitions, of which {matter} can change a label"
+        return f"{len(self.ambiguities)} transitions; {matter} of them can change a label"
 
     def _disagreement_text(self) -> str:
         if self.disagreement is None or self.answers is None:
@@ -174,7 +191,7 @@ class Extraction:
             f"<tr><th style='text-align:left'>{escape(name)}</th><td>{escape(fact)}</td></tr>"
             for name, fact in self.facts().items()
         )
-        drawing = self.dfa._repr_svg_() if self.dfa.num_states <= _DRAWN else ""
+        drawing = self.dfa._repr_svg_() if self.dfa.num_states <= MAX_DRAWN else ""
         return f"<div>{drawing[max(drawing.find('<svg'), 0) :]}<table>{rows}</table></div>"
 
 

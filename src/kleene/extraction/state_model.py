@@ -14,8 +14,8 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from kleene.errors import ReadingError
-from kleene.extraction.table import read_table
+from kleene.errors import ExtractionError
+from kleene.extraction.table import transition_table
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 
@@ -24,7 +24,7 @@ def state_model(model: Model) -> Model:
     """The network whose class is its state: the number of the nearest centroid."""
     config = model.network.config
     if config.pooling != "states" or config.cell_object.has_memory or config.num_layers > 1:
-        raise ReadingError(
+        raise ExtractionError(
             "needs pooling='states' and one layer without memory, got "
             f"pooling={config.pooling!r}, cell={config.cell!r}, layers={config.num_layers}; "
             "train with cell='gru', pooling='states'"
@@ -55,9 +55,9 @@ def clear_transitions(model: Model, margin: float = 0.01) -> int:
     """
     network = model.network
     reading = state_model(model)
-    table = read_table(reading)
+    table = transition_table(reading)
     if table.probs is None:
-        raise ReadingError("the table is too large to look at; use fewer states or symbols")
+        raise ExtractionError("the table is too large to look at; use fewer states or symbols")
     best = np.sort(np.log(np.maximum(table.probs, 1e-30)), -1)
     clear = (best[..., -1] - best[..., -2]).min(0) >= margin  # symbol
     moves = table.dfa.transitions  # state symbol

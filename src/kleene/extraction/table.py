@@ -1,12 +1,11 @@
-"""Read the transition table off the network itself: no data, one batched step.
+"""The transition table of the network itself: no data, one batched step.
 
 For a memory-less network in hard mode the next state depends on the state and the symbol alone
-(Theorem 2), so that stepping from every state on every symbol gives the whole machine.
+(Theorem 2), so one step from every state on every symbol gives the whole machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,20 +13,18 @@ import torch
 from numpy.typing import NDArray
 
 from kleene.automata import DFA
-from kleene.automata.symbols import unknown_symbol
 from kleene.data.alphabet import START, Alphabet
-from kleene.errors import ReadingError
-from kleene.machine import Label, Symbol
+from kleene.errors import ExtractionError
 from kleene.model import Model
 from kleene.nn.inference import inference
 
-LARGEST = 20_000_000
-"""Probabilities, beyond which they are not kept."""
-_MOST_ROWS = 50_000  # states and symbols stepped at once
+MAX_PROBABILITIES = 20_000_000
+"""Larger arrays of probabilities are not kept."""
+MAX_ROWS = 50_000  # states and symbols stepped at once
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class TransitionTable:
     """The machine inside a network: its states, where they lead, and how sure the network is."""
 
     states: tuple[tuple[int, ...], ...]
@@ -43,24 +40,24 @@ def require_memoryless(model: Model) -> None:
     """A table needs states that say everything: no memory beside them, and the last one decides."""
     rnn, config = model.network.rnn, model.network.config
     if not rnn.num_states:
-        raise ReadingError(
+        raise ExtractionError(
             "this network has no centroids (num_states=0), so it has no table of states; "
             "use the method kmeans or lstar"
         )
     if rnn.cell.has_memory:
-        raise ReadingError(
+        raise ExtractionError(
             f"the cell {rnn.cell.name} carries a memory beside its state, so the next state does "
             "not follow from state and symbol alone; use the method counts or mean on words, or "
             "lstar, or train a gru"
         )
     if config.pooling != "last":
-        raise ReadingError(
+        raise ExtractionError(
             f"this network pools its steps ({config.pooling}), so the last state does not decide; "
             "train with pooling='last', or use the method lstar"
         )
 
 
-def read_table(model: Model) -> Table:
+def transition_table(model: Model) -> TransitionTable:
     """The machine of a memory-less network in hard mode, states reached from the start only."""
     require_memoryless(model)
     network, symbols = model.network, model.alphabet.symbols
@@ -69,13 +66,13 @@ def read_table(model: Model) -> Table:
         start_probs, start = network.advance(None, tokens.new_tensor([START]))
         index = {tuple(start[0].tolist()): 0}
         rows, probs, kept = [], [], 0
-        waiting, most = [tuple(start[0].tolist())], max(1, _MOST_ROWS // len(symbols))
+        waiting, most = [tuple(start[0].tolist())], max(1, MAX_ROWS // len(symbols))
         while waiting:
             new, waiting = waiting[:most], waiting[most:]
             here = torch.tensor(new, device=network.device).repeat_interleave(len(symbols), 0)
             layers, after = network.advance(here, tokens.repeat(len(new)))
             kept += layers[-1].numel()
-            if kept <= LARGEST:
+            if kept <= MAX_PROBABILITIES:
                 probs.append(layers[-1].reshape(len(new), len(symbols), -1).cpu().numpy())
             found, which = _in_order(after.cpu().numpy())
             for target in found:
@@ -86,7 +83,7 @@ def read_table(model: Model) -> Table:
             rows.append(numbers[which].reshape(-1, len(symbols)))
         states = torch.tensor(list(index), device=network.device)
         outputs = network.classify_states(states).argmax(-1).tolist()
-    return Table(
+    return TransitionTable(
         states=tuple(index),
         dfa=DFA(
             alphabet=symbols,
@@ -94,7 +91,7 @@ def read_table(model: Model) -> Table:
             outputs=tuple(model.classes[i] for i in outputs),
             names=tuple("/".join(map(str, state)) for state in index),
         ),
-        probs=np.concatenate(probs) if kept <= LARGEST else None,
+        probs=np.concatenate(probs) if kept <= MAX_PROBABILITIES else None,
         start_probs=start_probs[-1][0].cpu().numpy(),
     )
 
@@ -106,40 +103,3 @@ def _in_order(rows: NDArray[np.int64]) -> tuple[list[tuple[int, ...]], NDArray[n
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     return [tuple(row) for row in kinds[order].tolist()], rank[which.reshape(-1)]
-
-
-class HardMachine:
-    """A memory-less network in hard mode as a `Machine`, stepped by the network itself."""
-
-    def __init__(self, model: Model) -> None:
-        require_memoryless(model)
-        self._model = model
-
-    @property
-    def alphabet(self) -> tuple[Symbol, ...]:
-        """The symbols of the model."""
-        return self._model.alphabet.symbols
-
-    def start(self) -> Hashable:
-        """The states after the start token."""
-        return self._advance(None, START)
-
-    def step(self, state: Hashable, symbol: Symbol) -> Hashable:
-        """The states after one more symbol."""
-        if symbol not in self._model.columns:
-            raise unknown_symbol(symbol, self.alphabet)
-        return self._advance(state, Alphabet.ids(self._model.columns[symbol]))
-
-    def output(self, state: Hashable) -> Label:
-        """The class of words that end in the states."""
-        network = self._model.network
-        with torch.inference_mode():
-            scores = network.classify_states(torch.tensor([state], device=network.device))
-        return self._model.classes[int(scores.argmax())]
-
-    def _advance(self, state: Hashable | None, token: int) -> Hashable:
-        network = self._model.network
-        states = None if state is None else torch.tensor([state], device=network.device)
-        with torch.inference_mode():
-            _, after = network.advance(states, torch.tensor([token], device=network.device))
-        return tuple(after[0].tolist())

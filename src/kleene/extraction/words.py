@@ -1,4 +1,4 @@
-"""Words as ids: from a user and back, drawn at random, or run through an automaton."""
+"""Words as ids: encoded, spelled, drawn at random, or run through an automaton."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from kleene.arrays import Ints
 from kleene.automata import DFA
 from kleene.automata.symbols import show, spell
 from kleene.data.alphabet import UNKNOWN, Alphabet, Ids
-from kleene.errors import AlphabetError, ReadingError
+from kleene.errors import AlphabetError, ExtractionError
 from kleene.extraction.target import Target
 from kleene.languages.paths import Paths
 from kleene.machine import Word
 
-_LARGEST = 20_000_000  # entries of a table of path counts; beyond, symbols are drawn uniformly
+MAX_PATH_COUNTS = 20_000_000  # for larger tables, symbols are drawn uniformly
 
 
 def encode_words(model: Target, words: Iterable[Any]) -> list[Ids]:
@@ -24,7 +24,7 @@ def encode_words(model: Target, words: Iterable[Any]) -> list[Ids]:
     if isinstance(words, str):
         raise AlphabetError(f"expected a list of words, got one string {words!r:.60}; pass [word]")
     if not model.reads_symbols:
-        raise ReadingError(
+        raise ExtractionError(
             "this network reads vectors, not symbols, so its automaton has no alphabet; "
             "train on symbols, for instance on levels of grey"
         )
@@ -46,12 +46,12 @@ def spell_ids(model: Target, ids: Ids) -> Word:
 
 
 def usual_length(model: Target, encoded: Sequence[Ids] = ()) -> int:
-    """The length of the longest training word, or what comes nearest to it."""
+    """The length of the longest training word, else of the longest given word, else 20."""
     return model.longest or max((len(word) for word in encoded), default=0) or 20
 
 
 def all_words(symbols: int, most: int) -> tuple[list[Ids], int]:
-    """Every word up to a length, `most` at most in all, and that length."""
+    """Every word up to some length, at most `most` words, and that length."""
     words, longest = [np.zeros(0, np.int64)], 0
     layer = np.zeros((1, 0), np.int64)
     while len(words) + len(layer) * symbols <= most:
@@ -71,13 +71,13 @@ def random_words(random: np.random.Generator, symbols: int, n: int, longest: int
 def draw_from(
     dfa: DFA, random: np.random.Generator, n: int, longest: int, symbols: Sequence[Any]
 ) -> list[Ids]:
-    """About `n` words of lengths up to `longest`, as many of each output label as can be.
+    """About `n` words of lengths up to `longest`, as many of each output label as possible.
 
-    Within label and length words are uniform, by counting the paths of the automaton; a uniform
-    draw of symbols would seldom leave the sink of many languages.
+    Within a label and a length, words are uniform, by counting the paths of the automaton; a
+    uniform draw of symbols would seldom leave the sink of many languages.
     """
     table = table_of(dfa, symbols)
-    if table.size * longest > _LARGEST:
+    if table.size * longest > MAX_PATH_COUNTS:
         return random_words(random, len(symbols), n, longest)
     outputs = np.array([dfa.outputs.index(label) for label in dfa.outputs])
     drawn: list[Ids] = []
@@ -98,6 +98,12 @@ def table_of(dfa: DFA, symbols: Sequence[Any]) -> Ints:
             "compare machines over the same symbols"
         )
     return dfa.transitions[:, [dfa.columns[symbol] for symbol in symbols]].astype(np.int64)
+
+
+def constant_dfa(symbols: Sequence[Any], label: Any) -> DFA:
+    """The automaton of one state."""
+    transitions = np.zeros((1, len(symbols)), dtype=np.int32)
+    return DFA(alphabet=tuple(symbols), transitions=transitions, outputs=(label,))
 
 
 def run_table(table: Ints, initial: int, words: Sequence[Ids]) -> Ints:

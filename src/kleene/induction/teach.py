@@ -23,7 +23,7 @@ from kleene.automata import DFA
 from kleene.data.alphabet import FIRST_SYMBOL, START, Alphabet
 from kleene.data.examples import Examples
 from kleene.evaluation.metrics import evaluate
-from kleene.extraction.table import read_table
+from kleene.extraction.table import transition_table
 from kleene.kmeans import cluster_centres
 from kleene.machine import Label
 from kleene.model import Model
@@ -77,7 +77,7 @@ def consolidate(
             progress=lambda done: active.step(STAGE, 0, done),
         )
         measured = evaluate(taught.network, shown)
-        same = bool(read_table(taught).dfa == dfa)
+        same = bool(transition_table(taught).dfa == dfa)
         epoch = Epoch(
             stage=STAGE.name,
             epoch=0,
@@ -190,7 +190,7 @@ def suggestions(
 
 def _cluster_table(model: Model, vectors: NDArray[np.float32], count: int, seed: int) -> DFA:
     network = with_centroids(model.network, cluster_centres(vectors, count, seed))
-    return read_table(replace(model, network=network)).dfa.minimize()
+    return transition_table(replace(model, network=network)).dfa.minimize()
 
 
 def with_centroids(network: Classifier, centroids: NDArray[np.float32]) -> Classifier:

@@ -19,7 +19,7 @@ from kleene.automata import DFA
 from kleene.data.alphabet import UNKNOWN
 from kleene.errors import ReadingError
 from kleene.extraction.state_model import state_model
-from kleene.extraction.table import read_table
+from kleene.extraction.table import transition_table
 from kleene.machine import Word
 from kleene.model import Model
 from kleene.nn.pooling import MAX_SCALE, MEAN_SCALE
@@ -47,7 +47,7 @@ def substitutions(model: Model, texts: Sequence[Word]) -> list[Substitutions]:
             "needs two classes and transition='soft-argmax', got "
             f"{config.num_classes} classes and {config.transition!r}; train such a network"
         )
-    table = read_table(state_model(model))
+    table = transition_table(state_model(model))
     head = model.network.head
     weight = (head.weight[1] - head.weight[0]).detach().double()
     bias = (head.bias[1] - head.bias[0]).item()

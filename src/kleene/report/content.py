@@ -19,9 +19,9 @@ from kleene.explain.markup import as_text, joint
 from kleene.explain.phrases import deciding_phrases, phrases
 from kleene.explain.prototypes import prototypes
 from kleene.extraction.result import Extraction
+from kleene.extractor import extract
 from kleene.machine import Label, Word
 from kleene.model import Model
-from kleene.reading import extract
 from kleene.report.examples import explained, pick, samples, unit_trajectories, variants
 from kleene.report.figures import epoch_figures, figures
 from kleene.report.plots import tsne_layout

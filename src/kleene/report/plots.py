@@ -23,7 +23,7 @@ from kleene.machine import Label
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from kleene.external.front import ReadingPoint
+    from kleene.extraction.front import FrontPoint
 
 FORMATS = ("png", "svg", "pdf")
 # Okabe and Ito's colours, which readers of any colour vision can tell apart, then more.
@@ -106,7 +106,7 @@ def scatter(points: ArrayLike, labels: Sequence[Label], title: str = "") -> Figu
     return figure
 
 
-def size_against_error(front: Iterable[ReadingPoint]) -> Figure:
+def size_against_error(front: Iterable[FrontPoint]) -> Figure:
     """The front of a reading: how often automata of each size differ from the network."""
     from matplotlib.figure import Figure
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from kleene.automata.counter.machine import CounterMachine
 from kleene.errors import KleeneError
-from kleene.extraction.counter.read import read_counter
+from kleene.extraction.counter.extract import extract_counter
 from kleene.model import Model
 
 
@@ -26,7 +26,7 @@ def reading(
     """
     started = time.process_time()
     try:
-        read = read_counter(model, words, hard=hard)
+        read = extract_counter(model, words, hard=hard)
         seconds = round(time.process_time() - started, 1)
         empty = bool(read.machine.accepts(""))
         difference = read.machine.difference(truth(empty))

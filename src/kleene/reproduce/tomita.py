@@ -15,7 +15,7 @@ from kleene.config import plain_values
 from kleene.data.examples import Examples
 from kleene.defaults import config_of
 from kleene.estimator import SequenceClassifier
-from kleene.extraction.table import read_table
+from kleene.extraction.table import transition_table
 from kleene.induction.teach import with_centroids
 from kleene.kmeans import cluster_centres
 from kleene.languages.tomita import tomita
@@ -92,7 +92,7 @@ def control(
     fit(network, training, validation=held, stages=[cell_stage(TrainConfig())], seed=seed)
     centres = cluster_centres(hidden_vectors(network, examples, seed=seed), 20, seed)
     model = replace(classifier.model, network=with_centroids(network, centres))
-    return bool(read_table(model).dfa == dfa)
+    return bool(transition_table(model).dfa == dfa)
 
 
 def _table(rows: Sequence[Row]) -> Table:

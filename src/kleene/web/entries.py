@@ -22,11 +22,11 @@ from kleene.explain.explain import explain_many
 from kleene.explain.markup import as_json, as_text
 from kleene.explain.scoring import prefix_scores
 from kleene.extraction.result import Extraction
+from kleene.extractor import extract
 from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.nn.fused import load_kernels
 from kleene.nn.inference import inference
-from kleene.reading import extract
 from kleene.report.content import VOCABULARY, describe, page_method
 from kleene.report.examples import METHODS, explained_dict, rounded
 from kleene.report.trust import trust

@@ -19,7 +19,7 @@ import numpy as np
 from kleene.data.alphabet import Alphabet
 from kleene.errors import KleeneError
 from kleene.extraction.context import open_context
-from kleene.extraction.methods import METHODS
+from kleene.extraction.methods import METHODS, default_method
 from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
@@ -131,14 +131,9 @@ class Watch:
         model = Model(network=network, alphabet=self.alphabet, classes=self.classes)
         if len(self.alphabet.symbols) > VOCABULARY:
             return {"note": "over a vocabulary of words the automaton is too large to draw"}
-        table = network.rnn.regularized and not network.rnn.cell.has_memory
-        method = "counts" if network.rnn.regularized else "kmeans"
-        if table and network.config.pooling == "last":
-            method = "table"
+        method = default_method(model)
         try:
-            context = open_context(
-                model, self.words, seed=0, seconds=1, max_queries=1_000, centres=CLUSTERS
-            )
+            context = open_context(model, self.words, seed=0, centres=CLUSTERS)
             dfa = replace(METHODS[method](context).raw.minimize(), names=None)
         except KleeneError as error:
             return {"note": str(error)}

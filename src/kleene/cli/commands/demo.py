@@ -31,11 +31,11 @@ def demo(
       kleene demo --out demo
     """
     from kleene import SequenceClassifier, languages
+    from kleene.extractor import extract
     from kleene.files import write_atomically
     from kleene.proof.certificate import Certificate
     from kleene.proof.certify import certify
     from kleene.proof.verify import verify
-    from kleene.reading import extract
     from kleene.training.progress import Bar, Quiet
 
     started = time.monotonic()

@@ -35,7 +35,7 @@ def extract(
     method: Annotated[
         str,
         typer.Option(
-            metavar="auto|table|counts|mean|kmeans|lstar|counter",
+            metavar="auto|table|counts|mean|soft-counts|kmeans|lstar|counter",
             help="How to read; auto takes the cheapest that is faithful.",
         ),
     ] = "auto",
@@ -71,8 +71,8 @@ def extract(
     from kleene.automata.moves import known_words
     from kleene.cli.input import DataSource
     from kleene.distributed import init_process_group, rank_and_world_size
+    from kleene.extractor import extract as extract_automaton
     from kleene.model import Model
-    from kleene.reading import extract as read
 
     counted = method == "counts" and data is not None
     if rank_and_world_size()[0] and not counted:
@@ -80,28 +80,28 @@ def extract(
     trained = Model.load(model)
     words = None
     if data is None:
-        reading = read(trained, method=method, seed=seed)
+        found = extract_automaton(trained, method=method, seed=seed)
     else:
         source = DataSource(path=data, layout=layout, max_length=max_length)
         if counted:
             with init_process_group() as process_group:
-                found = (word for word, _ in source.each_word(trained, process_group))
-                reading = read(
-                    trained, found, method=method, seed=seed, process_group=process_group
+                stream = (word for word, _ in source.each_word(trained, process_group))
+                found = extract_automaton(
+                    trained, stream, method=method, seed=seed, process_group=process_group
                 )
         else:
-            words, labels = source.words(trained)
-            reading = read(trained, words, method=method, labels=labels or None, seed=seed)
+            words, _ = source.words(trained)
+            found = extract_automaton(trained, words, method=method, seed=seed)
     if rank_and_world_size()[0]:
         return
-    drawn = None if words is None else known_words(reading.dfa, words)
+    drawn = None if words is None else known_words(found.dfa, words)
     for path in out or []:
-        if reading.counter is None:
-            write_dfa(reading.dfa, path, drawn)
+        if found.counter is None:
+            write_dfa(found.dfa, path, drawn)
         else:
-            write_counter(reading.counter.machine.minimize(), path)
+            write_counter(found.counter.machine.minimize(), path)
         say(f"wrote {path}")
     if json:
-        answer_json(reading.to_dict())
+        answer_json(found.to_dict())
     else:
-        answer(str(reading))
+        answer(str(found))

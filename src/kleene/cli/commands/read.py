@@ -15,8 +15,8 @@ from kleene.cli.options import NO_LAYOUT, Json, Seed, reads_data
 from kleene.errors import SettingError
 
 if TYPE_CHECKING:
-    from kleene.adapt.protocol import Classify
     from kleene.data.layout import Layout
+    from kleene.extraction.adapters.protocol import Classify
     from kleene.machine import Word
 
 
@@ -83,7 +83,7 @@ def read(
         check_ending(front, DRAWINGS)
     from kleene.data.alphabet import Alphabet
     from kleene.data.files import read_data
-    from kleene.external.read import read as read_network
+    from kleene.extractor import extract
 
     if (network is None) == (onnx is None):
         raise SettingError("name one network: MODULE:NAME, or an ONNX file with --onnx")
@@ -98,27 +98,27 @@ def read(
     if onnx is None:
         classify = _imported(str(network))
     else:
-        from kleene import adapt
+        from kleene.extraction import adapters
 
         whole = all(str(symbol).isdecimal() for symbol in symbols)
         ids = {symbol: int(str(symbol)) if whole else i for i, symbol in enumerate(symbols)}
-        classify = adapt.onnx(onnx, start=start, end=end, ids=ids)
-    reading = read_network(
-        classify, symbols, words or None, max_states=max_states, seconds=seconds, seed=seed
+        classify = adapters.onnx(onnx, start=start, end=end, ids=ids)
+    found = extract(
+        classify, words or None, alphabet=symbols, max_states=max_states, seconds=seconds, seed=seed
     )
     for path in out or []:
-        write_dfa(reading.dfa, path)
+        write_dfa(found.dfa, path)
         say(f"wrote {path}")
     if front is not None:
         from kleene.report.plots import save, size_against_error
 
-        save(size_against_error(reading.front), front)
+        save(size_against_error(found.front or ()), front)
         say(f"wrote {front}")
     if json:
-        answer_json(reading.to_dict())
+        answer_json(found.to_dict())
     else:
-        answer(str(reading))
-        answer(f"\n{reading.front}")
+        answer(str(found))
+        answer(f"\n{found.front}")
 
 
 def _imported(name: str) -> Classify:

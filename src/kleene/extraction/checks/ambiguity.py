@@ -1,7 +1,7 @@
-"""Where a reading had to choose: transitions that the soft network does not always take.
+"""Ambiguous transitions: the soft network does not always take them.
 
 A mixture can hide a bit in its weights: two prefixes share their most probable state and yet go
-different ways on the same symbol. An automaton can only keep one of them.
+different ways on the same symbol. An automaton keeps only one of the two.
 """
 
 from __future__ import annotations
@@ -14,23 +14,27 @@ import numpy as np
 from kleene.arrays import Ints
 from kleene.automata import DFA
 from kleene.automata.symbols import show_word
-from kleene.extraction.transitions.counts import count_transitions, mean_transitions, step_pairs
+from kleene.extraction.transitions.counts import (
+    count_transitions,
+    soft_count_transitions,
+    step_pairs,
+)
 from kleene.extraction.transitions.partition import StatePaths
 from kleene.extraction.transitions.prefixes import UNLABELLED
 from kleene.extraction.words import spell_ids
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
 
-WORTH_TELLING = 0.25
-"""Competing mass from which on a transition is reported even if it always went the same way."""
+MIN_RIVAL_MASS = 0.25
+"""A transition that always went the same way is reported from this competing mass on."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ambiguity:
     """A state and a symbol after which two states compete.
 
-    `symbol` is None where it is the output of the state that is not clear; `next_state` and `rival`
-    are labels then.
+    If the output of the state is ambiguous, `symbol` is None, and `next_state` and `rival` are
+    labels.
     """
 
     state: str
@@ -40,10 +44,10 @@ class Ambiguity:
     rival: str | Label
     rival_mass: float
     examples: tuple[Word, ...]
-    """Shortest prefixes that lead to the state: one that goes on to `next_state` and, where the
-    words had it, one that goes on to `rival`."""
+    """Shortest prefixes that lead to the state: one that goes on to `next_state` and, if the words
+    had one, one that goes on to `rival`."""
     matters: bool
-    """Whether the two are not equivalent, so that the choice between them can show in a label."""
+    """Whether the two are not equivalent, so that the choice can change a label."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -68,7 +72,7 @@ class Ambiguity:
 
 
 def find_ambiguities(model: Model, paths: StatePaths, raw: DFA) -> tuple[Ambiguity, ...]:
-    """All of them: first those that matter, and those with the most competing mass."""
+    """All ambiguities: those that matter first, then by competing mass."""
     found = [*_of_steps(model, paths, raw), *_of_outputs(model, paths)]
     return tuple(sorted(found, key=lambda one: (not one.matters, -one.rival_mass)))
 
@@ -88,7 +92,7 @@ def equivalent_states(raw: DFA) -> dict[str, int]:
 
 def _of_steps(model: Model, paths: StatePaths, raw: DFA) -> list[Ambiguity]:
     kinds, names = equivalent_states(raw), paths.names
-    shares, pairs = mean_transitions(paths).shares, count_transitions(paths).pairs
+    shares, pairs = soft_count_transitions(paths).shares, count_transitions(paths).pairs
     assert shares is not None
     ahead = _kept(paths, raw)
     ways = _first_steps(paths)
@@ -102,7 +106,7 @@ def _of_steps(model: Model, paths: StatePaths, raw: DFA) -> list[Ambiguity]:
         two = (int(ahead[row]), int(rivals[row]))
         taken = [ways[row, after] for after in two if (row, after) in ways]
         mass, rival_mass = shares[row, two].tolist()
-        if two[0] == two[1] or ((row, two[1]) not in ways and rival_mass < WORTH_TELLING):
+        if two[0] == two[1] or ((row, two[1]) not in ways and rival_mass < MIN_RIVAL_MASS):
             continue
         ends = [kinds.get(names[after]) for after in two]
         found.append(

@@ -1,15 +1,15 @@
 """A short word on which the soft network and an automaton differ, or the search that found none.
 
-Random words are blind to what is rare, so the search looks where the two can differ: at every
-short word, at prefixes where the network is undecided, and at access word x middle x suffixes that
-tell the automaton's states apart (the W-method). What it finds is then made shorter.
+Random words miss rare differences, so the search tries every short word, extensions of prefixes
+where the network is undecided, and access word x middle x distinguishing suffix (the W-method). The
+word found is then shortened.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,51 +18,26 @@ from kleene.arrays import Ints
 from kleene.automata import DFA
 from kleene.data.alphabet import Alphabet, Ids
 from kleene.extraction.checks.ambiguity import Ambiguity
-from kleene.extraction.checks.fidelity import draw_checks, prefix_labels, run_ids
-from kleene.extraction.oracle import Oracle
-from kleene.extraction.target import Target
+from kleene.extraction.checks.fidelity import prefix_labels, run_ids
+from kleene.extraction.target import Oracle, Target
 from kleene.extraction.transitions.prefixes import UNLABELLED, Prefixes
-from kleene.extraction.words import (
-    all_words,
-    encode_words,
-    spell_ids,
-    table_of,
-)
+from kleene.extraction.words import all_words, encode_words, spell_ids, table_of
 from kleene.machine import Word
-from kleene.model import Model
 
-_SHORT = 4_100  # short words that are all tried
-_GUIDED = 2_500  # words of each guided kind
-_MIDDLES = 15  # words between a head and an end
-_STATES, _SYMBOLS = 200, 100  # beyond which the W-method is left out
-_ROUNDS = 30  # of making a word shorter
+SHORT_WORDS = 4_100  # short words, all tried
+GUIDED_WORDS = 2_500  # words of each guided kind
+MIDDLE_WORDS = 15  # words between access word and suffix
+MAX_W_STATES, MAX_W_SYMBOLS = 200, 100  # limits of the W-method
+SHORTENING_ROUNDS = 30
 
 
 @dataclass(frozen=True, kw_only=True)
-class Search:
-    """What a search found: a word or None, and the length up to which it tried every word."""
+class Disagreement:
+    """The result of a search: a word, or None."""
 
     word: Word | None
     exhaustive: int
-
-    @property
-    def shortest(self) -> bool:
-        """Whether no shorter word can do: all of them were tried."""
-        return self.word is not None and len(self.word) <= self.exhaustive + 1
-
-
-def find_disagreement(
-    model: Model,
-    dfa: DFA,
-    words: Iterable[Word] = (),
-    *,
-    ambiguities: Sequence[Ambiguity] = (),
-    seed: int = 0,
-) -> Search:
-    """A shortest word found on which the model and any automaton differ."""
-    given = encode_words(model, words)
-    candidates = [*given, *draw_checks(model, dfa, given, seed)]
-    return search(model, dfa, Oracle.of(model), candidates, ambiguities=ambiguities)
+    """The length up to which every word was tried."""
 
 
 def search(
@@ -73,18 +48,17 @@ def search(
     *,
     prefixes: Prefixes | None = None,
     ambiguities: Sequence[Ambiguity] = (),
-    spent: Callable[[], bool] = lambda: False,
-) -> Search:
-    """The same with an oracle, words worth a look, and what a pass of the network showed.
+) -> Disagreement:
+    """A shortest word found on which the network and the automaton differ.
 
-    `spent` says when to stop looking.
+    `candidates` are words to try, `prefixes` a pass of the network over some words.
     """
     small, symbols = dfa.minimize(), model.alphabet.symbols
-    short, exhaustive = all_words(len(symbols), _SHORT)
+    short, exhaustive = all_words(len(symbols), SHORT_WORDS)
     found = _differing(model, small, oracle, short)
     if not found:  # any other word is longer than these
         undecided = encode_words(model, [word for one in ambiguities[:20] for word in one.examples])
-        middles = all_words(len(symbols), _MIDDLES)[0]
+        middles = all_words(len(symbols), MIDDLE_WORDS)[0]
         access, ends = _access(small, symbols), _distinguishing(small, symbols)
         kinds = [
             _combined(undecided, middles, ends),
@@ -95,12 +69,11 @@ def search(
             () if prefixes is None else _prefixes(model, small, prefixes),
         ]
         for words in kinds:
-            if not spent():
-                found += _differing(model, small, oracle, words)
+            found += _differing(model, small, oracle, words)
     if not found:
-        return Search(word=None, exhaustive=exhaustive)
+        return Disagreement(word=None, exhaustive=exhaustive)
     shortest = _shortened(model, small, oracle, min(found, key=len))
-    return Search(word=spell_ids(model, shortest), exhaustive=exhaustive)
+    return Disagreement(word=spell_ids(model, shortest), exhaustive=exhaustive)
 
 
 def _differing(model: Target, dfa: DFA, oracle: Oracle, words: Sequence[Ids]) -> list[Ids]:
@@ -113,8 +86,8 @@ def _combined(*parts: Sequence[Ids]) -> list[Ids]:
     sizes = tuple(len(part) for part in parts)
     total = math.prod(sizes)
     chosen = np.arange(total)
-    if total > _GUIDED:
-        chosen = np.random.default_rng(total).choice(total, _GUIDED, replace=False)
+    if total > GUIDED_WORDS:
+        chosen = np.random.default_rng(total).choice(total, GUIDED_WORDS, replace=False)
     picks = np.stack(np.unravel_index(chosen, sizes), axis=1).tolist() if total else []
     return [np.concatenate([p[i] for p, i in zip(parts, pick, strict=True)]) for pick in picks]
 
@@ -130,7 +103,7 @@ def _prefixes(model: Target, dfa: DFA, prefixes: Prefixes) -> list[Ids]:
 def _access(dfa: DFA, symbols: Sequence[object]) -> list[Ids]:
     """A shortest word to every state, breadth-first."""
     table = table_of(dfa, symbols)
-    if len(table) > _STATES or len(symbols) > _SYMBOLS:
+    if len(table) > MAX_W_STATES or len(symbols) > MAX_W_SYMBOLS:
         return []
     words, todo = {dfa.initial: np.zeros(0, np.int64)}, deque([dfa.initial])
     while todo:
@@ -146,7 +119,7 @@ def _distinguishing(dfa: DFA, symbols: Sequence[object]) -> list[Ids]:
     """Words such that any two states of a minimal automaton differ on one of them."""
     table = table_of(dfa, symbols)
     ends = [np.zeros(0, np.int64)]
-    if len(table) > _STATES or len(symbols) > _SYMBOLS:
+    if len(table) > MAX_W_STATES or len(symbols) > MAX_W_SYMBOLS:
         return ends
     labels = {label: i for i, label in enumerate(dict.fromkeys(dfa.outputs))}
     rows = [np.array([labels[label] for label in dfa.outputs])]  # (end, state)
@@ -176,7 +149,7 @@ def _splitting(table: Ints, rows: list[Ints], classes: Ints) -> tuple[int, int]:
 
 def _shortened(model: Target, dfa: DFA, oracle: Oracle, word: Ids) -> Ids:
     """Leave out parts of the word as long as the two still differ."""
-    for _ in range(_ROUNDS):
+    for _ in range(SHORTENING_ROUNDS):
         sizes = np.unique(np.geomspace(1, max(len(word), 1), 8).astype(int))
         shorter = [
             np.delete(word, np.s_[start : start + size])

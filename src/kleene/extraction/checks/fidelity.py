@@ -1,8 +1,8 @@
-"""How far an automaton agrees with the soft network it was read from."""
+"""How far an automaton agrees with the soft network that it comes from."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,29 +11,22 @@ import numpy as np
 from kleene.arrays import Ints
 from kleene.automata import DFA
 from kleene.data.alphabet import Ids
-from kleene.extraction.oracle import Oracle
-from kleene.extraction.target import Target
+from kleene.extraction.target import Oracle, Target
 from kleene.extraction.transitions.prefixes import UNLABELLED, Prefixes
-from kleene.extraction.words import (
-    draw_from,
-    encode_words,
-    run_table,
-    table_of,
-    usual_length,
-)
-from kleene.model import Model
+from kleene.extraction.words import draw_from, run_table, table_of, usual_length
 
 TIMES_LONGER = 10
-_DRAWN = 400  # words drawn from the automaton,
-_SYMBOLS = 60_000  # of so many symbols in all, so that long words do not take long
+MAX_DRAWN_WORDS = 400  # words drawn from the automaton
+MAX_DRAWN_SYMBOLS = 60_000  # symbols of these words together
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fidelity:
     """How many words the automaton and the soft network give the same label.
 
-    `given` are the words of the user (or random ones, where none came); `drawn` are words of every
-    label drawn from the automaton itself, up to ten times as long as the training words.
+    `given` words come from the user, or are random if there are none. `drawn` words of every label
+    are drawn from the automaton itself, up to ten times as long as the training words. Of a network
+    from elsewhere, `given` words are held out and `drawn` words are random.
     """
 
     given_same: int
@@ -41,9 +34,9 @@ class Fidelity:
     drawn_same: int
     drawn_total: int
     longest: int
-    """The length of the longest word drawn."""
-    given_is_random: bool = False
-    """Whether the words of the first kind were drawn at random, since the user gave none."""
+    """The length of the longest drawn word."""
+    kinds: tuple[str, str] = ("given words", "words drawn from the automaton")
+    """What the given and the drawn words are."""
 
     @property
     def given(self) -> float:
@@ -74,28 +67,18 @@ class Fidelity:
         }
 
     def __str__(self) -> str:
-        first = "random" if self.given_is_random else "given"
-        return (
-            f"{_percent(self.given)} of {self.given_total:,} {first} words and "
-            f"{_percent(self.drawn)} of {self.drawn_total:,} words drawn from the automaton, "
+        given, drawn = self.kinds
+        first = f"{_percent(self.given)} of {self.given_total:,} {given} and "
+        return (first if self.given_total else "") + (
+            f"{_percent(self.drawn)} of {self.drawn_total:,} {drawn}, "
             f"of up to {self.longest:,} symbols"
         )
 
 
-def fidelity(
-    model: Model, dfa: DFA, words: Iterable[Any] | None = None, *, seed: int = 0
-) -> Fidelity:
-    """How far any automaton agrees with a model, on given words and on words drawn from it."""
-    given = [] if words is None else encode_words(model, words)
-    oracle = Oracle.of(model)
-    drawn = draw_checks(model, dfa, given, seed)
-    return compare(model, dfa, oracle, given, drawn)
-
-
-def compare(
+def measure_fidelity(
     model: Target, dfa: DFA, oracle: Oracle, given: Sequence[Ids], drawn: Sequence[Ids]
 ) -> Fidelity:
-    """The same, for words that are encoded and drawn already."""
+    """Compare automaton and network on given words and drawn words."""
     same = [oracle(words) == run_ids(model, dfa, words) for words in (given, drawn)]
     return Fidelity(
         given_same=int(same[0].sum()),
@@ -110,7 +93,7 @@ def draw_checks(model: Target, dfa: DFA, given: Sequence[Ids], seed: int) -> lis
     """Words drawn from the automaton: half of usual lengths, half up to ten times as long."""
     usual, symbols = usual_length(model, given), model.alphabet.symbols
     random = np.random.default_rng(seed)
-    n = int(np.clip(_SYMBOLS / (usual * (1 + TIMES_LONGER) / 4), 20, _DRAWN)) // 2
+    n = int(np.clip(MAX_DRAWN_SYMBOLS / (usual * (1 + TIMES_LONGER) / 4), 20, MAX_DRAWN_WORDS)) // 2
     return [
         word
         for longest in (usual, usual * TIMES_LONGER)
@@ -121,13 +104,13 @@ def draw_checks(model: Target, dfa: DFA, given: Sequence[Ids], seed: int) -> lis
 def run_ids(model: Target, dfa: DFA, words: Sequence[Ids]) -> Ints:
     """The class of every word by the automaton; -1 for a label that the model does not have."""
     states = run_table(table_of(dfa, model.alphabet.symbols), dfa.initial, words)
-    return class_ids(model, dfa)[states[:, -1]]
+    return _output_classes(model, dfa)[states[:, -1]]
 
 
 def prefix_labels(model: Target, dfa: DFA, prefixes: Prefixes) -> Ints:
     """The class of every recorded prefix by the automaton."""
     states = run_table(table_of(dfa, model.alphabet.symbols), dfa.initial, prefixes.words)
-    return class_ids(model, dfa)[states[prefixes.word, prefixes.time]]
+    return _output_classes(model, dfa)[states[prefixes.word, prefixes.time]]
 
 
 def prefix_agreement(model: Target, dfa: DFA, prefixes: Prefixes) -> float:
@@ -136,10 +119,9 @@ def prefix_agreement(model: Target, dfa: DFA, prefixes: Prefixes) -> float:
     return float((prefix_labels(model, dfa, prefixes) == prefixes.labels)[labelled].mean())
 
 
-def class_ids(model: Target, dfa: DFA) -> Ints:
+def _output_classes(model: Target, dfa: DFA) -> Ints:
     """The class of every state of an automaton."""
-    ids = {label: i for i, label in enumerate(model.classes)}
-    return np.array([ids.get(label, -1) for label in dfa.outputs], dtype=np.int64)
+    return np.array([model.class_ids.get(label, -1) for label in dfa.outputs], dtype=np.int64)
 
 
 def _percent(share: float) -> str:

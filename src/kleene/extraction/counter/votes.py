@@ -1,9 +1,9 @@
-"""Votes for a one-counter machine: every step of the network says what follows where.
+"""Votes for a one-counter machine: every step of the network votes for a transition.
 
-A state of the machine is the latches, alone or with a centroid: values in the memory that stand on
-one of two sides of a gap, such as a unit that remembers an error, or two counters that agree until
-there is one. What cannot be told from state, view of the counter and symbol is outvoted, and
-counted.
+A state of the machine is the latches, alone or with a centroid. A latch is a value in the memory on
+one of two sides of a gap, such as a unit that remembers an error, or the difference of two counters
+that agree until there is an error. The majority overrides steps that state, clipped counter and
+symbol do not determine, and these are counted.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from kleene.extraction.counter.units import CountingUnit, MemoryRecord, counters
 from kleene.model import Model
 
 MOVES = 3  # pop, rest, push
-EXAMPLES = 3  # prefixes by which a move that no word has shown is asked for
-GAPS = 2  # places at which a unit may be cut in two
+EXAMPLES = 3  # prefixes tried for each transition that no word has shown
+GAPS = 2  # thresholds tried per unit
 
 
 @dataclass(kw_only=True)
 class Work:
-    """How many votes a search has counted, and how many it may."""
+    """How many votes a search has counted, and its limit."""
 
     limit: int
     done: int = 0
 
     @property
     def is_done(self) -> bool:
-        """Whether no more may be counted."""
+        """Whether the limit is reached."""
         return self.done >= self.limit
 
 
@@ -42,11 +42,11 @@ class Latch:
     """One bit of the memory: whether a unit, or the difference of two, is above a threshold."""
 
     weights: tuple[tuple[int, float], ...]
-    """Units, and what each counts for."""
+    """Units and their weights."""
     threshold: float
 
     def values(self, memory: Floats) -> Floats:
-        """What is compared with the threshold, for a memory with its units in the last axis."""
+        """The values that the threshold divides; units are the last axis of the memory."""
         values: Floats = np.zeros(memory.shape[:-1], dtype=np.float32)
         for unit, weight in self.weights:
             values += memory[..., unit] * np.float32(weight)
@@ -58,13 +58,13 @@ class Latch:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Votes:
-    """Steps and prefixes as numbers: what was the case, and what followed."""
+    """Steps and prefixes as numbers: a case, and its outcome."""
 
     names: tuple[str, ...]
     """One per state: its centroid, and the latches that are above their thresholds."""
-    reach: int
-    """How far from 0 the counter is seen."""
-    places: Ints  # (step,) state and view before the step
+    clip: int
+    """The counter is clipped to this distance from 0."""
+    places: Ints  # (step,) state and clipped counter before the step
     columns: Ints  # (step,) the symbol read
     moves: Ints  # (step,) state and increment after it
     prefix_places: Ints  # (prefix,)
@@ -78,12 +78,12 @@ class Votes:
 
     @property
     def overridden(self) -> int:
-        """Steps that go another way than most in the same case."""
+        """Steps that differ from the majority in the same case."""
         return _majority(self.cases, self.moves)[2]
 
     @property
     def labels_overridden(self) -> int:
-        """Prefixes whose label is not that of most in the same place."""
+        """Prefixes whose label differs from the majority in the same place."""
         return _majority(self.prefix_places, self.prefix_labels)[2]
 
     @property
@@ -92,12 +92,12 @@ class Votes:
         return self.places * (int(self.columns.max(initial=0)) + 1) + self.columns
 
     def machine(self, model: Model) -> tuple[CounterMachine, int]:
-        """What the majority says, and how many moves nobody has shown in places that words reach.
+        """The machine of the majority, and the number of unseen transitions in reached places.
 
-        Where nobody voted, state and counter stay.
+        Without a vote, state and counter stay.
         """
         symbols = len(model.alphabet.symbols)
-        views = 2 * self.reach + 1
+        views = 2 * self.clip + 1
         shape = (self.num_states, views, symbols)
         cases = self.places * symbols + self.columns
         transitions = np.broadcast_to(np.arange(self.num_states)[:, None, None], shape).copy()
@@ -121,16 +121,16 @@ class Votes:
 
 
 def count_votes(
-    record: MemoryRecord, unit: CountingUnit, latches: Sequence[Latch], reach: int
+    record: MemoryRecord, unit: CountingUnit, latches: Sequence[Latch], clip: int
 ) -> Votes:
     """The votes of all steps of a record."""
     states, names = latched_states(record, latches)
     values = counters(record, unit)
-    places = states * (2 * reach + 1) + np.clip(values, -reach, reach) + reach
+    places = states * (2 * clip + 1) + np.clip(values, -clip, clip) + clip
     at, known = record.steps, record.states >= 0
     return Votes(
         names=names,
-        reach=reach,
+        clip=clip,
         places=places[:, :-1][at],
         columns=record.columns[at],
         moves=states[:, 1:][at] * MOVES + np.diff(values, axis=1)[at] + 1,
@@ -141,7 +141,7 @@ def count_votes(
 
 
 def latched_states(record: MemoryRecord, latches: Sequence[Latch]) -> tuple[Ints, tuple[str, ...]]:
-    """The machine's state at each time, numbered over those that occur, and their names."""
+    """The machine's state at each time, as the number of a state that occurs, and the names."""
     bits = np.zeros(record.states.shape, dtype=np.int64)
     for number, latch in enumerate(latches):
         bits |= (latch.values(record.memory) > latch.threshold).astype(np.int64) << number
@@ -161,20 +161,19 @@ def best_latch(
     record: MemoryRecord,
     unit: CountingUnit,
     latches: Sequence[Latch],
-    reach: int,
+    clip: int,
     others: Sequence[CountingUnit] = (),
     work: Work | None = None,
 ) -> tuple[Latch, Votes] | None:
-    """The bit that leaves the fewest votes overridden: a unit, or the counter less another one.
+    """The latch that leaves the fewest votes overridden: a unit, or the difference of two counters.
 
-    The bit divides the cases and the outcomes of the votes so far, so that these need not be
-    counted from the record for every candidate.
+    A latch divides the cases and outcomes of the votes so far, so the record is counted only once.
     """
     known = record.states >= 0
     numbers = known.cumsum().reshape(known.shape) - 1  # of the prefix of each word and time
     before, after = numbers[:, :-1][record.steps], numbers[:, 1:][record.steps]
     memory = record.memory[known]
-    votes = count_votes(record, unit, latches, reach)
+    votes = count_votes(record, unit, latches, clip)
     sources: list[tuple[tuple[int, float], ...]] = [
         ((number, 1.0),) for number in range(record.memory.shape[2]) if number != unit.unit
     ]
@@ -195,11 +194,11 @@ def best_latch(
             lost += _majority(votes.prefix_places * 2 + bit, votes.prefix_labels)[2]
             if lost < fewest:
                 best, fewest = latch, lost
-    return None if best is None else (best, count_votes(record, unit, [*latches, best], reach))
+    return None if best is None else (best, count_votes(record, unit, [*latches, best], clip))
 
 
 def questions(record: MemoryRecord, votes: Votes, symbols: int) -> list[Ids]:
-    """Words that show the moves no word has shown yet, from the places that words reach."""
+    """Words that show the unseen transitions of the places that words clip."""
     shown = set(np.unique(votes.places * symbols + votes.columns).tolist())
     rows, times = np.nonzero(record.states >= 0)
     order = np.argsort(times, kind="stable")
@@ -215,7 +214,7 @@ def questions(record: MemoryRecord, votes: Votes, symbols: int) -> list[Ids]:
 
 
 def _cuts(memory: Floats, weights: tuple[tuple[int, float], ...]) -> list[Latch]:
-    """The middles of the widest gaps between the values that have many on either side."""
+    """Thresholds in the widest gaps between values with many values on both sides."""
     ordered = np.sort(Latch(weights=weights, threshold=0.0).values(memory))
     gaps = np.diff(ordered)
     share = np.arange(1, len(ordered)) / len(ordered)
@@ -228,7 +227,7 @@ def _cuts(memory: Floats, weights: tuple[tuple[int, float], ...]) -> list[Latch]
 
 
 def _majority(cases: Ints, outcomes: Ints) -> tuple[Ints, Ints, int]:
-    """Every case that occurs, its most frequent outcome, and how many had another one."""
+    """Every case that occurs, its most frequent outcome, and the number of other outcomes."""
     if not len(cases):
         return cases, outcomes, 0
     width = int(outcomes.max()) + 1

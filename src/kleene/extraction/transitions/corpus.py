@@ -18,8 +18,8 @@ import numpy as np
 from kleene.arrays import Ints
 from kleene.data.alphabet import Ids
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
-from kleene.errors import ReadingError
-from kleene.extraction.table import LARGEST
+from kleene.errors import ExtractionError
+from kleene.extraction.table import MAX_PROBABILITIES
 from kleene.extraction.transitions.counts import TransitionCounts, normalised
 from kleene.extraction.transitions.partition import Argmax, StatePaths
 from kleene.extraction.transitions.prefixes import UNLABELLED, Prefixes, read_prefixes
@@ -80,7 +80,7 @@ class Corpus:
         self.states = int(np.prod(self.partition.sizes, dtype=object))
         self.width, self.classes = len(model.alphabet.symbols), len(model.classes)
         if self.states * self.states * max(self.width, self.classes) >= 2**62:
-            raise ReadingError(
+            raise ExtractionError(
                 f"{self.states:,} combinations of the layers' states are too many to count; "
                 "read a network of fewer layers"
             )
@@ -172,7 +172,7 @@ class Corpus:
         after, counts = state(after), self.steps.counts
         best = np.lexsort((after, -counts, which))  # of each pair the most frequent, then the first
         shares = None
-        if len(keys) ** 2 * self.width <= LARGEST:
+        if len(keys) ** 2 * self.width <= MAX_PROBABILITIES:
             mass = np.zeros((len(pairs), len(keys)))
             mass[which, after] = counts
             shares = normalised(mass)

@@ -1,8 +1,12 @@
-"""An automaton from traces: by transition counts, or by mean transition probabilities.
+"""An automaton from traces: by transition counts, or by transition probabilities.
 
-Counts (Algorithm 1 of the paper): every step of every word votes for the state it went to, and the
-most frequent successor of a state and a symbol is kept. Means: the average probability of each
-successor decides instead. Both work for any cell and any number of layers.
+Let a step go from state i on symbol x to state j, the argmax of alpha. Three ways decide the
+successor of (i, x), for any cell and any number of layers:
+
+- counts, Algorithm 1 of the paper: the most frequent j;
+- mean, the paper's mean transition probability: the j of highest mean max(alpha), the mean over
+  the steps that went to j;
+- soft counts: the j of highest mean alpha_j, the mean over all steps from (i, x).
 """
 
 from __future__ import annotations
@@ -12,21 +16,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kleene.arrays import Ints
+from kleene.arrays import Floats, Ints
 from kleene.automata import DFA, PFA
-from kleene.extraction.table import LARGEST
+from kleene.extraction.table import MAX_PROBABILITIES
+from kleene.extraction.target import Target
 from kleene.extraction.transitions.partition import Argmax, StatePaths
 from kleene.extraction.transitions.prefixes import UNLABELLED
 from kleene.machine import Label, Symbol
-from kleene.model import Model
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TransitionCounts:
-    """What followed every state and symbol that the words showed together."""
+    """The successors of every pair of state and symbol that the words showed."""
 
     pairs: Ints  # (pair, 2) state and column, sorted
-    best: Ints  # (pair,) the next state of highest share
+    best: Ints  # (pair,) the next state
     shares: NDArray[np.float64] | None  # (pair, next state), rows sum to 1; None if too many
     votes: Ints  # (state, class) prefixes that end in the state and have the class
     paths: StatePaths
@@ -35,15 +39,27 @@ class TransitionCounts:
 
 
 def count_transitions(paths: StatePaths) -> TransitionCounts:
-    """The share of each successor among the steps (Phi of Algorithm 1, normalised)."""
+    """The most frequent successor (Phi of Algorithm 1)."""
     pairs, which = step_pairs(paths)
-    counts = np.zeros((len(pairs), paths.num_states))
-    np.add.at(counts, (which, paths.states[paths.prefixes.steps]), 1)
-    return _transition_counts(paths, pairs, counts)
+    return _transition_counts(paths, pairs, _sum_by_successor(paths, pairs, which))
 
 
-def mean_transitions(paths: StatePaths) -> TransitionCounts:
-    """The mean probability of each successor; counts where states are not centroids."""
+def max_mean_transitions(paths: StatePaths) -> TransitionCounts:
+    """The successor of highest mean max(alpha); counts if states are not centroids.
+
+    Phi[i, x, j] is the sum of max(alpha) over the steps from i on x to j.
+    """
+    if not isinstance(paths.partition, Argmax):
+        return count_transitions(paths)
+    pairs, which = step_pairs(paths)
+    largest = paths.partition.largest(paths.prefixes.vectors[paths.prefixes.steps])
+    phi = _sum_by_successor(paths, pairs, which, largest)
+    number = _sum_by_successor(paths, pairs, which)
+    return _transition_counts(paths, pairs, phi, phi / np.maximum(number, 1))
+
+
+def soft_count_transitions(paths: StatePaths) -> TransitionCounts:
+    """The successor of highest mean probability; counts if states are not centroids."""
     partition, steps = paths.partition, paths.prefixes.steps
     if not isinstance(partition, Argmax):
         return count_transitions(paths)
@@ -57,9 +73,22 @@ def mean_transitions(paths: StatePaths) -> TransitionCounts:
     return _transition_counts(paths, pairs, sums)
 
 
+def _sum_by_successor(
+    paths: StatePaths, pairs: Ints, which: Ints, values: Floats | float = 1
+) -> NDArray[np.float64]:
+    """The sum of a value per step, (pair, next state)."""
+    sums = np.zeros((len(pairs), paths.num_states))
+    np.add.at(sums, (which, paths.states[paths.prefixes.steps]), values)
+    return sums
+
+
 def _transition_counts(
-    paths: StatePaths, pairs: Ints, mass: NDArray[np.float64]
+    paths: StatePaths,
+    pairs: Ints,
+    mass: NDArray[np.float64],
+    merit: NDArray[np.float64] | None = None,
 ) -> TransitionCounts:
+    """Shares by `mass`; the best successor by `merit`, or else by `mass`."""
     labels = paths.prefixes.labels
     labelled = labels != UNLABELLED
     votes = np.zeros((paths.num_states, int(labels.max(initial=0)) + 1), dtype=np.int64)
@@ -67,7 +96,7 @@ def _transition_counts(
     shares = normalised(mass)
     return TransitionCounts(
         pairs=pairs,
-        best=shares.argmax(axis=1),
+        best=(shares if merit is None else merit).argmax(axis=1),
         shares=shares,
         votes=votes,
         paths=paths,
@@ -75,39 +104,41 @@ def _transition_counts(
     )
 
 
-def state_outputs(model: Model, counts: TransitionCounts) -> tuple[Label, ...]:
+def state_outputs(target: Target, counts: TransitionCounts) -> tuple[Label, ...]:
     """The class that the network gives to most prefixes ending in each state.
 
-    A state in which no word ended, of a network that pools over time, gets the most frequent class.
+    If the network pools over time, a state in which no word ends gets the most frequent class.
     """
     votes = counts.votes.copy()
     silent = ~votes.any(axis=1)
     votes[silent] = votes.sum(axis=0)
-    return tuple(model.classes[i] for i in votes.argmax(axis=1))
+    return tuple(target.classes[i] for i in votes.argmax(axis=1))
 
 
-def to_dfa(model: Model, counts: TransitionCounts) -> tuple[DFA, tuple[tuple[str, Symbol], ...]]:
+def to_dfa(target: Target, counts: TransitionCounts) -> tuple[DFA, tuple[tuple[str, Symbol], ...]]:
     """The automaton of the best successors, and the pairs that no word showed.
 
-    Those lead to one more state, `sink`, which nothing leaves. It rejects where False is a class,
-    and has the network's most frequent class otherwise.
+    These pairs lead to an extra state, `sink`, with no way out. The sink rejects if False is a
+    class; otherwise it has the network's most frequent class.
     """
-    symbols, names = model.alphabet.symbols, counts.paths.names
-    outputs = state_outputs(model, counts)
+    symbols, names = target.alphabet.symbols, counts.paths.names
+    outputs = state_outputs(target, counts)
     sink = len(names)
     table = np.full((sink + 1, len(symbols)), sink, dtype=np.int32)
     table[counts.pairs[:, 0], counts.pairs[:, 1]] = counts.best
     never = np.argwhere(table[:sink] == sink)
     if len(never):
-        outputs, names = (*outputs, _sink_label(model, counts)), (*names, "sink")
+        common = target.classes[int(counts.votes.sum(axis=0).argmax())]
+        label = next((label for label in target.classes if label is False), common)
+        outputs, names = (*outputs, label), (*names, "sink")
     dfa = DFA(alphabet=symbols, transitions=table[: len(outputs)], outputs=outputs, names=names)
     return dfa, tuple((names[state], symbols[column]) for state, column in never)
 
 
-def to_pfa(model: Model, counts: TransitionCounts) -> PFA | None:
-    """The shares as a probabilistic automaton; None where it would be too large to keep."""
-    symbols, size = model.alphabet.symbols, counts.paths.num_states
-    if counts.shares is None or size * size * len(symbols) > LARGEST:
+def to_pfa(target: Target, counts: TransitionCounts) -> PFA | None:
+    """The shares as a probabilistic automaton; None if it would be too large to keep."""
+    symbols, size = target.alphabet.symbols, counts.paths.num_states
+    if counts.shares is None or size * size * len(symbols) > MAX_PROBABILITIES:
         return None
     transitions = np.zeros((size, len(symbols), size))
     transitions[counts.pairs[:, 0], counts.pairs[:, 1]] = counts.shares
@@ -115,7 +146,7 @@ def to_pfa(model: Model, counts: TransitionCounts) -> PFA | None:
         alphabet=symbols,
         transitions=transitions,
         initial=np.eye(size)[0],
-        outputs=state_outputs(model, counts),
+        outputs=state_outputs(target, counts),
         partial=True,
     )
 
@@ -133,10 +164,3 @@ def normalised(mass: NDArray[np.float64]) -> NDArray[np.float64]:
     """Rows that sum to 1."""
     shares: NDArray[np.float64] = mass / np.maximum(mass.sum(axis=1, keepdims=True), 1e-300)
     return shares
-
-
-def _sink_label(model: Model, counts: TransitionCounts) -> Label:
-    for label in model.classes:
-        if label is False:
-            return label
-    return model.classes[int(counts.votes.sum(axis=0).argmax())]

@@ -1,9 +1,8 @@
-"""From the vectors of a network to states: which prefixes are taken to be in the same one."""
+"""From the vectors of a network to states: which prefixes share a state."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
@@ -21,7 +20,7 @@ class Partition(Protocol):
         ...
 
     def name(self, key: int) -> str:
-        """What a state is called."""
+        """The name of a state."""
         ...
 
 
@@ -51,9 +50,14 @@ class Argmax:
         return tuple(reversed(digits))
 
     def probabilities(self, vectors: Floats, keys: Ints) -> Floats:
-        """How probable each of some states is: the product over the layers, (n, key)."""
+        """The probability of each state in `keys`: the product over the layers, (n, key)."""
         chosen = np.array([self.centroids(int(key)) for key in keys]).reshape(len(keys), -1)
         parts = [part[:, chosen[:, i]] for i, part in enumerate(self._layers(vectors))]
+        return np.prod(parts, axis=0, dtype=np.float32)  # type: ignore[no-any-return]
+
+    def largest(self, vectors: Floats) -> Floats:
+        """The probability of the most probable state: max(alpha), (n,)."""
+        parts = [part.max(axis=1) for part in self._layers(vectors)]
         return np.prod(parts, axis=0, dtype=np.float32)  # type: ignore[no-any-return]
 
     def _layers(self, vectors: Floats) -> list[Floats]:
@@ -67,7 +71,7 @@ class Nearest:
     centres: Floats
 
     def read(self, vectors: Floats) -> Ints:
-        """The index of the nearest centre; |v|^2 is the same for all and left out."""
+        """The index of the nearest centre; |v|^2 is the same for all and omitted."""
         lengths = (self.centres**2).sum(axis=1) / 2
         nearest: Ints = (vectors @ self.centres.T - lengths).argmax(axis=1)
         return nearest
@@ -75,30 +79,6 @@ class Nearest:
     def name(self, key: int) -> str:
         """The number of the centre."""
         return str(key)
-
-
-@dataclass(frozen=True)
-class Split:
-    """Another partition, some of whose states fall into parts by the nearest of their centres."""
-
-    base: Partition
-    centres: Mapping[int, Floats] = field(default_factory=dict)
-    MOST = 1_000
-
-    def read(self, vectors: Floats) -> Ints:
-        """The base's state and the part of it."""
-        keys = self.base.read(vectors)
-        parts = np.zeros_like(keys)
-        for key, centres in self.centres.items():
-            inside = keys == key
-            parts[inside] = Nearest(centres).read(vectors[inside])
-        return keys * self.MOST + parts
-
-    def name(self, key: int) -> str:
-        """The base's name with a letter for the part, as in `3b`."""
-        base, part = divmod(key, self.MOST)
-        letter = chr(ord("a") + part) if part < 26 else f".{part}"
-        return self.base.name(base) + (letter if base in self.centres else "")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -117,7 +97,7 @@ class StatePaths:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """What the states are called."""
+        """The names of the states."""
         return tuple(self.partition.name(int(key)) for key in self.keys)
 
 

@@ -1,4 +1,4 @@
-"""What the soft network did on some words, one entry per prefix."""
+"""The states, hidden vectors and labels of the soft network, one entry per prefix of some words."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from torch import Tensor
 
 from kleene.arrays import Floats, Ints
 from kleene.data.alphabet import Alphabet, Ids
-from kleene.data.examples import Examples
+from kleene.data.batch import make_batch
+from kleene.evaluation.metrics import length_batches
 from kleene.model import Model
 from kleene.nn.inference import inference
 from kleene.nn.trace import Trace
 
 UNLABELLED = -1
-"""The class of a prefix that the network was not asked about."""
+"""The class of a prefix that the network did not label."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Prefixes:
     """Every prefix of every word, word by word, from the empty prefix to the word itself.
 
-    So the entry before a prefix of t > 0 symbols is the prefix it extends by one.
+    The entry before a prefix of t > 0 symbols is the prefix without its last symbol.
     """
 
     words: Sequence[Ids]
@@ -58,14 +59,14 @@ def read_prefixes(model: Model, words: Sequence[Ids], *, hidden: bool = False) -
     """Run the network once over the words; `hidden` keeps hidden vectors, not probabilities."""
     network = model.network
     pooled = network.config.pooling != "last"
-    examples = Examples(words=words, labels=np.zeros(len(words), dtype=np.int64))
     starts = np.cumsum([0, *(len(word) + 1 for word in words)], dtype=np.int64)
     labels = np.full(starts[-1], UNLABELLED, dtype=np.int64)
     parts: list[Floats] = []
     places: list[Ints] = []
     sizes: tuple[int, ...] = (0,)
     with inference(network), torch.inference_mode():
-        for batch in examples.in_order(256):
+        for order in length_batches(words, 256):
+            batch = make_batch(words, order=order)
             trace = network.trace(batch)
             place = np.concatenate(
                 [

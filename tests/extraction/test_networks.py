@@ -12,8 +12,8 @@ import torch
 from built_models import random_dfa
 
 import kleene as kl
-from kleene.errors import ReadingError, SettingError
-from kleene.external.front import Front, ReadingPoint
+from kleene.errors import ExtractionError, SettingError
+from kleene.extraction.front import Front, FrontPoint
 from kleene.proof.certificate import Certificate
 
 
@@ -135,13 +135,13 @@ def test_a_student_is_proved_and_compared() -> None:
 
 
 def test_mistakes_are_named() -> None:
-    with pytest.raises(ReadingError, match="answers differently"):
+    with pytest.raises(ExtractionError, match="answers differently"):
         kl.read(lambda words: np.random.default_rng().integers(2, size=len(words)), "ab")
-    with pytest.raises(ReadingError, match="one label per sequence, got shape"):
+    with pytest.raises(ExtractionError, match="one label per sequence, got shape"):
         kl.read(lambda words: np.zeros((len(words), 2)), "ab")
-    with pytest.raises(ReadingError, match="one label for each"):
+    with pytest.raises(ExtractionError, match="one label for each"):
         kl.read(lambda words: [0], "ab")
-    with pytest.raises(ReadingError, match="alphabet is empty"):
+    with pytest.raises(ExtractionError, match="alphabet is empty"):
         kl.read(lambda words: [0] * len(words), "")
     with pytest.raises(SettingError, match="max_states must be >= 1"):
         kl.read(lambda words: [0] * len(words), "ab", max_states=0)
@@ -154,7 +154,7 @@ def test_the_knee_is_the_smallest_within_one_standard_error() -> None:
     front = Front()
     for states, errors in ((1, 500), (3, 12), (9, 10), (40, 9), (5, 400)):
         front.add(
-            ReadingPoint(
+            FrontPoint(
                 dfa=random_dfa(states, states=states),
                 origin="test",
                 held_out_errors=errors,

@@ -1,4 +1,4 @@
-"""Adapters: anybody's trained network as something that `kleene.read` can ask.
+"""Adapters: anybody's trained network as something that `kleene.extract` can ask.
 
 Every adapter is called with a batch of sequences of symbols and returns one label for each. Those
 of one-directional torch networks also show their hidden vectors (`WhiteBox`), so that states can be
@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kleene.adapt.protocol import BATCH, Classify, WhiteBox
-from kleene.adapt.recurrent import Recurrent
-from kleene.adapt.tokens import ByLength, Tokens, device, evaluating
 from kleene.arrays import Ints
 from kleene.errors import ModelError, SettingError
+from kleene.extraction.adapters.protocol import BATCH, Classify, WhiteBox
+from kleene.extraction.adapters.recurrent import Recurrent
+from kleene.extraction.adapters.tokens import ByLength, Tokens, device, evaluating
 from kleene.files import check_regular
 from kleene.machine import Label, Symbol
 

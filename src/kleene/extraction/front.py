@@ -11,11 +11,8 @@ from kleene.automata import DFA
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReadingPoint:
-    """An automaton and how often it differs from the network, on words that it was not made from.
-
-    The errors are shares: of the held-out part of the given words, and of random words.
-    """
+class FrontPoint:
+    """An automaton and its errors: held-out words and random words labelled unlike the network."""
 
     dfa: DFA = field(repr=False)
     origin: str
@@ -41,12 +38,12 @@ class ReadingPoint:
 
     @property
     def error(self) -> float:
-        """What decides: the held-out error, or the random error where no words were given."""
+        """The held-out error, or the random error if no words were given."""
         return self.held_out_error if self.held_out_words else self.random_error
 
     @property
     def rank(self) -> tuple[float, float]:
-        """What the front is ordered by: the error, then the random error."""
+        """The order of the front: by error, then by random error."""
         return self.error, self.random_error
 
     def to_dict(self) -> dict[str, Any]:
@@ -60,33 +57,33 @@ class ReadingPoint:
 
 
 class Front:
-    """Points of which none is both larger and worse than another, the smallest first."""
+    """The best automaton for each number of states, the smallest first."""
 
     def __init__(self) -> None:
-        self._points: list[ReadingPoint] = []
+        self._points: list[FrontPoint] = []
 
-    def add(self, point: ReadingPoint) -> None:
-        """Take a point in unless another is at least as small and as good."""
+    def add(self, point: FrontPoint) -> None:
+        """Add a point unless another one is at least as small and as good."""
         if any(p.states <= point.states and p.rank <= point.rank for p in self._points):
             return
         kept = [p for p in self._points if p.states < point.states or p.rank < point.rank]
         self._points = sorted([*kept, point], key=lambda p: p.states)
 
-    def __iter__(self) -> Iterator[ReadingPoint]:
+    def __iter__(self) -> Iterator[FrontPoint]:
         return iter(self._points)
 
     def __len__(self) -> int:
         return len(self._points)
 
-    def __getitem__(self, index: int) -> ReadingPoint:
+    def __getitem__(self, index: int) -> FrontPoint:
         return self._points[index]
 
-    def within(self, max_states: int | None) -> list[ReadingPoint]:
-        """The points of at most so many states; the smallest one where there is none."""
+    def within(self, max_states: int | None) -> list[FrontPoint]:
+        """The points of at most `max_states` states, or else the smallest point."""
         few = [p for p in self._points if max_states is None or p.states <= max_states]
         return few or self._points[:1]
 
-    def knee(self, max_states: int | None = None) -> ReadingPoint:
+    def knee(self, max_states: int | None = None) -> FrontPoint:
         """The smallest automaton within one standard error of the best."""
         points = self.within(max_states)
         best = min(points, key=lambda p: p.error)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from kleene.adapt.protocol import BATCH
 from kleene.arrays import Ints
 from kleene.errors import SettingError
+from kleene.extraction.adapters.protocol import BATCH
 from kleene.machine import Label, Symbol
 
 

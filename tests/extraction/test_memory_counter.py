@@ -12,10 +12,10 @@ from counting_network import counting_model
 
 from kleene.automata.counter.machine import CounterMachine
 from kleene.data.examples import Examples
-from kleene.errors import AlphabetError, DataError, ReadingError
+from kleene.errors import AlphabetError, DataError, ExtractionError
 from kleene.evaluation.metrics import evaluate
-from kleene.extraction.counter import read as counter
-from kleene.extraction.counter.read import CounterReading, machine_labels, read_counter
+from kleene.extraction.counter import extract as counter
+from kleene.extraction.counter.extract import MemoryCounter, extract_counter, machine_labels
 from kleene.extraction.counter.units import (
     CountingUnit,
     MemoryRecord,
@@ -24,11 +24,11 @@ from kleene.extraction.counter.units import (
     record_memory,
 )
 from kleene.extraction.counter.votes import Latch, Work, best_latch, count_votes
+from kleene.extractor import extract
 from kleene.languages.context_free import balanced_parentheses
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.reading import extract
 
 
 def balanced(letters: str = "a", accept_below: bool = False) -> CounterMachine:
@@ -47,8 +47,8 @@ def some_words(n: int = 300, letters: str = "a", seed: int = 0) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def reading() -> CounterReading:
-    return read_counter(counting_model(), some_words())
+def reading() -> MemoryCounter:
+    return extract_counter(counting_model(), some_words())
 
 
 def test_the_network_set_by_hand_is_right_on_sampled_words() -> None:
@@ -59,20 +59,20 @@ def test_the_network_set_by_hand_is_right_on_sampled_words() -> None:
     assert evaluate(model.network, examples).accuracy == 1.0
 
 
-def test_counter_and_latch_are_found(reading: CounterReading) -> None:
+def test_counter_and_latch_are_found(reading: MemoryCounter) -> None:
     assert reading.unit.unit == 0
     assert reading.unit.step == pytest.approx(1.0, abs=1e-3)
     assert [str(latch) for latch in reading.latches] == ["unit 1"]
 
 
-def test_the_machine_is_proved_to_be_the_language(reading: CounterReading) -> None:
+def test_the_machine_is_proved_to_be_the_language(reading: MemoryCounter) -> None:
     assert reading.machine == balanced()
     assert reading.fidelity == reading.prefix_fidelity == 1.0
     assert reading.disagreement is None
     assert reading.unseen == 0
 
 
-def test_the_machine_counts_beyond_every_word_seen(reading: CounterReading) -> None:
+def test_the_machine_counts_beyond_every_word_seen(reading: MemoryCounter) -> None:
     assert reading.machine.accepts("(" * 300 + ")" * 300)
     assert not reading.machine.accepts("(" * 300 + ")" * 299)
 
@@ -86,7 +86,7 @@ def test_the_machine_counts_beyond_every_word_seen(reading: CounterReading) -> N
     ids=["agrees", "agrees best"],
 )
 def test_of_several_samples_the_machine_that_agrees_best_is_kept(
-    reading: CounterReading,
+    reading: MemoryCounter,
     monkeypatch: pytest.MonkeyPatch,
     found: list[tuple[float, str | None]],
     kept: int,
@@ -96,12 +96,12 @@ def test_of_several_samples_the_machine_that_agrees_best_is_kept(
 
     def read(
         model: Model, encoded: object, hard: bool, centroids: bool, seed: int, work: Work
-    ) -> CounterReading:
+    ) -> MemoryCounter:
         tried.append((seed, centroids))
         return readings[len(tried) - 1]
 
-    monkeypatch.setattr(counter, "_read", read)
-    assert read_counter(counting_model(), some_words(), seed=3) is readings[kept]
+    monkeypatch.setattr(counter, "_extract", read)
+    assert extract_counter(counting_model(), some_words(), seed=3) is readings[kept]
     number = kept + 1 if found[kept][1] is None else len(found)
     assert tried == [(3 + i // 2, i % 2 == 1) for i in range(number)]
 
@@ -118,7 +118,7 @@ def test_centroids_that_follow_no_rule_do_not_hide_the_machine(
         return replace(record, states=np.where(record.states < 0, -1, states))
 
     monkeypatch.setattr(counter, "record_memory", scrambled)
-    reading = read_counter(counting_model(), some_words())
+    reading = extract_counter(counting_model(), some_words())
     assert reading.machine == balanced()
     assert not reading.centroids
 
@@ -134,24 +134,24 @@ def test_a_state_that_only_the_centroids_keep_is_read(monkeypatch: pytest.Monkey
         return replace(record, states=np.where(record.states < 0, -1, wrong), memory=memory)
 
     monkeypatch.setattr(counter, "record_memory", moved)
-    reading = read_counter(counting_model(), some_words())
+    reading = extract_counter(counting_model(), some_words())
     assert reading.machine == balanced()
     assert reading.centroids
 
 
 def test_hard_mode_gives_the_same_language() -> None:
-    assert read_counter(counting_model(), some_words(), hard=True).machine == balanced()
+    assert extract_counter(counting_model(), some_words(), hard=True).machine == balanced()
 
 
 def test_letters_not_seen_in_a_place_are_asked_about() -> None:
     letters = "abcdefghij"
-    reading = read_counter(counting_model(letters), some_words(60, letters))
+    reading = extract_counter(counting_model(letters), some_words(60, letters))
     assert reading.unseen == 0
     assert reading.machine == balanced(letters)
 
 
 def test_a_network_without_its_latch_is_told_apart_from_the_language() -> None:
-    reading = read_counter(counting_model(latch=False), some_words())
+    reading = extract_counter(counting_model(latch=False), some_words())
     assert reading.machine.difference(balanced()) == ")"
     assert reading.machine == balanced(accept_below=True)
 
@@ -165,8 +165,8 @@ def test_an_untrained_network_is_not_the_language() -> None:
         for weight in (network.rnn.weight_ih_l0, network.rnn.weight_hh_l0):
             weight *= 4
     try:
-        difference = read_counter(wild, some_words()).machine.difference(balanced())
-    except ReadingError:  # nothing in it counts
+        difference = extract_counter(wild, some_words()).machine.difference(balanced())
+    except ExtractionError:  # nothing in it counts
         return
     assert difference is not None
 
@@ -214,7 +214,7 @@ def test_a_search_without_agreement_ends_when_its_votes_are_counted() -> None:
         best_latch(record, unit, [], 2, work=work)
     assert best_latch(record, unit, [], 2, work=work) is None
     assert work.done == work.limit
-    without = read_counter(model, words, most_votes=0)
+    without = extract_counter(model, words, max_votes=0)
     assert without.latches == ()
     assert without.disagreement is not None
     assert "no one-counter machine found agrees" in str(without)
@@ -230,16 +230,6 @@ def test_counters_are_the_nesting_depth() -> None:
     assert counting_units(record)[0].unit == 0
 
 
-def test_joined_records_are_those_of_all_words() -> None:
-    model = counting_model()
-    words = model.alphabet.encode_many(["(a)", "", "((a))aa", ")"])
-    whole = record_memory(model, words)
-    joined = record_memory(model, words[:2]).join(record_memory(model, words[2:]))
-    for name in ("columns", "states", "labels"):
-        assert (getattr(whole, name) == getattr(joined, name)).all()
-    assert np.allclose(whole.memory, joined.memory, atol=1e-6)
-
-
 def test_labels_of_the_machine_are_those_of_its_words() -> None:
     model, machine, words = counting_model(), balanced(), some_words(50)
     record = record_memory(model, model.alphabet.encode_many(words))
@@ -253,12 +243,12 @@ def test_a_network_that_cannot_be_read_says_why() -> None:
     config = NetworkConfig(num_symbols=7, num_classes=2, cell="gru")
     model = counting_model()
     gru = Model(network=Classifier(config), alphabet=model.alphabet, classes=model.classes)
-    with pytest.raises(ReadingError, match="lstm"):
-        read_counter(gru, ["()"])
+    with pytest.raises(ExtractionError, match="lstm"):
+        extract_counter(gru, ["()"])
     with pytest.raises(AlphabetError, match="'x'"):
-        read_counter(model, ["(x)"])
-    with pytest.raises(ReadingError, match="no unit of the memory counts"):
-        read_counter(model, ["a", "aa"])
+        extract_counter(model, ["(x)"])
+    with pytest.raises(ExtractionError, match="no unit of the memory counts"):
+        extract_counter(model, ["a", "aa"])
 
 
 def test_extract_shows_the_counter_beside_the_automaton() -> None:
@@ -267,7 +257,7 @@ def test_extract_shows_the_counter_beside_the_automaton() -> None:
     reading = extract(model, words, method="counter")
     assert reading.method == "counter"
     assert reading.counter is not None
-    assert reading.counter.machine.difference(read_counter(model, words).machine) is None
+    assert reading.counter.machine.difference(extract_counter(model, words).machine) is None
     assert "counter in memory unit" in str(reading)
     assert reading.to_dict()["counter"]["machine"]["format"].startswith("kleene.counter")
     with pytest.raises(DataError, match="along words"):

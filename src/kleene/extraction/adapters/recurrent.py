@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from kleene.adapt.tokens import Tokens, decide, device, evaluating
 from kleene.arrays import Floats, Ints
 from kleene.errors import SettingError
+from kleene.extraction.adapters.tokens import Tokens, decide, device, evaluating
 from kleene.machine import Label, Symbol
 
 

@@ -1,4 +1,4 @@
-"""A network from elsewhere, as the readers see it: symbols, labels, and answers."""
+"""A network that Kleene did not train, as a `Target`: symbols, labels and answers."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from kleene.adapt.protocol import BATCH, Classify
 from kleene.arrays import Ints
 from kleene.automata.symbols import spell
 from kleene.data.alphabet import Alphabet, Ids
-from kleene.errors import ReadingError
+from kleene.errors import ExtractionError
+from kleene.extraction.adapters.protocol import BATCH, Classify
 from kleene.machine import Label, Symbol, Word
 
-_PROBES = 8  # words that are asked about twice
+PROBES = 8  # words that are asked about twice
 
 
 class ExternalNetwork:
@@ -25,15 +25,15 @@ class ExternalNetwork:
     def __init__(self, classify: Classify, alphabet: Iterable[Symbol], longest: int = 0) -> None:
         self.alphabet = Alphabet(alphabet)
         if not self.alphabet.symbols:
-            raise ReadingError("the alphabet is empty; name at least one symbol")
+            raise ExtractionError("the alphabet is empty; name at least one symbol")
         self.longest = longest
+        self.class_ids: dict[Label, int] = {}
         self._classify = classify
-        self._class_ids: dict[Label, int] = {}
 
     @property
     def classes(self) -> tuple[Label, ...]:
         """The labels in the order of their first appearance."""
-        return tuple(self._class_ids)
+        return tuple(self.class_ids)
 
     def words(self, texts: Sequence[Any]) -> list[Word]:
         """Sequences stay as they are."""
@@ -46,7 +46,7 @@ class ExternalNetwork:
             part = [self.symbols(word) for word in words[at : at + BATCH * 4]]
             labels = _as_list(self._classify(part))
             if len(labels) != len(part):
-                raise ReadingError(
+                raise ExtractionError(
                     f"classify must return one label for each of {len(part)} sequences, got "
                     f"{len(labels)}"
                 )
@@ -55,18 +55,18 @@ class ExternalNetwork:
 
     def number(self, labels: Iterable[Label]) -> Ints:
         """The classes of labels; a new label makes a new class."""
-        ids = self._class_ids
+        ids = self.class_ids
         return np.array([ids.setdefault(label, len(ids)) for label in labels], dtype=np.int64)
 
     def symbols(self, word: Ids) -> Word:
-        """A word as a user writes it: a string where all symbols are characters."""
+        """A word as a user writes it: a string if all symbols are characters."""
         return spell(self.alphabet.decode(word), self.alphabet.symbols)
 
     def require_repeatable(self, words: Sequence[Ids]) -> None:
         """Refuse a network that answers differently when it is asked again."""
-        probes = words[:_PROBES]
+        probes = words[:PROBES]
         if (self.classify(probes) != self.classify(probes)).any():
-            raise ReadingError(
+            raise ExtractionError(
                 "the network answers differently when it is asked again; switch its dropout and "
                 "sampling off (module.eval())"
             )
@@ -77,7 +77,7 @@ def _as_list(labels: Any) -> list[Label]:
         labels = labels.detach().cpu().numpy()
     array = np.asarray(labels, dtype=None if hasattr(labels, "dtype") else object)
     if array.ndim != 1:
-        raise ReadingError(
+        raise ExtractionError(
             f"classify must return one label per sequence, got shape {array.shape}; "
             "return scores.argmax(-1)"
         )

@@ -1,1 +1,0 @@
-"""Automata from networks that Kleene did not train."""

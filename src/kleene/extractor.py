@@ -1,0 +1,262 @@
+"""`kleene.extract`: from any network to an automaton that has been checked against it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from kleene.automata import DFA
+from kleene.data.alphabet import Ids
+from kleene.data.examples import Examples
+from kleene.distributed import SINGLE_PROCESS, ProcessGroup
+from kleene.errors import DataError, ExtractionError, SettingError, TrainingError
+from kleene.evaluation.metrics import evaluate
+from kleene.extraction.adapters import module
+from kleene.extraction.adapters.protocol import WhiteBox
+from kleene.extraction.auto import extract_auto
+from kleene.extraction.checks.check import answers, check
+from kleene.extraction.checks.disagreement import search
+from kleene.extraction.checks.fidelity import Fidelity
+from kleene.extraction.context import MAX_STEPS, make_context, open_context
+from kleene.extraction.counter.extract import extract_counter
+from kleene.extraction.front_search import FrontSearch
+from kleene.extraction.methods import METHODS, from_counts, require_centroids
+from kleene.extraction.network import ExternalNetwork
+from kleene.extraction.result import Extraction
+from kleene.extraction.target import MAX_SYMBOLS, Oracle
+from kleene.extraction.transitions.corpus import count_corpus
+from kleene.extraction.words import encode_words
+from kleene.induction.teach import consolidate
+from kleene.machine import Symbol
+from kleene.model import Model
+from kleene.nn.classifier import Classifier
+from kleene.nn.config import NetworkConfig
+from kleene.proof.certificate import Certificate, Refusal
+from kleene.proof.certify import certify
+
+MAX_PAIRS = 100_000  # states x symbols; larger machines are proved by `certify` only
+COUNTER = "counter"
+SECONDS_OF_MODEL, SECONDS_OF_NETWORK = 10.0, 30.0
+DEFAULT_LENGTH = 20  # of random words if no words are given
+STUDENT_WIDTH = 64
+
+
+def extract(
+    network: Any,
+    words: Iterable[Any] | None = None,
+    *,
+    alphabet: Iterable[Symbol] | None = None,
+    method: str = "auto",
+    max_states: int | None = None,
+    seed: int = 0,
+    centres: int | None = None,
+    seconds: float | None = None,
+    max_queries: int = 200_000,
+    process_group: ProcessGroup = SINGLE_PROCESS,
+) -> Extraction:
+    """Extract an automaton from a network, and say how far the two agree.
+
+    `network` is a Kleene model, a fitted `SequenceClassifier`, or any callable from a batch of
+    sequences to their labels: a function, a torch module from token ids to scores, or one of the
+    adapters of `kleene.adapt`. A callable needs the `alphabet` of its sequences. `words` are
+    sequences like those that the network is for; without them, some are drawn. `seconds` limits
+    active learning.
+
+    Of a Kleene model, `method` is one of
+
+    - `table`: one step from every state on every symbol, exact in hard mode; memory-less cells;
+    - `counts`: the most frequent successor in the traces of the words, the paper's Algorithm 1; any
+      cell with centroids. All words are read, one by one if they are an iterator, and the processes
+      of `process_group` share them;
+    - `mean`: the successor of highest mean transition probability, as in the paper: the mean of
+      max(alpha) over the steps that went there; any cell with centroids;
+    - `soft-counts`: the successor of highest mean alpha over all steps; any cell with centroids;
+    - `kmeans`: hidden vectors quantised into `centres` states; any network;
+    - `lstar`: active learning, within `seconds` and `max_queries`; any network;
+    - `counter`: as `counts`, and the one-counter machine in the memory, as `counter` of the result;
+      LSTM cells with states, and words of the task;
+    - `auto`: the cheapest faithful one of `table`, `counts` or `kmeans`, and `lstar`; if none is
+      faithful, the most faithful one. `steps` of the result say what was tried.
+
+    Of any other network, the result is tested, never proved. Half of the words guide active
+    learning and the clustering of hidden vectors, half are held out. The `front` of the result has
+    the best automaton of each size; `dfa` is the smallest within one standard error of the best
+    automaton, or of the best with at most `max_states`.
+    """
+    if isinstance(getattr(network, "model", None), Model):
+        network = network.model
+    if not isinstance(network, Model):
+        limit = SECONDS_OF_NETWORK if seconds is None else seconds
+        if alphabet is None:
+            raise SettingError("a network from elsewhere needs its alphabet; pass alphabet=")
+        return read(network, alphabet, words, max_states=max_states, seconds=limit, seed=seed)
+    if method not in ("auto", COUNTER, *METHODS):
+        choices = ", ".join(("auto", *METHODS, COUNTER))
+        raise SettingError(f"method must be one of {choices}, got {method!r}")
+    started = time.perf_counter()
+    counter = None
+    if method == COUNTER:
+        if words is None:
+            raise DataError("a counter is extracted along words of the task; pass words")
+        words = list(words)
+        counter = extract_counter(network, words, seed=seed)
+    if method in ("counts", COUNTER) and words is not None:
+        found = _from_corpus(network, words, seed=seed, process_group=process_group)
+        found = replace(found, method=method, counter=counter)
+    else:
+        context = open_context(
+            network,
+            words,
+            seed=seed,
+            seconds=SECONDS_OF_MODEL if seconds is None else seconds,
+            max_queries=max_queries,
+            centres=centres,
+        )
+        if method == "auto":
+            found = extract_auto(context)
+        else:
+            found = check(context, METHODS[method](context))
+            found = replace(found, steps=(context.note, *found.steps))
+    return replace(_prove(network, found), seconds=time.perf_counter() - started)
+
+
+def read(
+    classify: Any,
+    alphabet: Iterable[Symbol],
+    words: Iterable[Sequence[Symbol]] | None = None,
+    max_states: int | None = None,
+    seconds: float = SECONDS_OF_NETWORK,
+    seed: int = 0,
+) -> Extraction:
+    """`extract` for a network that Kleene did not train."""
+    if not seconds > 0:
+        raise SettingError(f"seconds must be > 0, got {seconds}")
+    if max_states is not None and max_states < 1:
+        raise SettingError(f"max_states must be >= 1, got {max_states}")
+    if not callable(classify):
+        kind = type(classify).__name__
+        raise SettingError(f"expected a model or a callable, got {kind}; see kleene.adapt")
+    started = time.monotonic()
+    if isinstance(classify, torch.nn.Module):
+        classify = module(classify)
+    network = ExternalNetwork(classify, alphabet)
+    given = encode_words(network, [] if words is None else words)
+    network.longest = max(map(len, given), default=0) or DEFAULT_LENGTH
+    oracle = Oracle(network.classify)
+    front = FrontSearch(network, oracle, given, seed=seed, longest=network.longest)
+    network.require_repeatable([*front.held_out, *front.random])
+    if len(network.alphabet.symbols) > MAX_SYMBOLS:
+        front.propose_constant()
+    else:
+        share = 0.5 if isinstance(classify, WhiteBox) else 0.8
+        front.learn_actively(share * seconds, max_queries=10_000_000)
+    if isinstance(classify, WhiteBox) and front.front.knee().error > 0:
+        front.cluster(network, classify, seconds - (time.monotonic() - started))
+    chosen = front.front.knee(max_states)
+    dfa = chosen.dfa
+    found = search(network, dfa, oracle, front.held_out)
+    return Extraction(
+        dfa=dfa,
+        raw=dfa,
+        states_in_use=dfa.num_states,
+        fidelity=Fidelity(
+            given_same=chosen.held_out_words - chosen.held_out_errors,
+            given_total=chosen.held_out_words,
+            drawn_same=chosen.random_words - chosen.random_errors,
+            drawn_total=chosen.random_words,
+            longest=max((len(word) for word in front.random), default=0),
+            kinds=("held-out words", "random words"),
+        ),
+        disagreement=found.word,
+        answers=answers(network, dfa, oracle, found),
+        exhaustive=found.exhaustive,
+        method=chosen.origin,
+        steps=tuple(front.steps),
+        queries=oracle.queries,
+        seconds=time.monotonic() - started,
+        front=front.front,
+        chosen=chosen,
+        distil=partial(_distil, network, dfa, [*front.held_out, *front.random]),
+    )
+
+
+def _from_corpus(
+    model: Model, words: Iterable[Any], *, seed: int, process_group: ProcessGroup
+) -> Extraction:
+    """The counts of all words, checked on as many words as other methods look at."""
+    require_centroids(model)
+    corpus = count_corpus(model, words, seed=seed, steps=MAX_STEPS, process_group=process_group)
+    context = make_context(model, corpus.sampled_words(), note=corpus.note, seed=seed)
+    found = check(context, from_counts("counts", context, corpus.counts(context.prefixes)))
+    return replace(found, steps=(context.note, *found.steps))
+
+
+def _prove(model: Model, found: Extraction) -> Extraction:
+    """Attach the proof for all words, if there is one and the machine is small."""
+    if not found.faithful or found.dfa.num_states * len(found.dfa.alphabet) > MAX_PAIRS:
+        return found
+    try:
+        proof = certify(model, found.dfa)
+    except ExtractionError as error:
+        return replace(found, refusal=str(error))
+    if isinstance(proof, Refusal):
+        return replace(found, refusal=str(proof))
+    return replace(found, certificate=proof, steps=(*found.steps, "proved for all words"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distillation:
+    """A state-regularised network that was taught the automaton of another network."""
+
+    model: Model
+    certificate: Certificate | Refusal
+    """The proof that the student is the automaton on all words, or why there is none."""
+    agreement: float
+    """The share of held-out words that the student labels like the original network."""
+    words: int
+    """How many words the agreement is measured on."""
+
+
+def _distil(
+    network: ExternalNetwork, dfa: DFA, words: Sequence[Ids], *, seed: int = 0
+) -> Distillation:
+    """Teach a memory-less network to be `dfa`, and compare it with the original network."""
+    config = NetworkConfig(
+        num_symbols=len(network.alphabet),
+        num_classes=len(network.classes),
+        cell="gru",
+        input_size=STUDENT_WIDTH,
+        hidden_size=STUDENT_WIDTH,
+        num_states=dfa.num_states,
+        similarity="euclidean",
+        temperature=0.3,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        untrained = Classifier(config)
+    model = Model(
+        network=untrained,
+        alphabet=network.alphabet,
+        classes=network.classes,
+        tokens="symbols",
+        longest=network.longest,
+    )
+    examples = Examples(words=words, labels=np.asarray(network.classify(words), dtype=np.int64))
+    student, same = consolidate(model, dfa, examples, seed=seed)
+    if not same:
+        raise TrainingError(
+            f"the student did not learn the automaton of {dfa.num_states} states; "
+            "try another seed or a smaller automaton"
+        )
+    return Distillation(
+        model=student,
+        certificate=certify(student, dfa),
+        agreement=evaluate(student.network, examples).accuracy,
+        words=len(words),
+    )
