@@ -34,7 +34,7 @@ from kleene.data.examples import Examples
 from kleene.datasets.corpora import imdb
 from kleene.evaluation.metrics import evaluate
 from kleene.extraction.state_model import clear_transitions, state_model
-from kleene.extraction.table import TransitionTable, transition_table
+from kleene.extraction.table import NetworkTable, transition_table
 from kleene.model import Model
 from kleene.proof.certify import certify
 from kleene.proof.substitutions import substitutions
@@ -81,7 +81,7 @@ class Study:
         return self.model, clear_transitions(self.model), before
 
     @cached_property
-    def table(self) -> TransitionTable:
+    def table(self) -> NetworkTable:
         """The automaton of the model without close calls."""
         return transition_table(state_model(self.cleared[0]))
 

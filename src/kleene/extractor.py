@@ -18,7 +18,6 @@ from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError, ExtractionError, SettingError, TrainingError
 from kleene.evaluation.metrics import evaluate
 from kleene.extraction.adapters import module
-from kleene.extraction.adapters.protocol import WhiteBox
 from kleene.extraction.auto import extract_auto
 from kleene.extraction.checks.check import answers, check
 from kleene.extraction.checks.disagreement import search
@@ -85,7 +84,7 @@ def extract(
       faithful, the most faithful one. `steps` of the result say what was tried.
 
     Of any other network, the result is tested, never proved. Half of the words guide active
-    learning and the clustering of hidden vectors, half are held out. The `front` of the result has
+    learning, half are held out. The `front` of the result has
     the best automaton of each size; `dfa` is the smallest within one standard error of the best
     automaton, or of the best with at most `max_states`.
     """
@@ -154,10 +153,7 @@ def read(
     if len(network.alphabet.symbols) > MAX_SYMBOLS:
         front.propose_constant()
     else:
-        share = 0.5 if isinstance(classify, WhiteBox) else 0.8
-        front.learn_actively(share * seconds, max_queries=10_000_000)
-    if isinstance(classify, WhiteBox) and front.front.knee().error > 0:
-        front.cluster(network, classify, seconds - (time.monotonic() - started))
+        front.learn_actively(0.8 * seconds, max_queries=10_000_000)
     chosen = front.front.knee(max_states)
     dfa = chosen.dfa
     found = search(network, dfa, oracle, front.held_out)

@@ -52,15 +52,17 @@ def test_noise_does_not_grow_the_automaton() -> None:
 
 @pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
 @pytest.mark.parametrize("layers", [1, 2])
-def test_steps_of_a_torch_network_lead_to_its_answers(kind: str, layers: int) -> None:
+def test_a_torch_network_gets_its_tokens_and_its_last_vector(kind: str, layers: int) -> None:
     torch.manual_seed(0)
     rnn = getattr(torch.nn, kind)(5, 7, num_layers=layers, batch_first=layers == 2)
     head = torch.nn.Linear(7, 3)
-    network = kl.adapt.torch(rnn, head, embed=5, start=3, end=4)
     words = [(), (0,), (1, 2, 0), (2, 2), (0, 1, 2, 2, 1)]
-    vectors = network.hidden(words)
-    assert network.out(vectors) == network(words)
-    assert np.allclose(network.step(network.hidden([(1, 2)]), 0), vectors[2:3], atol=1e-6)
+    expected = []
+    for word in words:
+        x = torch.eye(5)[[3, *word, 4]]
+        outputs, _ = rnn(x)  # without a batch
+        expected.append(int(head(outputs[-1]).argmax()))
+    assert kl.adapt.torch(rnn, head, embed=5, start=3, end=4)(words) == expected
 
 
 def test_batches_of_one_length_change_no_answer_and_modes_are_restored() -> None:
@@ -75,21 +77,6 @@ def test_batches_of_one_length_change_no_answer_and_modes_are_restored() -> None
     assert head[0].training
 
 
-def test_a_white_box_is_read_from_its_clusters_where_learning_has_no_time() -> None:
-    """Parity as an Elman network: hidden vectors fall into two clusters."""
-    rnn, head = torch.nn.RNN(2, 2), torch.nn.Linear(2, 2, bias=False)
-    with torch.no_grad():  # h = tanh(k (x1 - h1 ...)): exclusive or by two saturated units
-        rnn.weight_ih_l0.copy_(torch.tensor([[0.0, 20.0], [0.0, 20.0]]))
-        rnn.weight_hh_l0.copy_(torch.tensor([[20.0, -20.0], [20.0, -20.0]]))
-        rnn.bias_ih_l0.copy_(torch.tensor([10.0, -30.0]))
-        rnn.bias_hh_l0.zero_()
-        head.weight.copy_(torch.tensor([[0.0, 0.0], [1.0, -1.0]]))
-    network = kl.adapt.torch(rnn, head, embed=2)
-    labels = {w: network([w])[0] for w in [(0,), (1,), (1, 1), (1, 0), (1, 1, 1)]}
-    reading = kl.read(network, (0, 1), [(1, 0, 1), (0, 0, 1)] * 50)
-    assert all(reading.dfa.run(word) == label for word, label in labels.items())
-
-
 def test_any_module_from_ids_to_scores() -> None:
     class Counts(torch.nn.Module):
         def __init__(self) -> None:
@@ -102,6 +89,7 @@ def test_any_module_from_ids_to_scores() -> None:
 
     network = kl.adapt.module(Counts(), ids={"a": 0, "b": 1})
     assert kl.read(network, "ab").dfa.num_states == 2
+    assert kl.extract(Counts(), alphabet=(0, 1)).dfa.num_states == 2
 
 
 def test_a_scikit_learn_pipeline() -> None:

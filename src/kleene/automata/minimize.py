@@ -20,7 +20,7 @@ def minimize(dfa: Table) -> Table:
     name of the first of those it stands for.
     """
     dfa = reachable(dfa)
-    block_of = _hopcroft(dfa)
+    block_of = equivalence_classes(dfa)
     # Blocks are numbered by their first member; since those are met breadth-first, so are blocks.
     _, first, block_of = np.unique(block_of, return_index=True, return_inverse=True)
     rank = np.argsort(np.argsort(first)).astype(np.int32)
@@ -66,7 +66,7 @@ def canonical(dfa: TransitionTable) -> tuple[Hashable, ...]:
     return alphabet, least.transitions.tobytes(), least.outputs
 
 
-def _hopcroft(dfa: TransitionTable) -> Ints:
+def equivalence_classes(dfa: TransitionTable) -> Ints:
     """The block of every state in the coarsest partition that outputs and moves respect.
 
     Every new splitter is the smaller half of a block, so that a state is looked at O(log n) times

@@ -1,4 +1,4 @@
-"""A front of automata of any network, by active learning and clusters of hidden vectors.
+"""A front of automata of any network, by active learning.
 
 Equivalence queries use the given words, their edits and prefixes, and random words: a noisy network
 does arbitrary things on words that nobody feeds it, so the words that decide are like the given
@@ -7,19 +7,15 @@ ones. (The W-method of `extraction.checks.disagreement` chases such noise.)
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 import numpy as np
 
 from kleene.automata import DFA
 from kleene.data.alphabet import Alphabet, Ids
-from kleene.extraction.adapters.protocol import WhiteBox
 from kleene.extraction.checks.fidelity import run_ids
-from kleene.extraction.clusters import cluster_automata
 from kleene.extraction.front import Front, FrontPoint
 from kleene.extraction.lstar import QueryBudget, learn
-from kleene.extraction.network import ExternalNetwork
 from kleene.extraction.target import Oracle, Target
 from kleene.extraction.words import constant_dfa, draw_from, random_words, spell_ids
 from kleene.machine import Word
@@ -103,18 +99,6 @@ class FrontSearch:
             if budget.spent():
                 break
         return None
-
-    def cluster(self, network: ExternalNetwork, box: WhiteBox, seconds: float) -> None:
-        """Automata from clusters of the hidden vectors."""
-        deadline = time.monotonic() + seconds
-        tried = []
-        words = [word for sample in self.samples for word in sample]
-        for k, dfa in cluster_automata(
-            network, box, words, seed=self.seed, spent=lambda: time.monotonic() > deadline
-        ):
-            self.propose(dfa, f"{k} clusters of hidden vectors")
-            tried.append(str(k))
-        self.steps.append(f"k-means of hidden vectors with {', '.join(tried) or 'no'} clusters")
 
     def _random_like(self, n: int, random: np.random.Generator) -> list[Ids]:
         """Random symbols in the lengths of the given words, or in all lengths without words."""

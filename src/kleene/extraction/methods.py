@@ -11,7 +11,7 @@ from kleene.automata import PFA
 from kleene.errors import ExtractionError, SettingError
 from kleene.extraction.checks.fidelity import prefix_agreement
 from kleene.extraction.context import ExtractionContext, RawExtraction
-from kleene.extraction.table import MAX_PROBABILITIES, TransitionTable, transition_table
+from kleene.extraction.table import MAX_PROBABILITIES, NetworkTable, transition_table
 from kleene.extraction.transitions.counts import (
     TransitionCounts,
     count_transitions,
@@ -151,7 +151,7 @@ def require_centroids(model: Model) -> None:
         )
 
 
-def _table_pfa(table: TransitionTable) -> PFA | None:
+def _table_pfa(table: NetworkTable) -> PFA | None:
     """The table with the top layer's probabilities; lower layers take hard steps.
 
     The probability of centroids that the table never reaches is shared among the others. None if

@@ -11,7 +11,7 @@ from kleene.arrays import Ints
 from kleene.automata.symbols import spell
 from kleene.data.alphabet import Alphabet, Ids
 from kleene.errors import ExtractionError
-from kleene.extraction.adapters.protocol import BATCH, Classify
+from kleene.extraction.adapters.tokens import BATCH, Classify
 from kleene.machine import Label, Symbol, Word
 
 PROBES = 8  # words that are asked about twice

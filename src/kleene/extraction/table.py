@@ -24,7 +24,7 @@ MAX_ROWS = 50_000  # states and symbols stepped at once
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransitionTable:
+class NetworkTable:
     """The machine inside a network: its states, where they lead, and how sure the network is."""
 
     states: tuple[tuple[int, ...], ...]
@@ -57,7 +57,7 @@ def require_memoryless(model: Model) -> None:
         )
 
 
-def transition_table(model: Model) -> TransitionTable:
+def transition_table(model: Model) -> NetworkTable:
     """The machine of a memory-less network in hard mode, states reached from the start only."""
     require_memoryless(model)
     network, symbols = model.network, model.alphabet.symbols
@@ -83,7 +83,7 @@ def transition_table(model: Model) -> TransitionTable:
             rows.append(numbers[which].reshape(-1, len(symbols)))
         states = torch.tensor(list(index), device=network.device)
         outputs = network.classify_states(states).argmax(-1).tolist()
-    return TransitionTable(
+    return NetworkTable(
         states=tuple(index),
         dfa=DFA(
             alphabet=symbols,

@@ -17,7 +17,7 @@ import numpy as np
 from kleene.automata import DFA
 from kleene.automata.symbols import check_same_alphabet, show_word
 from kleene.errors import SettingError
-from kleene.extraction.table import TransitionTable, transition_table
+from kleene.extraction.table import NetworkTable, transition_table
 from kleene.machine import Word
 from kleene.model import Model
 from kleene.proof.bounds import Bounds
@@ -69,7 +69,7 @@ def largest_temperature(model: Model, dfa: DFA | None = None) -> float | None:
     return largest_closing(bounds, candidates, HIGHEST * model.network.rnn.temperature)
 
 
-def _prepare(model: Model, dfa: DFA | None) -> tuple[Bounds, TransitionTable, DFA]:
+def _prepare(model: Model, dfa: DFA | None) -> tuple[Bounds, NetworkTable, DFA]:
     bounds, table = Bounds.of(model), transition_table(model)
     goal = table.dfa.minimize() if dfa is None else dfa
     check_same_alphabet(model.alphabet.symbols, goal.alphabet)
@@ -80,7 +80,7 @@ def _prepare(model: Model, dfa: DFA | None) -> tuple[Bounds, TransitionTable, DF
 
 
 def _candidates(
-    model: Model, bounds: Bounds, table: TransitionTable, goal: DFA, equal: bool
+    model: Model, bounds: Bounds, table: NetworkTable, goal: DFA, equal: bool
 ) -> list[Locations]:
     """Boxes around the table's centroids; and one box for each state of the automaton.
 
@@ -95,7 +95,7 @@ def _candidates(
     return [fine, *mixtures] if equal else mixtures
 
 
-def _follow(model: Model, table: TransitionTable, goal: DFA) -> Locations:
+def _follow(model: Model, table: NetworkTable, goal: DFA) -> Locations:
     """One location for each pair of a table's state and a state that some word leads to."""
     symbols = model.alphabet.symbols
     moves = [
@@ -165,7 +165,7 @@ def _certificate(
     return Refusal(reason=reason, temperature=certificate.temperature)
 
 
-def _refuse_word(goal: DFA, table: TransitionTable, word: Word, tau: float) -> Refusal:
+def _refuse_word(goal: DFA, table: NetworkTable, word: Word, tau: float) -> Refusal:
     """The automaton is another one than the network's."""
     reason = (
         f"the network in hard mode labels {show_word(word)} {table.dfa.run(word)!r}, the automaton "

@@ -16,7 +16,7 @@ from kleene.errors import SettingError
 
 if TYPE_CHECKING:
     from kleene.data.layout import Layout
-    from kleene.extraction.adapters.protocol import Classify
+    from kleene.extraction.adapters import Classify
     from kleene.machine import Word
 
 

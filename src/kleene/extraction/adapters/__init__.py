@@ -1,10 +1,9 @@
-"""Adapters: anybody's trained network as something that `kleene.extract` can ask.
+"""Adapters: anybody's trained network as a callable for `kleene.extract`.
 
-Every adapter is called with a batch of sequences of symbols and returns one label for each. Those
-of one-directional torch networks also show their hidden vectors (`WhiteBox`), so that states can be
-found by clustering. `start` and `end` are token ids that the network expects around a sequence;
-`ids` maps symbols to token ids where the symbols are not the ids themselves. Nothing is unpickled:
-pass live objects, or load weights with `torch.load(..., weights_only=True)` or safetensors.
+Every adapter takes a batch of sequences of symbols and returns one label for each. `start` and
+`end` are token ids that the network expects around a sequence; `ids` maps symbols to token ids, if
+the symbols are not the ids themselves. Nothing is unpickled: pass live objects, or load weights
+with `torch.load(..., weights_only=True)` or safetensors.
 """
 
 from __future__ import annotations
@@ -15,15 +14,20 @@ from typing import Any
 
 from kleene.arrays import Ints
 from kleene.errors import ModelError, SettingError
-from kleene.extraction.adapters.protocol import BATCH, Classify, WhiteBox
-from kleene.extraction.adapters.recurrent import Recurrent
-from kleene.extraction.adapters.tokens import ByLength, Tokens, device, evaluating
+from kleene.extraction.adapters.tokens import (
+    BATCH,
+    ByLength,
+    Classify,
+    Tokens,
+    device,
+    evaluating,
+)
 from kleene.files import check_regular
 from kleene.machine import Label, Symbol
 
-MAX_BYTES = 2**36  # of a file of somebody else's network
+MAX_BYTES = 2**36  # of a file
 
-__all__ = ["Classify", "WhiteBox", "module", "onnx", "sklearn", "torch", "transformers"]
+__all__ = ["Classify", "module", "onnx", "sklearn", "torch", "transformers"]
 
 
 def torch(
@@ -41,8 +45,27 @@ def torch(
     vectors of size n. `head` maps the final hidden vector of the last layer, both directions
     joined, to scores; the label is the argmax, or whether a single score is above 0.
     """
-    network = Recurrent(rnn, head, embed=embed, tokens=Tokens(start, end, ids))
-    return network.classify if rnn.bidirectional else network
+    import torch
+
+    directions = 2 if rnn.bidirectional else 1
+
+    def scores(rows: Ints) -> Any:
+        weight = rnn.all_weights[0][0]
+        with evaluating(rnn, head, embed), torch.inference_mode():
+            if rows.shape[1]:
+                x = torch.from_numpy(rows).to(weight.device)
+                if isinstance(embed, int):
+                    x = torch.nn.functional.one_hot(x, embed).to(weight.dtype)
+                else:
+                    x = embed(x)
+                state = rnn(x if rnn.batch_first else x.transpose(0, 1))[1]
+                h = state[0] if rnn.mode == "LSTM" else state  # (layer, word, size)
+            else:  # torch's networks refuse to run over no steps
+                size = getattr(rnn, "proj_size", 0) or rnn.hidden_size
+                h = weight.new_zeros(directions, len(rows), size)
+            return head(torch.cat([*h[-directions:]], -1))
+
+    return ByLength(Tokens(start, end, ids), scores)
 
 
 def module(
@@ -54,7 +77,7 @@ def module(
 ) -> Classify:
     """Adapt any `torch.nn.Module` from token ids, (batch, time), to scores, (batch, class).
 
-    Sequences of one length make a batch, so that no padding is needed.
+    A batch has sequences of one length, so there is no padding.
     """
     import torch
 
@@ -136,7 +159,7 @@ def transformers(folder: str | Path, *, separator: str = " ") -> Classify:
 
 
 def _check_files(folder: Path) -> None:
-    """Refuse a folder in which a file might be read for ever."""
+    """Refuse a folder with a file that is no regular file or too large."""
     for path in folder.glob("*"):
         try:
             if not path.is_dir():

@@ -10,8 +10,12 @@ import numpy as np
 
 from kleene.arrays import Ints
 from kleene.errors import SettingError
-from kleene.extraction.adapters.protocol import BATCH
 from kleene.machine import Label, Symbol
+
+Classify = Callable[[Sequence[Sequence[Symbol]]], Any]
+"""A batch of sequences -> one label for each, as a list, an array or a tensor."""
+
+BATCH = 512
 
 
 class Tokens:
@@ -33,21 +37,18 @@ class Tokens:
                 f"symbols must be token ids, or `ids` must map them to some, got {symbols!r:.60}"
             ) from None
 
-    def by_length(
-        self, words: Sequence[Sequence[Symbol]], *, end: bool = True
-    ) -> Iterator[tuple[Ints, Ints]]:
+    def by_length(self, words: Sequence[Sequence[Symbol]]) -> Iterator[tuple[Ints, Ints]]:
         """Indices of words of one length, and their ids with start and end, (word, time)."""
         lengths = np.array([len(word) for word in words], dtype=np.int64)
         for length in np.unique(lengths):
             same = np.flatnonzero(lengths == length)
             for part in np.split(same, range(BATCH, len(same), BATCH)):
-                last = self.end if end else []
-                rows = [[*self.start, *self(words[i]), *last] for i in part]
+                rows = [[*self.start, *self(words[i]), *self.end] for i in part]
                 yield part, np.array(rows, dtype=np.int64).reshape(len(part), -1)
 
 
 class ByLength:
-    """A network that takes rows of ids of one length."""
+    """A network that takes rows of token ids of one length, (word, time)."""
 
     def __init__(self, tokens: Tokens, scores: Callable[[Ints], Any]) -> None:
         self._tokens, self._scores = tokens, scores
@@ -62,7 +63,7 @@ class ByLength:
 
 
 def decide(scores: Any) -> list[Label]:
-    """The class of highest score; a single score says yes above 0; labels stay as they are."""
+    """The class of highest score; True for a single score above 0; labels stay as they are."""
     values = np.asarray(scores.detach().cpu() if hasattr(scores, "detach") else scores)
     if values.ndim == 1 and values.dtype.kind != "f":
         return list(values.tolist())
@@ -74,14 +75,14 @@ def decide(scores: Any) -> list[Label]:
 
 
 def device(module: Any) -> Any:
-    """Where a module's weights are; the CPU for a module that has none."""
+    """The device of a module's weights; the CPU without weights."""
     first = next(iter(module.parameters()), None)
     return "cpu" if first is None else first.device
 
 
 @contextmanager
 def evaluating(*parts: Any) -> Iterator[None]:
-    """Modules in eval mode, and back as they were."""
+    """Put modules into eval mode and restore them."""
     modules = [m for part in parts if hasattr(part, "modules") for m in part.modules()]
     modes = [m.training for m in modules]
     for m in modules:

@@ -13,6 +13,7 @@ import numpy as np
 
 from kleene.arrays import Ints
 from kleene.automata import DFA
+from kleene.automata.minimize import equivalence_classes
 from kleene.automata.symbols import show_word
 from kleene.extraction.transitions.counts import (
     count_transitions,
@@ -77,21 +78,9 @@ def find_ambiguities(model: Model, paths: StatePaths, raw: DFA) -> tuple[Ambigui
     return tuple(sorted(found, key=lambda one: (not one.matters, -one.rival_mass)))
 
 
-def equivalent_states(raw: DFA) -> dict[str, int]:
-    """The class of every state, by name, so that equivalent states share one (Moore)."""
-    labels = {label: i for i, label in enumerate(dict.fromkeys(raw.outputs))}
-    classes: Ints = np.array([labels[label] for label in raw.outputs], dtype=np.int64)
-    count = len(labels)
-    while True:
-        rows = np.concatenate([classes[:, None], classes[raw.transitions]], axis=1)
-        classes = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
-        if classes.max() + 1 == count:
-            return {raw.name(state): kind for state, kind in enumerate(classes.tolist())}
-        count = int(classes.max()) + 1
-
-
 def _of_steps(model: Model, paths: StatePaths, raw: DFA) -> list[Ambiguity]:
-    kinds, names = equivalent_states(raw), paths.names
+    kinds = {raw.name(i): kind for i, kind in enumerate(equivalence_classes(raw).tolist())}
+    names = paths.names
     shares, pairs = soft_count_transitions(paths).shares, count_transitions(paths).pairs
     assert shares is not None
     ahead = _kept(paths, raw)

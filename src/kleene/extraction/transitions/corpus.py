@@ -1,8 +1,8 @@
-"""Transition counts of a whole corpus (Algorithm 1), read a piece at a time.
+"""Transition counts of a whole corpus (Algorithm 1), read one block of words at a time.
 
-Words come in blocks. A block is run, its steps are counted, and it is forgotten but for a few words
-by which the automaton is checked later. Several processes share the blocks and add up their
-counts; since the blocks are the same however many processes there are, so are the counts, exactly.
+Of each block only its counts are kept, and a few words for later checks. Several processes share
+the blocks and add up their counts. The blocks do not depend on the number of processes, so neither
+do the counts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import ExtractionError
 from kleene.extraction.table import MAX_PROBABILITIES
 from kleene.extraction.transitions.counts import TransitionCounts, normalised
-from kleene.extraction.transitions.partition import Argmax, StatePaths
+from kleene.extraction.transitions.partition import Argmax, follow, state_numbers
 from kleene.extraction.transitions.prefixes import UNLABELLED, Prefixes, read_prefixes
 from kleene.extraction.words import encode_words
 from kleene.model import Model
@@ -29,12 +29,13 @@ from kleene.model import Model
 T = TypeVar("T")
 
 BLOCK_WORDS, BLOCK_SYMBOLS = 1000, 200_000
+MIN_MERGE = 2**18  # pending numbers
 _NO_WORD = np.zeros(0, np.int64)
 
 
 @dataclass(kw_only=True)
-class Counts:
-    """Occurrences of each number, merged in batches so that memory follows the distinct ones."""
+class Histogram:
+    """Occurrences of each number, merged in batches, so memory follows the distinct numbers."""
 
     numbers: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     counts: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -47,48 +48,45 @@ class Counts:
             numbers, counts = np.unique(numbers, return_counts=True)
         self._new.append((numbers, counts))
         self._size += len(numbers)
-        if self._size > max(len(self.numbers), 2**18):  # so that all merging is one sort in the end
+        if self._size > max(len(self.numbers), MIN_MERGE):
             self.merge()
 
-    def merge(self) -> Counts:
-        """Merge the pending batches into one sorted array and return self."""
+    def merge(self) -> None:
+        """Merge the pending batches into one sorted array."""
         numbers = np.concatenate([self.numbers, *(new for new, _ in self._new)])
         counts = np.concatenate([self.counts, *(counts for _, counts in self._new)])
         self.numbers, which = np.unique(numbers, return_inverse=True)
         self.counts = np.zeros(len(self.numbers), dtype=np.int64)
         np.add.at(self.counts, which, counts)
         self._new, self._size = [], 0
-        return self
 
-    def pooled(self, process_group: ProcessGroup) -> Counts:
-        """The counts of all processes."""
+    def pool(self, process_group: ProcessGroup) -> None:
+        """Add the counts of all other processes."""
         self.merge()
-        if process_group.world_size == 1:
-            return self
-        rows = process_group.all_gather(np.stack([self.numbers, self.counts], axis=1))
-        total = Counts()
-        total.add(rows[:, 0], rows[:, 1])
-        return total.merge()
+        if process_group.world_size > 1:
+            rows = process_group.all_gather(np.stack([self.numbers, self.counts], axis=1))
+            self.numbers, self.counts = _NO_WORD, _NO_WORD
+            self.add(rows[:, 0], rows[:, 1])
+            self.merge()
 
 
-class Corpus:
-    """What is kept of the words that went by."""
+class CorpusCounts:
+    """Transitions, labels of states, and a sample of the words of a corpus."""
 
     def __init__(self, model: Model, *, seed: int, steps: int) -> None:
-        self.model, self.seed, self.most_steps = model, seed, steps
+        self.model, self.seed, self.max_steps = model, seed, steps
         self.partition = Argmax(read_prefixes(model, [_NO_WORD]).sizes)
         self.states = int(np.prod(self.partition.sizes, dtype=object))
         self.width, self.classes = len(model.alphabet.symbols), len(model.classes)
         if self.states * self.states * max(self.width, self.classes) >= 2**62:
             raise ExtractionError(
                 f"{self.states:,} combinations of the layers' states are too many to count; "
-                "read a network of fewer layers"
+                "use a network of fewer layers"
             )
-        self.steps, self.votes = Counts(), Counts()
-        self.first: dict[int, int] = {}
-        """First occurrence of each state: (word, time) as one number."""
+        self.steps, self.votes = Histogram(), Histogram()
         self.given = self.words = self.symbols = 0
         self.sample: list[tuple[float, int, Ids]] = []
+        """Words with their random priority and minus their position, as a heap."""
         self.sampled = 0
 
     def add(self, words: Sequence[Ids], number: int, before: int) -> None:
@@ -100,10 +98,6 @@ class Corpus:
         self.steps.add(where * self.states + keys[steps])
         labelled = prefixes.labels != UNLABELLED
         self.votes.add(keys[labelled] * self.classes + prefixes.labels[labelled])
-        found, at = np.unique(keys, return_index=True)
-        places = (before + prefixes.word[at]) * 2**24 + prefixes.time[at]
-        for key, place in zip(found.tolist(), places.tolist(), strict=True):
-            self.first[key] = min(place, self.first.get(key, place))
         self.words += len(words)
         self.symbols += int(sum(map(len, words)))
         chances = np.random.default_rng([self.seed, number]).random(len(words))
@@ -111,65 +105,50 @@ class Corpus:
             self._keep(-chance, before + i, word)
 
     def _keep(self, chance: float, index: int, word: Ids) -> None:
-        """Keep a word while it is among the likeliest that fit into the sample."""
-        word = word.copy()  # a part of its block, which is not to be kept
-        heapq.heappush(self.sample, (chance, -index, word))
+        """Keep a word while its priority is among the highest that fit into the sample."""
+        heapq.heappush(self.sample, (chance, -index, word.copy()))  # no view of the whole block
         self.sampled += len(word) + 1
-        while self.sampled > self.most_steps and len(self.sample) > 1:
+        while self.sampled > self.max_steps and len(self.sample) > 1:
             self.sampled -= len(heapq.heappop(self.sample)[2]) + 1
 
-    def pooled(self, process_group: ProcessGroup) -> Corpus:
-        """What all processes kept, together."""
+    def pool(self, process_group: ProcessGroup) -> None:
+        """Add the counts and the samples of all other processes."""
+        self.steps.pool(process_group)
+        self.votes.pool(process_group)
         if process_group.world_size == 1:
-            self.steps.merge()
-            self.votes.merge()
-            return self
-        total = Corpus(self.model, seed=self.seed, steps=self.most_steps)
-        total.steps = self.steps.pooled(process_group)
-        total.votes = self.votes.pooled(process_group)
-        first = np.array([*self.first.items()]).reshape(-1, 2)
-        for key, place in process_group.all_gather(first).tolist():
-            total.first[key] = min(place, total.first.get(key, place))
+            return
         sums = process_group.all_reduce_array(np.array([self.words, self.symbols]))
-        total.words, total.symbols = sums.tolist()
-        total.given = self.given
+        self.words, self.symbols = sums.tolist()
         rows = [(-index, len(word)) for _, index, word in self.sample]
         about = process_group.all_gather(np.array(rows, dtype=np.int64).reshape(-1, 2))
         chances = process_group.all_gather(np.array([chance for chance, _, _ in self.sample]))
         flat = process_group.all_gather(np.concatenate([_NO_WORD, *(w for _, _, w in self.sample)]))
+        self.sample, self.sampled = [], 0
         ends = np.cumsum(about[:, 1])
         for chance, (index, length), end in zip(chances, about.tolist(), ends, strict=True):
-            total._keep(float(chance), index, flat[end - length : end])
-        return total
+            self._keep(float(chance), index, flat[end - length : end])
 
     @property
     def note(self) -> str:
-        """What was looked at, in words."""
+        """How much of the corpus was counted and sampled, in words."""
         kept = len(self.sample)
         if kept == self.words:
             return f"looked at all {self.given:,} words"
         return f"counted {self.given:,} words, {self.symbols:,} steps; checked on {kept:,}"
 
     def sampled_words(self) -> list[Ids]:
-        """The words kept, in the order in which they came."""
+        """The sampled words, in the order of the corpus."""
         return [word for _, _, word in sorted(self.sample, key=lambda kept: -kept[1])]
 
     def counts(self, prefixes: Prefixes) -> TransitionCounts:
-        """The counts as transition counts, with the state paths of a sample of the words."""
-        own = self.partition.read(prefixes.vectors)
-        late = dict.fromkeys(own.tolist())  # states that rounding puts into this sample only
-        keys = np.array([*sorted(self.first, key=self.first.__getitem__)], dtype=np.int64)
-        keys = np.concatenate([keys, [key for key in late if key not in self.first]])
-        keys = keys.astype(np.int64)
-        order = np.argsort(keys)
-
-        def state(found: Ints) -> Ints:
-            return order[np.searchsorted(keys, found, sorter=order)]
-
+        """The transition counts, with the state paths of a sample of the words."""
         where, after = np.divmod(self.steps.numbers, self.states)
         before, column = np.divmod(where, self.width)
-        pairs, which = np.unique(state(before) * self.width + column, return_inverse=True)
-        after, counts = state(after), self.steps.counts
+        ended, label = np.divmod(self.votes.numbers, self.classes)
+        paths = follow(prefixes, self.partition, np.concatenate([before, after, ended]))
+        keys, counts = paths.keys, self.steps.counts
+        before, after = state_numbers(keys, before), state_numbers(keys, after)
+        pairs, which = np.unique(before * self.width + column, return_inverse=True)
         best = np.lexsort((after, -counts, which))  # of each pair the most frequent, then the first
         shares = None
         if len(keys) ** 2 * self.width <= MAX_PROBABILITIES:
@@ -177,16 +156,13 @@ class Corpus:
             mass[which, after] = counts
             shares = normalised(mass)
         votes = np.zeros((len(keys), self.classes), dtype=np.int64)
-        ended, label = np.divmod(self.votes.numbers, self.classes)
-        votes[state(ended), label] = self.votes.counts
+        votes[state_numbers(keys, ended), label] = self.votes.counts
         return TransitionCounts(
             pairs=np.stack(np.divmod(pairs, self.width), axis=1),
             best=after[best[np.searchsorted(which[best], np.arange(len(pairs)))]],
             shares=shares,
             votes=votes,
-            paths=StatePaths(
-                prefixes=prefixes, partition=self.partition, keys=keys, states=state(own)
-            ),
+            paths=paths,
             words=self.words,
         )
 
@@ -198,24 +174,25 @@ def count_corpus(
     seed: int,
     steps: int,
     process_group: ProcessGroup = SINGLE_PROCESS,
-) -> Corpus:
+) -> CorpusCounts:
     """Go through all words once; each is run by one of the processes."""
-    kept = Corpus(model, seed=seed, steps=steps)
+    corpus = CorpusCounts(model, seed=seed, steps=steps)
     before = 0
     with process_group.raise_together():
         for number, block in enumerate(blocks(chain([()], words))):
             if number % process_group.world_size == process_group.rank:
                 encoded = encode_words(model, block)
-                first = encoded[:1] if not number else []  # the empty word, which all begin with
+                first = encoded[:1] if not number else []  # the empty word
                 if some := [*first, *(word for word in encoded if len(word))]:
-                    kept.add(some, number, before)
+                    corpus.add(some, number, before)
             before += len(block)
-    kept.given = before - 1
-    return kept.pooled(process_group)
+    corpus.given = before - 1
+    corpus.pool(process_group)
+    return corpus
 
 
 def blocks(words: Iterable[T], size: Callable[[T], int] = len) -> Iterator[list[T]]:  # type: ignore[assignment]
-    """Words in blocks of a bounded size, which depends on nothing but the words."""
+    """Words in blocks of a bounded size, which depends only on the words."""
     block: list[T] = []
     symbols = 0
     for word in words:

@@ -87,7 +87,7 @@ class StatePaths:
 
     prefixes: Prefixes
     partition: Partition
-    keys: Ints  # (state,) the partition's keys, in order of first appearance; 0 is the start
+    keys: Ints  # (state,) the partition's keys; state 0 is the start
     states: Ints  # (prefix,)
 
     @property
@@ -101,14 +101,17 @@ class StatePaths:
         return tuple(self.partition.name(int(key)) for key in self.keys)
 
 
-def follow(prefixes: Prefixes, partition: Partition) -> StatePaths:
-    """The states along every word."""
-    keys, first, inverse = np.unique(
-        partition.read(prefixes.vectors), return_index=True, return_inverse=True
-    )
-    order = np.argsort(first)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
+def follow(prefixes: Prefixes, partition: Partition, more: Ints | None = None) -> StatePaths:
+    """The states along every word; `more` are keys of states that only other words reach."""
+    found = partition.read(prefixes.vectors)
+    keys = np.unique(found if more is None else np.concatenate([found, more]))
+    keys = np.concatenate([found[:1], keys[keys != found[0]]])
     return StatePaths(
-        prefixes=prefixes, partition=partition, keys=keys[order], states=rank[inverse]
+        prefixes=prefixes, partition=partition, keys=keys, states=state_numbers(keys, found)
     )
+
+
+def state_numbers(keys: Ints, found: Ints) -> Ints:
+    """The position of each found key among the keys."""
+    order = np.argsort(keys)
+    return order[np.searchsorted(keys, found, sorter=order)]
