@@ -1,50 +1,55 @@
-"""The server: a page for trying models, and the same as a JSON API."""
+"""The application: a page for trying models, and the same as a JSON API."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from html import escape
+from importlib import resources
+from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request, Response
-from fastapi.responses import JSONResponse, PlainTextResponse
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from kleene import __version__
 from kleene.errors import AlphabetError, DataError, KleeneError
 from kleene.explain.markup import as_json
-from kleene.web.compare import first_difference, shortest_difference
+from kleene.machine import Word
+from kleene.report.html import asset, script
+from kleene.web.access import LOCAL, Access
+from kleene.web.background import Background
 from kleene.web.forms import (
     CompareForm,
     Comparison,
     Difference,
     Explained,
     ExplainForm,
-    Form,
-    Health,
     PredictForm,
     Predictions,
     Problem,
-    Ready,
-    body_schema,
-    read_form,
+    reason,
+    to_words,
 )
-from kleene.web.handler import RequestHandler, in_slices
-from kleene.web.http.access import LOCAL, Access
-from kleene.web.http.background import Background
-from kleene.web.http.guard import Guard
-from kleene.web.http.limits import Limits, RefusedError
-from kleene.web.http.metrics import Metrics
-from kleene.web.page import add_page
-from kleene.web.registry import ModelRegistry
+from kleene.web.guard import Guard, refusal
+from kleene.web.limits import Limits, RefusedError
+from kleene.web.models import (
+    Answer,
+    Entry,
+    ModelRegistry,
+    first_difference,
+    shortest_difference,
+)
+from kleene.web.monitoring import Metrics
 from kleene.web.uploads import UPLOAD, as_csv, read_upload
 
-AnyForm = TypeVar("AnyForm", bound=Form)
-ModelName = Annotated[str | None, Query(description="The first when left out.")]
+PASS_WORDS, PASS_SYMBOLS = 256, 8_000  # read between two checks of whether the client is there
+ModelName = Annotated[str | None, Query(description="Which model; the first if left out.")]
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem, "description": reason}
-    for status, reason in {
-        400: "The request is not HTTP as it should be, or the client went away.",
+    status: {"model": Problem, "description": text}
+    for status, text in {
+        400: "The request is malformed.",
         401: "A token is required.",
         403: "The request comes from another site, or under an unknown host name.",
         404: "There is no such model.",
@@ -54,7 +59,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         415: "The body is not declared as JSON.",
         422: "The request does not make sense.",
         429: "Too many requests are waiting.",
-        503: "The answer took too long.",
+        503: "The answer took too long, or the server is shutting down.",
     }.items()
 }
 
@@ -70,24 +75,11 @@ def create_app(
 ) -> Guard:
     """The application: every request passes the guard, then reaches a route.
 
-    Large and slow requests reach it in the background process, where there is one.
+    Large and slow requests reach the route in the background process, if there is one.
     """
     limits, metrics = limits or Limits(), metrics or Metrics()
-    app = FastAPI(
-        title="Kleene",
-        version=__version__,
-        description="Networks that can be read as state machines: predict, explain, extract.",
-        docs_url=None,
-        redoc_url=None,
-        responses=PROBLEMS,
-    )
-    handler = RequestHandler(registry, limits, metrics)
-    _answer_errors(app)
-    add_page(app, "live.js", "Kleene.live", root_path)
-    _add_state(app, handler, background)
-    _add_words(app, handler)
-    _add_readings(app, handler)
-    return Guard(
+    app = create_routes(registry, limits, metrics, root_path=root_path)
+    guard = Guard(
         app,
         limits=limits,
         access=access,
@@ -96,85 +88,122 @@ def create_app(
         background=background,
     )
 
-
-def _add_state(app: FastAPI, handler: RequestHandler, background: Background | None) -> None:
-    @app.get("/health", tags=["server"], response_model_exclude_none=True)
-    async def health(request: Request) -> Health:
-        """Whether the server is there."""
-        known = [entry.name for entry in handler.registry]
-        shown = known if request.scope.get("authorized") else None
-        return Health(status="ok", version=__version__, models=shown)
-
-    @app.get("/ready", tags=["server"], responses={503: {"model": Ready}})
+    @app.get("/ready", tags=["server"], responses={503: {"description": "Busy."}})
     async def ready() -> Response:
-        """Whether the server takes requests now; 503 while its queue is full."""
-        free = handler.ready and (background is None or background.ready)
+        """Whether the server takes requests now; 503 while it starts, or while its queue is full."""
+        free = background is None or background.ready
         return JSONResponse({"status": "ready" if free else "busy"}, 200 if free else 503)
 
-    @app.get("/metrics", tags=["server"], response_class=PlainTextResponse)
-    async def metrics() -> Response:
+    return guard
+
+
+def create_routes(
+    registry: ModelRegistry,
+    limits: Limits,
+    metrics: Metrics,
+    *,
+    root_path: str = "",
+    check: Callable[[], None] = lambda: None,
+) -> FastAPI:
+    """The routes without a guard; `check` may raise to end work that nobody waits for."""
+    app = FastAPI(
+        title="Kleene",
+        version=__version__,
+        description="Networks that can be read as state machines: predict, explain, extract.",
+        docs_url=None,
+        redoc_url=None,
+        responses=PROBLEMS,
+    )
+    _answer_errors(app)
+    add_page(app, "live.js", "Kleene.live", root_path)
+    _add_state(app, registry, metrics)
+    _add_words(app, _Asked(registry, limits, metrics, check))
+    return app
+
+
+class _Asked:
+    """Finds models and words for the routes."""
+
+    def __init__(
+        self,
+        registry: ModelRegistry,
+        limits: Limits,
+        metrics: Metrics,
+        check: Callable[[], None],
+    ) -> None:
+        self._registry, self.limits, self._metrics, self.check = registry, limits, metrics, check
+
+    def entry(self, name: str | None) -> Entry:
+        """The model of a name; the first if there is no name."""
+        try:
+            return self._registry[name]
+        except KeyError as error:
+            raise RefusedError(404, str(error.args[0])) from None
+
+    def word(self, entry: Entry, value: Any) -> Word:
+        """A word of a request."""
+        (word,) = to_words(entry, [value], self.limits)
+        self._metrics.symbols.inc(len(word))
+        return word
+
+    def predict(self, entry: Entry, words: Sequence[Word]) -> list[Answer]:
+        """Answers, pass by pass."""
+        answers: list[Answer] = []
+        for part in parts(words):
+            self.check()
+            answers += entry.predict(part)
+        self._metrics.symbols.inc(sum(map(len, words)))
+        return answers
+
+
+def parts(words: Sequence[Word]) -> Iterator[list[Word]]:
+    """Words in their order, cut into passes; a long word is a pass of its own."""
+    part: list[Word] = []
+    total = 0
+    for word in words:
+        if part and (len(part) >= PASS_WORDS or total + len(word) > PASS_SYMBOLS):
+            yield part
+            part, total = [], 0
+        part.append(word)
+        total += len(word)
+    if part:
+        yield part
+
+
+def _add_state(app: FastAPI, registry: ModelRegistry, metrics: Metrics) -> None:
+    @app.get("/health", tags=["server"])
+    async def health(request: Request) -> dict[str, Any]:
+        """Whether the server is there; with the token, also the names of the models."""
+        found: dict[str, Any] = {"status": "ok", "version": __version__}
+        if request.scope.get("authorized"):
+            found["models"] = [entry.name for entry in registry]
+        return found
+
+    @app.get("/metrics", tags=["server"], response_class=Response)
+    async def prometheus() -> Response:
         """Counters, in the text format of Prometheus."""
-        kind = "text/plain; version=0.0.4; charset=utf-8"
-        return Response(handler.metrics.text(__version__), media_type=kind)
+        return Response(metrics.text(), media_type=metrics.content_type)
 
     @app.get("/models", tags=["server"])
     async def models() -> list[dict[str, Any]]:
-        """What is served: names, classes, and how texts are split into symbols."""
-        return [entry.describe() for entry in handler.registry]
+        """The served models: names, classes, and how texts are split into symbols."""
+        return [entry.describe() for entry in registry]
 
 
-async def _form(request: Request, kind: type[AnyForm]) -> AnyForm:
-    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-        raise RefusedError(415, "send the body as JSON, with Content-Type: application/json")
-    body = await request.body()
-    return read_form(kind, body)
-
-
-def _add_words(app: FastAPI, handler: RequestHandler) -> None:
-    @app.post(
-        "/predict",
-        tags=["words"],
-        response_model=Predictions,
-        openapi_extra=body_schema(PredictForm),
-    )
-    async def predict(request: Request) -> Response:
+def _add_words(app: FastAPI, asked: _Asked) -> None:
+    @app.post("/predict", tags=["words"], response_model=Predictions)
+    async def predict(form: PredictForm) -> Response:
         """The label of every word."""
-        form = await _form(request, PredictForm)
-        entry = handler.entry(form.model)
-        words = await in_slices(handler.read_words(entry, form.words))
-        found = await handler.predict(entry, words)
-        predictions = [answer.to_dict() for answer in found]
+        entry = asked.entry(form.model)
+        answers = asked.predict(entry, to_words(entry, form.words, asked.limits))
+        predictions = [answer.to_dict() for answer in answers]
         return JSONResponse({"model": entry.name, "predictions": predictions})
 
-    @app.post("/explain", tags=["words"], openapi_extra=body_schema(ExplainForm))
-    async def explain(request: Request) -> Explained:
+    @app.post("/explain", tags=["words"])
+    async def explain(form: ExplainForm) -> Explained:
         """Why a word gets its label: its path through the states, and the weight of its symbols."""
-        form = await _form(request, ExplainForm)
-        entry = handler.entry(form.model)
-        (word,) = await in_slices(handler.read_words(entry, [form.word]))
-        found = await handler.run(lambda: entry.explain(word), symbols=2 * len(word))
-        return Explained(**found)
-
-    @app.post("/compare", tags=["two models"], openapi_extra=body_schema(CompareForm))
-    async def compare(request: Request) -> Comparison:
-        """What two models say along a word, and where they first differ."""
-        form = await _form(request, CompareForm)
-        one, two = handler.entry(form.one), handler.entry(form.two)
-        (word,) = await in_slices(handler.read_words(one, [form.word]))
-        found = await handler.run(lambda: first_difference(one, two, word), symbols=2 * len(word))
-        return Comparison(**found)
-
-    @app.get("/difference", tags=["two models"])
-    async def difference(one: ModelName = None, two: ModelName = None) -> Difference:
-        """A shortest word on which two models differ, or null: they are equal."""
-        if one is None or two is None:
-            raise RefusedError(422, "name both models: /difference?one=NAME&two=NAME")
-        a, b = handler.entry(one), handler.entry(two)
-        word = await handler.search(lambda check: shortest_difference(a, b, check))
-        if word is None:
-            return Difference(word=None, labels=None)
-        labels = [as_json((await handler.predict(entry, [word]))[0].label) for entry in (a, b)]
-        return Difference(word=[as_json(symbol) for symbol in word], labels=labels)
+        entry = asked.entry(form.model)
+        return Explained(**entry.explain(asked.word(entry, form.word)))
 
     @app.post("/upload", tags=["words"], response_class=Response, openapi_extra=UPLOAD)
     async def upload(
@@ -189,19 +218,34 @@ def _add_words(app: FastAPI, handler: RequestHandler) -> None:
 
         Cells that a spreadsheet would run as a formula get an apostrophe in front.
         """
-        entry, body = handler.entry(model), await request.body()
-        texts, words = await in_slices(read_upload(body, entry, text_column, handler.limits))
-        answers = await handler.predict_file(entry, words)
-        content = await in_slices(as_csv(texts, answers, escape=formulas != "keep"))
+        entry, body = asked.entry(model), await request.body()
+        texts, words = read_upload(body, entry, text_column, asked.limits, asked.check)
+        content = as_csv(texts, asked.predict(entry, words), escape=formulas != "keep")
         name = 'attachment; filename="predictions.csv"'
         return Response(content, media_type="text/csv", headers={"content-disposition": name})
 
+    @app.post("/compare", tags=["two models"])
+    async def compare(form: CompareForm) -> Comparison:
+        """The answers of two models along a word, and where they first differ."""
+        one, two = asked.entry(form.one), asked.entry(form.two)
+        return Comparison(**first_difference(one, two, asked.word(one, form.word)))
 
-def _add_readings(app: FastAPI, handler: RequestHandler) -> None:
+    @app.get("/difference", tags=["two models"])
+    async def difference(one: ModelName = None, two: ModelName = None) -> Difference:
+        """A shortest word on which two models differ, or null: they are equal."""
+        if one is None or two is None:
+            raise RefusedError(422, "name both models: /difference?one=NAME&two=NAME")
+        a, b = asked.entry(one), asked.entry(two)
+        word = shortest_difference(a, b, asked.check)
+        if word is None:
+            return Difference(word=None, labels=None)
+        labels = [as_json(entry.predict([word])[0].label) for entry in (a, b)]
+        return Difference(word=[as_json(symbol) for symbol in word], labels=labels)
+
     @app.get("/automaton", tags=["reading"])
     async def automaton(model: ModelName = None) -> dict[str, Any]:
         """The states: their drawing, the table to step on, and the automaton as a document."""
-        entry = handler.entry(model)
+        entry = asked.entry(model)
         dfa = entry.view.dfa
         document = None if dfa is None else json.loads(dfa.to_json())
         return {"model": entry.name, **entry.view.to_dict(), "dfa": document}
@@ -209,30 +253,62 @@ def _add_readings(app: FastAPI, handler: RequestHandler) -> None:
     @app.get("/extract", tags=["reading"])
     async def extract(model: ModelName = None) -> dict[str, Any]:
         """The automaton read off a model, and how far to trust it."""
-        found = handler.entry(model).extract()
-        plain: dict[str, Any] = json.loads(json.dumps(found, default=str))
-        return plain
+        found: dict[str, Any] = json.loads(json.dumps(asked.entry(model).extract(), default=str))
+        return found
 
 
 def _answer_errors(app: FastAPI) -> None:
-    """Every error as `{"error": reason}`."""
-
-    def problem(status: int, reason: str, headers: Mapping[str, str] | None = None) -> Response:
-        text = reason.encode("utf-8", "replace").decode()
-        return JSONResponse({"error": text}, status_code=status, headers=headers)
+    """Answer every error with `{"error": reason}`."""
 
     @app.exception_handler(RefusedError)
     async def refused(_: Request, error: RefusedError) -> Response:
-        retry = {"retry-after": "1"} if error.status == 429 else None
-        return problem(error.status, error.reason, retry)
+        return refusal(error)
 
     @app.exception_handler(KleeneError)
     async def mistaken(_: Request, error: KleeneError) -> Response:
         wrong_word = isinstance(error, DataError | AlphabetError)
-        return problem(422 if wrong_word else 409, str(error))
+        return refusal(RefusedError(422 if wrong_word else 409, str(error)))
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        kind = request.headers.get("content-type", "").partition(";")[0].strip()
+        if request.method == "POST" and kind != "application/json":
+            message = "send the body as JSON, with Content-Type: application/json"
+            return refusal(RefusedError(415, message))
+        return refusal(RefusedError(422, reason(error.errors()[0])))
 
     @app.exception_handler(HTTPException)
     async def other(_: Request, error: HTTPException) -> Response:
         reasons = {404: "there is no such path", 405: "this path takes another method"}
-        reason = reasons.get(error.status_code, str(error.detail))
-        return problem(error.status_code, reason, error.headers)
+        text = reasons.get(error.status_code, str(error.detail))
+        return refusal(RefusedError(error.status_code, text))
+
+
+def add_page(app: FastAPI, own: str, start: str, root_path: str = "") -> None:
+    """Serve a page that runs `start` of the script file `own`, under the prefix of a proxy."""
+    root = escape(root_path, quote=True)
+    document = (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Kleene</title>'
+        f'<link rel="stylesheet" href="{root}/kleene.css"></head>'
+        f'<body><div id="page" data-root="{root}">'
+        "<noscript>This page needs JavaScript; the JSON API does not.</noscript></div>"
+        f'<script src="{root}/kleene.js"></script></body></html>\n'
+    )
+    code = resources.files("kleene.web").joinpath("static", own).read_text("utf-8")
+    contents = {
+        "/": (document, "text/html"),
+        "/kleene.js": (
+            f"{script()}\n{code}\n{start}(document.getElementById('page'));\n",
+            "text/javascript",
+        ),
+        "/kleene.css": (asset("style.css"), "text/css"),
+    }
+    for path, (content, kind) in contents.items():
+        _add(app, path, content, kind)
+
+
+def _add(app: FastAPI, path: str, content: str, kind: str) -> None:
+    @app.get(path, include_in_schema=False)
+    async def part() -> Response:
+        return Response(content, media_type=kind)

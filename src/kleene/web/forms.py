@@ -1,17 +1,21 @@
-"""What the server takes and gives, as its OpenAPI document describes it.
+"""The JSON that the server takes and gives, as its OpenAPI document describes it.
 
-Words are plain values here and are checked in `parse`: a union type per symbol would keep an error
-for every member of the union of every symbol, and a small request could fill the memory.
+A word is any plain value here; `kleene.data.words` checks it. A union type per symbol would keep
+an error for every member of the union and every symbol, and a small request could fill the memory.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
-from kleene.web.http.limits import RefusedError
+from kleene.data.words import as_word, json_word
+from kleene.machine import Word
+from kleene.web.limits import Limits, RefusedError
+from kleene.web.models import Entry
 
 WORD: JsonDict = {
     "oneOf": [
@@ -19,8 +23,8 @@ WORD: JsonDict = {
         {"type": "array", "items": {"description": "A text, number, boolean, null, or a list."}},
     ]
 }
-Named = Field(default=None, max_length=200, description="Which model; the first when left out.")
-SomeWord = Field(
+MODEL = Field(default=None, max_length=200, description="Which model; the first if left out.")
+SOME_WORD = Field(
     description="A text, or a list of symbols.", examples=["0110"], json_schema_extra=WORD
 )
 
@@ -39,14 +43,14 @@ class PredictForm(Form):
         examples=[["0110"]],
         json_schema_extra={"items": WORD},
     )
-    model: str | None = Named
+    model: str | None = MODEL
 
 
 class ExplainForm(Form):
     """A word to explain."""
 
-    word: Any = SomeWord
-    model: str | None = Named
+    word: Any = SOME_WORD
+    model: str | None = MODEL
 
 
 class CompareForm(Form):
@@ -54,43 +58,7 @@ class CompareForm(Form):
 
     one: str = Field(max_length=200)
     two: str = Field(max_length=200)
-    word: Any = SomeWord
-
-
-AnyForm = TypeVar("AnyForm", bound=Form)
-
-
-def read_form(kind: type[AnyForm], body: bytes) -> AnyForm:
-    """The request that a body holds, or a refusal that says what to change."""
-    try:
-        return kind.model_validate_json(body)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    raise RefusedError(422, _in_words(kind, first["type"], first["loc"], first["msg"]))
-
-
-def _in_words(kind: type[Form], problem: str, where: tuple[int | str, ...], message: str) -> str:
-    keys = ", ".join(kind.model_fields)
-    key = str(where[0])[:80] if where else ""
-    if problem == "json_invalid":
-        return f"the body must be JSON ({message.removeprefix('Invalid JSON: ')[:100]})"
-    if problem == "missing":
-        return f"{key!r} is missing; give it beside the other keys of {keys}"
-    if problem == "extra_forbidden":
-        return f"unknown key {key!r}; the keys are {keys}"
-    if problem == "list_type":
-        return f"{key!r} must be a list of texts or of lists of symbols"
-    if problem == "string_type":
-        return f"{key!r} must be a text"
-    if problem == "string_too_long":
-        return f"{key!r} must have at most 200 characters"
-    return f"the body must be a JSON object with the keys {keys}"
-
-
-def body_schema(kind: type[Form]) -> dict[str, Any]:
-    """The part of the OpenAPI document that describes a request."""
-    content = {"application/json": {"schema": kind.model_json_schema()}}
-    return {"requestBody": {"required": True, "content": content}}
+    word: Any = SOME_WORD
 
 
 class Prediction(BaseModel):
@@ -112,11 +80,11 @@ class Explained(BaseModel):
     """A prediction and its reasons."""
 
     word: list[Any]
-    between: str = Field(description="What stands between two symbols.")
+    between: str = Field(description="The text between two symbols.")
     prediction: Any = Field(description="The label, as /predict gives it.")
     probability: float | None
     path: list[int] | None = Field(
-        description="States of /automaton, the one before the word first."
+        description="States of /automaton, the state before the word first."
     )
     weights: dict[str, list[float]] | None = Field(description="Of every symbol, by method.")
 
@@ -131,27 +99,62 @@ class Comparison(BaseModel):
 
 
 class Difference(BaseModel):
-    """A shortest word on which two machines differ."""
+    """A shortest word on which two models differ."""
 
-    word: list[Any] | None = Field(description="null when there is none: they are equal.")
+    word: list[Any] | None = Field(description="null if there is none: they are equal.")
     labels: list[Any] | None
-
-
-class Health(BaseModel):
-    """Whether the server is there; what it serves is for those with the token."""
-
-    status: str
-    version: str
-    models: list[str] | None = None
-
-
-class Ready(BaseModel):
-    """Whether the server takes requests now."""
-
-    status: str
 
 
 class Problem(BaseModel):
     """Why a request is refused, and what to do."""
 
     error: str
+
+
+def reason(error: Mapping[str, Any]) -> str:
+    """A validation error of FastAPI in one sentence."""
+    problem, (*_, key) = error["type"], error["loc"] or ("body",)
+    if problem == "json_invalid":
+        return f"the body must be JSON ({error.get('ctx', {}).get('error', '')[:100]})"
+    plain = {
+        "missing": f"{key!r:.80} is missing",
+        "extra_forbidden": f"unknown key {key!r:.80}",
+        "list_type": f"{key!r} must be a list of texts or of lists of symbols",
+        "string_type": f"{key!r} must be a text",
+        "string_too_long": f"{key!r} must have at most 200 characters",
+    }
+    if problem in plain and key != "body":
+        return plain[problem]
+    return "the body must be a JSON object; /openapi.json describes its keys"
+
+
+def to_word(entry: Entry, value: Any) -> Word:
+    """The word of a model that a text or a list of symbols stands for."""
+    word: Word = as_word(json_word(value), entry.tokens, entry.layout.bins, typed=True)
+    return word
+
+
+def to_words(entry: Entry, values: Sequence[Any], limits: Limits) -> list[Word]:
+    """The words of a request, if they are neither too many nor too long."""
+    if len(values) > limits.words:
+        got = f"got {len(values):,}; send fewer at a time, or a file"
+        raise RefusedError(413, f"a request must have at most {limits.words:,} words, {got}")
+    words: list[Word] = []
+    total = 0
+    for value in values:
+        if isinstance(value, list):
+            check_length(len(value), limits)
+        words.append(to_word(entry, value))
+        check_length(len(words[-1]), limits)
+        total += len(words[-1])
+        if total > limits.symbols:
+            most = f"{limits.symbols:,} symbols in all"
+            raise RefusedError(413, f"a request must have at most {most}; send fewer at a time")
+    return words
+
+
+def check_length(length: int, limits: Limits, where: str = "") -> None:
+    """Refuse a word that is too long."""
+    if length > limits.length:
+        most = f"a word must have at most {limits.length:,} symbols"
+        raise RefusedError(413, f"{where}{most}, got {length:,}")

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
+from fastapi import FastAPI
 
 from kleene.data.alphabet import Alphabet
 from kleene.errors import KleeneError
@@ -29,10 +30,10 @@ from kleene.report.view import CROWD, automaton_view
 from kleene.training.history import Epoch
 from kleene.training.progress import Reporter
 from kleene.training.stages import Stage
-from kleene.web.http.access import LOCAL
-from kleene.web.http.guard import Guard
-from kleene.web.http.limits import Limits
-from kleene.web.http.server import address, bind, make_server
+from kleene.web.app import add_page
+from kleene.web.guard import Guard
+from kleene.web.limits import Limits
+from kleene.web.server import Server, address, bind
 
 LOOKED_AT = 200  # words
 CLUSTERS = 8  # of hidden vectors, while a network has no states yet
@@ -61,7 +62,7 @@ class Watch:
         self._asked = 0.0
         self._socket = bind("127.0.0.1", port)
         self.page = address(self._socket)
-        self._server = make_server(watch_app(self))
+        self._server = Server(watch_app(self))
         self._thread = threading.Thread(
             target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True
         )
@@ -145,10 +146,6 @@ class Watch:
 
 def watch_app(watch: Watch) -> Guard:
     """The page and its frames."""
-    from fastapi import FastAPI
-
-    from kleene.web.page import add_page
-
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     add_page(app, "watch.js", "Kleene.watch")
 
@@ -156,4 +153,4 @@ def watch_app(watch: Watch) -> Guard:
     async def frames(since: int = 0) -> dict[str, Any]:
         return watch.since(since)
 
-    return Guard(app, limits=Limits(json=1024), access=LOCAL)
+    return Guard(app, limits=Limits(json=1024))

@@ -22,6 +22,7 @@ from kleene.cli.options import (
     reads_data,
 )
 from kleene.errors import DataError, SettingError
+from kleene.files import without_formula
 
 if TYPE_CHECKING:
     import numpy as np
@@ -166,11 +167,12 @@ def _row(example: Example) -> Mapping[str, Any]:
 
 
 def _csv_lines(rows: Sequence[Mapping[str, Any]], header: list[str] | None) -> list[str]:
-    """Rows as CSV, after their header where it has not been written yet."""
+    """Rows as CSV without formulas, after their header unless it has been written."""
     text = io.StringIO()
     names = header or list(rows[0])
     writer = csv.DictWriter(text, names, extrasaction="ignore", lineterminator="\n")
-    if header is None:
-        writer.writeheader()
-    writer.writerows(rows)
+    above = [] if header else [{name: name for name in names}]
+    for row in (*above, *rows):
+        cells = {k: without_formula(v) if isinstance(v, str) else v for k, v in row.items()}
+        writer.writerow(cells)
     return text.getvalue().removesuffix("\n").split("\n")

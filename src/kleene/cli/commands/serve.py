@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
@@ -20,7 +21,7 @@ from kleene.cli.options import (
 from kleene.errors import SettingError
 from kleene.files import read_regular
 
-TOKEN_BYTES = 4096
+MAX_TOKEN_BYTES = 4096
 
 
 class LogLevel(StrEnum):
@@ -55,9 +56,7 @@ def serve(
     ] = None,
     token_file: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Require the token in this file, else that in KLEENE_TOKEN."
-        ),
+        typer.Option(metavar="FILE", help="Require the token in this file, or in KLEENE_TOKEN."),
     ] = None,
     token: Annotated[
         str | None, typer.Option(metavar="SECRET", help="Require this token; shows in `ps`.")
@@ -76,6 +75,12 @@ def serve(
     workers: Annotated[
         int, typer.Option(metavar="N", min=1, max=64, help="Processes that answer.")
     ] = 1,
+    drain: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", min=0, help="Time for requests in progress to end after SIGTERM."
+        ),
+    ] = 5.0,
     log_level: Annotated[
         LogLevel, typer.Option(help="At info, one line a request on standard error.")
     ] = LogLevel.WARNING,
@@ -98,9 +103,9 @@ def serve(
       KLEENE_TOKEN=secret kleene serve model --host 0.0.0.0 --workers 2 --log-level info
     """
     from kleene.explain.markup import as_text
-    from kleene.web.http.access import Access
-    from kleene.web.http.server import address, bind
-    from kleene.web.http.workers import ServerSettings, serve_in_workers, serve_models
+    from kleene.web.access import Access
+    from kleene.web.server import ServerSettings, address, bind
+    from kleene.web.server import serve as serve_models
 
     secret = _secret(token, token_file)
     access = Access.for_address(
@@ -112,6 +117,7 @@ def serve(
         words=words,
         access=access,
         root_path=_prefix(root_path),
+        drain=drain,
         log_level=log_level.value,
         log_json=log_json,
     )
@@ -128,16 +134,13 @@ def serve(
 
                 webbrowser.open(page)
 
-        with suppress(KeyboardInterrupt):  # which the server raises again when it has stopped
-            if workers > 1:
-                serve_in_workers(settings, listening, workers, started)
-            else:
-                serve_models(settings, listening, started=started)
+        with suppress(KeyboardInterrupt):  # the server raises a second Ctrl-C again
+            serve_models(settings, listening, workers, started)
         say("stopped")
 
 
 def _secret(token: str | None, path: Path | None) -> str | None:
-    """The token, from a file, the environment or the command line."""
+    """The token from a file, the environment or the command line."""
     if path is None:
         secret = token if token is not None else os.environ.get("KLEENE_TOKEN")
         if token is not None:
@@ -146,7 +149,9 @@ def _secret(token: str | None, path: Path | None) -> str | None:
             raise SettingError("the token must not be empty; give one, or unset KLEENE_TOKEN")
         return None if secret is None else secret.strip()
     try:
-        text = read_regular(path, TOKEN_BYTES).decode().strip()
+        text = read_regular(path, MAX_TOKEN_BYTES).decode().strip()
+        if path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
+            say(f"others can read {path}; make it yours alone: chmod 600 {path}")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise SettingError(f"cannot read one token in {path}: {reason}") from None

@@ -7,13 +7,14 @@ own at this machine (DNS rebinding). The first shows in `Origin`, the second in 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+from starlette.datastructures import Headers
+
 from kleene.errors import SettingError
-from kleene.web.http.limits import RefusedError
+from kleene.web.limits import RefusedError
 
 OPEN = ("/", "/kleene.js", "/kleene.css", "/health", "/ready")
 """Paths that need no token: they tell nothing about the models."""
@@ -26,9 +27,9 @@ class Access:
     """The rules of one server."""
 
     local: bool = False
-    """Whether it answers to the names of this machine only, and those in `hosts`."""
+    """Whether the server answers only to names of this machine, and to `hosts`."""
     hosts: frozenset[str] = frozenset()
-    """Further names it answers to; where there are any, no others are accepted."""
+    """Names to answer to; if there are any, all others are refused."""
     origins: frozenset[str] = frozenset()
     """Sites whose pages may send requests, such as `https://example.org`."""
     token: str | None = None
@@ -44,8 +45,8 @@ class Access:
     ) -> Access:
         """The rules for a server that listens on an address.
 
-        On this machine alone (127/8, ::1) the names of the machine are enough. Elsewhere a token
-        or the names to answer to must be given, since any web page could reach the server else.
+        On the loopback (127/8, ::1) the names of this machine are enough. Any other address needs
+        a token or the names to answer to; otherwise any web page could reach the server.
         """
         local = is_local(address)
         if not (local or hosts or token):
@@ -61,31 +62,57 @@ class Access:
         named = frozenset(host.lower().rstrip(".") for host in hosts)
         return cls(local=local, hosts=named, origins=frozenset(origins), token=token)
 
-    def check_sender(self, path: str, headers: Mapping[bytes, str]) -> bool:
-        """Whether the host name is known; refuse unknown ones, and pages of other sites.
+    def check(self, method: str, path: str, headers: Headers) -> bool:
+        """Refuse unknown hosts, pages of other sites and wrong tokens.
 
-        Headers are by lower-case name. Probes are answered under any host name.
+        Returns whether the client may learn what is served: some paths are open to others too.
         """
-        host = headers.get(b"host", "")
+        if len(headers.getlist("authorization")) > 1:
+            raise RefusedError(400, "send one Authorization header, got several")
+        host = headers.get("host", "")
         known = not (self.local or self.hosts) or self._answers_to(host)
         if not known and path not in PROBES:
             cure = "open the server by its address, or start it with --allow-host NAME"
             raise RefusedError(403, f"unknown host name; {cure}")
-        origin = headers.get(b"origin")
-        if origin is not None and self.allows_origin(origin):
-            return known
-        foreign = origin is not None and _authority(origin) != host.lower()
-        if foreign or headers.get(b"sec-fetch-site", "none") not in ("same-origin", "none"):
+        if not self._same_site(host, headers):
             raise RefusedError(
                 403, "pages of other sites may not ask this server; start it with --allow-origin"
             )
-        return known
+        return self.is_preflight(method, headers) or (self._has_token(path, headers) and known)
 
-    def check_token(self, path: str, headers: Mapping[bytes, str]) -> bool:
-        """Whether the token was sent, or none is set; where it must be sent, refuse others."""
+    def is_preflight(self, method: str, headers: Headers) -> bool:
+        """Whether a browser asks if a page of an allowed site may send a request."""
+        asked = method == "OPTIONS" and "access-control-request-method" in headers
+        return asked and headers.get("origin") in self.origins
+
+    def cors(self, headers: Headers) -> dict[str, str]:
+        """The headers that let a page of an allowed site read the answer."""
+        origin = headers.get("origin", "")
+        if origin not in self.origins:
+            return {}
+        return {
+            "access-control-allow-origin": origin,
+            "access-control-allow-headers": "authorization, content-type",
+            "access-control-allow-methods": "GET, POST",
+            "vary": "origin",
+        }
+
+    def _answers_to(self, host: str) -> bool:
+        name = host_name(host)
+        return name in self.hosts or (self.local and is_local(name))
+
+    def _same_site(self, host: str, headers: Headers) -> bool:
+        origin = headers.get("origin")
+        if origin in self.origins:
+            return True
+        if origin is not None and _authority(origin) != host.lower():
+            return False
+        return headers.get("sec-fetch-site", "none") in ("same-origin", "none")
+
+    def _has_token(self, path: str, headers: Headers) -> bool:
         if self.token is None:
             return True
-        sent = headers.get(b"authorization", "").encode("latin-1")
+        sent = headers.get("authorization", "").encode("latin-1")
         if hmac.compare_digest(sent, f"Bearer {self.token}".encode()):
             return True
         if path not in OPEN:
@@ -93,14 +120,6 @@ class Access:
                 401, "a token is required; send the header Authorization: Bearer TOKEN"
             )
         return False
-
-    def allows_origin(self, origin: str) -> bool:
-        """Whether pages of this site may read the answers."""
-        return origin in self.origins
-
-    def _answers_to(self, host: str) -> bool:
-        name = host_name(host)
-        return name in self.hosts or (self.local and is_local(name))
 
 
 LOCAL = Access(local=True)
@@ -125,7 +144,7 @@ def host_name(host: str) -> str:
 
 
 def _authority(origin: str) -> str | None:
-    """What the Host header of a request from a page of this origin would be."""
+    """The Host header of a request from a page of this origin."""
     try:
         return urlsplit(origin).netloc.lower() or None
     except ValueError:

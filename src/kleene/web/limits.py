@@ -1,4 +1,4 @@
-"""How much one request and one client may ask for, and the refusal of what exceeds it."""
+"""How much one request may ask for, and the refusal of anything larger."""
 
 from __future__ import annotations
 
@@ -17,28 +17,24 @@ class Limits:
     length: int = 20_000
     """Symbols of one word."""
     symbols: int = 200_000
-    """Symbols of all words of a request, uploads excepted."""
+    """Symbols of all words of a request, except for uploads."""
     lines: int = 50_000
     """Words of an uploaded file."""
     seconds: float = 30.0
-    """For the answer; a body must arrive within the same time."""
+    """Time for the answer; a body must arrive within the same time."""
     upload_seconds: float = 120.0
-    """For the answer to an upload."""
+    """Time for the answer to an upload."""
     header_seconds: float = 10.0
-    """For the head of a request, from its first byte on."""
+    """Time for the head of a request."""
     waiting: int = 128
-    """Requests whose work waits; one more gets 429."""
-    waiting_symbols: int = 4_000_000
-    """Symbols of the work that waits."""
+    """Large requests that wait for the background process."""
     buffered: int = 64 * 2**20
     """Bytes of large bodies held at a time."""
     connections: int = 512
-    connections_per_client: int = 256
-    """Of one address. A proxy is one client: raise it there."""
 
 
 class RefusedError(Exception):
-    """A request that is answered with an error status."""
+    """A request that gets an error status."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)

@@ -1,17 +1,17 @@
-"""What can be asked of a served model or automaton; nothing here knows of HTTP.
-
-Answers are plain values.
-"""
+"""The served models and automata, and what can be asked of them; nothing here knows of HTTP."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from kleene.automata import DFA
+from kleene.automata.compare import difference
 from kleene.automata.symbols import spelled_by_characters
 from kleene.data.alphabet import UNKNOWN
 from kleene.data.batch import make_batch
@@ -21,7 +21,6 @@ from kleene.evaluation.metrics import logits
 from kleene.explain.explain import explain_many
 from kleene.explain.markup import as_json, as_text
 from kleene.explain.scoring import prefix_scores
-from kleene.extraction.result import Extraction
 from kleene.extractor import extract
 from kleene.machine import Label, Word
 from kleene.model import Model
@@ -32,18 +31,18 @@ from kleene.report.examples import METHODS, explained_dict, rounded
 from kleene.report.trust import trust
 from kleene.report.view import View, automaton_view, stored_view, view
 
-WARM_UP = (0, 5, 500)  # lengths of words, of which some go to the plain loop, some to the kernels
-DRAWN = 500  # words drawn to look at, where none were given
+WARM_UP = (0, 5, 500)  # lengths of words: short ones take the plain loop, long ones the kernels
+DRAWN = 500  # random words for reading a model without --data
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """A label and, where a network gave it, the probabilities of all classes."""
+    """A label and, if a network gave it, the probabilities of all classes."""
 
     label: Label
     probabilities: dict[str, float] | None = None
     unknown: int = 0
-    """Symbols that are not in the alphabet."""
+    """Number of symbols that are not in the alphabet."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -57,17 +56,14 @@ class Answer:
 class Automaton:
     """A served DFA."""
 
-    kind = "automaton"
-
     layout = NO_LAYOUT
 
     def __init__(self, name: str, dfa: DFA) -> None:
         self.name, self.dfa = name, dfa
         self.view = automaton_view(dfa)
-        self.reading: Extraction | None = None
 
     def warm_up(self) -> None:
-        """There is nothing to compile."""
+        """Do nothing: an automaton needs no compiled code."""
 
     @property
     def tokens(self) -> str:
@@ -77,27 +73,26 @@ class Automaton:
         return "words" if all(isinstance(s, str) for s in self.dfa.alphabet) else "symbols"
 
     def describe(self) -> dict[str, Any]:
-        """What it is."""
-        classes = sorted({as_text(label) for label in self.dfa.outputs})
+        """Name, kind, classes and tokens."""
         return {
             "name": self.name,
-            "kind": self.kind,
+            "kind": "automaton",
             "tokens": self.tokens,
-            "classes": classes,
+            "classes": sorted({as_text(label) for label in self.dfa.outputs}),
             "symbols": len(self.dfa.alphabet),
             "explains": True,
         }
 
     def predict(self, words: Sequence[Word]) -> list[Answer]:
-        """The label of every word; a symbol that it does not have is an error."""
+        """The label of every word; an unknown symbol is an error."""
         return [Answer(label=self.dfa.run(word)) for word in words]
 
     def predict_prefixes(self, word: Word) -> list[Label]:
-        """The label of every prefix of a word, the empty one first."""
+        """The label of every prefix of a word, the empty prefix first."""
         return [self.dfa.outputs[state] for state in self.dfa.trace(word)]
 
     def explain(self, word: Word) -> dict[str, Any]:
-        """The label and the states that lead to it."""
+        """The label and the path of states that leads to it."""
         states = self.dfa.trace(word)
         return {
             "word": [as_json(symbol) for symbol in word],
@@ -109,14 +104,16 @@ class Automaton:
         }
 
     def extract(self) -> dict[str, Any]:
-        """An automaton needs no reading."""
+        """Refuse: an automaton needs no reading."""
         raise ReadingError(f"{self.name} is an automaton already; ask for /automaton")
+
+    def faithful_dfa(self) -> DFA:
+        """The automaton itself."""
+        return self.dfa
 
 
 class Network:
     """A served model; its automaton is extracted when it is loaded."""
-
-    kind = "model"
 
     def __init__(self, name: str, model: Model, words: Sequence[Word] = ()) -> None:
         self.name, self.model = name, model
@@ -127,14 +124,12 @@ class Network:
         self.reading = None
         if given or model.is_finite_state or not model.network.config.num_states:
             self.reading = extract(model, given or None, method=page_method(model))
-        self.view: View = (
-            stored_view(model) if self.reading is None else view(model, self.reading, given)
-        )
-        self._trust = (
-            None
-            if self.reading is None
-            else trust(model, self.reading, list(words), own=bool(words))
-        )
+        self.view: View
+        if self.reading is None:
+            self.view, self._trust = stored_view(model), None
+        else:
+            self.view = view(model, self.reading, given)
+            self._trust = trust(model, self.reading, list(words), own=bool(words))
 
     def warm_up(self) -> None:
         """Compile and load the kernels now, so that no request waits for them."""
@@ -153,14 +148,9 @@ class Network:
         return self.model.layout
 
     def describe(self) -> dict[str, Any]:
-        """What it is."""
+        """Name, kind, classes, tokens and the network's settings."""
         explains = self.model.network.config.num_states > 0
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            **describe(self.model),
-            "explains": explains,
-        }
+        return {"name": self.name, "kind": "model", **describe(self.model), "explains": explains}
 
     def predict(self, words: Sequence[Word]) -> list[Answer]:
         """The label and the probabilities of every word."""
@@ -179,7 +169,7 @@ class Network:
         ]
 
     def predict_prefixes(self, word: Word) -> list[Label]:
-        """The label of every prefix of a word, the empty one first, from one pass."""
+        """The label of every prefix of a word, the empty prefix first, from one pass."""
         network = self.model.network
         with inference(network):
             trace = network.trace(make_batch(self.model.alphabet.encode_many([word])))
@@ -187,14 +177,13 @@ class Network:
         return [self.model.classes[i] for i in scores.argmax(-1).tolist()]
 
     def explain(self, word: Word) -> dict[str, Any]:
-        """The label, the path through the states, and how much every symbol speaks for it."""
+        """The label, the path through the states, and the weight of every symbol."""
         found = {
             name: explain_many(self.model, [word], method=method)[0]
             for name, method in METHODS.items()
         }
         plain = explained_dict(found["level"], word)
-        shown = self.view.of_centroid
-        path = [shown.get(state) for state in plain["states"]]
+        path = [self.view.of_centroid.get(state) for state in plain["states"]]
         return {
             **{key: plain[key] for key in ("word", "between", "probability")},
             "prediction": as_json(found["level"].prediction),
@@ -207,16 +196,87 @@ class Network:
         """The automaton and how far to trust it."""
         if self.reading is None:
             raise ReadingError(
-                f"to read {self.name} some of its words are needed; start the server with --data"
+                f"reading {self.name} needs some of its words; start the server with --data"
             )
         return {**self.reading.to_dict(), "trust": self._trust}
+
+    def faithful_dfa(self) -> DFA:
+        """The extracted automaton, if it agrees with the network on every word."""
+        if self.reading is None or not self.reading.faithful:
+            raise ReadingError(
+                f"{self.name} has no automaton that agrees with it on every word, so a difference "
+                "cannot be searched for; compare the two on words"
+            )
+        return self.reading.dfa
 
 
 Entry = Automaton | Network
 
 
+@dataclass(frozen=True)
+class ModelRegistry:
+    """All entries by name; the first is meant if a request names none."""
+
+    entries: Mapping[str, Entry] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, paths: Sequence[Path], words: Sequence[Any] = ()) -> ModelRegistry:
+        """Load models (folders) and automata (JSON files); `words` are texts to read them on."""
+        entries: dict[str, Entry] = {}
+        for path in paths:
+            base = path.resolve().name.removesuffix(".json") or "model"
+            names = chain((base,), (f"{base}-{i}" for i in count(2)))
+            name = next(name for name in names if name not in entries)
+            if path.is_file():
+                entries[name] = Automaton(name, DFA.load(path))
+            else:
+                model = Model.load(path)
+                entries[name] = Network(name, model, _known(model, words))
+        return cls(entries)
+
+    def __getitem__(self, name: str | None) -> Entry:
+        if name is None:
+            return next(iter(self.entries.values()))
+        if name not in self.entries:
+            raise KeyError(f"no model {name[:80]!r} here; there is {', '.join(self.entries)}")
+        return self.entries[name]
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries.values())
+
+
+def first_difference(one: Entry, two: Entry, word: Word) -> dict[str, Any]:
+    """Both answers after every prefix of a word, and the length of the first that differs."""
+    answers = [entry.predict_prefixes(word) for entry in (one, two)]
+    pairs = zip(*answers, strict=True)
+    first = next((i for i, (a, b) in enumerate(pairs) if as_text(a) != as_text(b)), None)
+    plain = [[as_json(label) for label in labels] for labels in answers]
+    return {
+        "labels": [plain[0][-1], plain[1][-1]],
+        "after": plain,
+        "differ_at": first,
+        "word": [as_json(symbol) for symbol in word],
+    }
+
+
+def shortest_difference(one: Entry, two: Entry, check: Callable[[], None]) -> Word | None:
+    """A shortest word on which two models differ, None if they are equal.
+
+    The search calls `check` throughout, which may raise to end it.
+    """
+    a, b = one.faithful_dfa(), two.faithful_dfa()
+    by_text = {as_text(label): label for label in a.outputs}
+    outputs = (x if x in a.outputs else by_text.get(as_text(x), x) for x in b.outputs)
+    return difference(a, replace(b, outputs=tuple(outputs)), check=check)  # labels spelled alike
+
+
+def _known(model: Model, words: Sequence[Any]) -> list[Word]:
+    kept = [tuple(s for s in word if s in model.alphabet) for word in model.words(list(words))]
+    return ["".join(map(str, w)) for w in kept] if model.tokens == "chars" else list(kept)
+
+
 def _drawn(model: Model) -> list[Word]:
-    """Random words over the alphabet, of the lengths that were trained on."""
+    """Random words over the alphabet, of the lengths seen in training."""
     random = np.random.default_rng(0)
     symbols, longest = model.alphabet.symbols, max(model.longest, 8)
     lengths = random.integers(0, longest + 1, DRAWN)

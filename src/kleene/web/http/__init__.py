@@ -1,1 +1,0 @@
-"""What stands between a socket and the application: limits, access rules, metrics and logs."""
