@@ -17,14 +17,14 @@ from kleene.errors import DataError
 
 MAX_BYTES = 256 * 2**20
 """Of a file that is read as a whole and has no bound of its own."""
-_FORMULA = re.compile(r"[=+\-@\t\r\n](?!\.?\d+(\.\d*)?([eE][-+]?\d+)?$)")
+_FORMULA = re.compile(r"[=@\t\r\n]|[+-](?!\.?\d+(\.\d*)?([eE][+-]?\d+)?\Z)")
 
 
 def without_formula(cell: str) -> str:
     """A CSV cell that no spreadsheet runs as a formula: an apostrophe goes in front of = + - @.
 
-    >>> without_formula("=1+1"), without_formula("-x"), without_formula("-1.5"), without_formula("a")
-    ("'=1+1", "'-x", '-1.5', 'a')
+    >>> [without_formula(cell) for cell in ("=1+1", "-x", "-1.5", "text")]
+    ["'=1+1", "'-x", '-1.5', 'text']
     """
     return f"'{cell}" if _FORMULA.match(cell) else cell
 

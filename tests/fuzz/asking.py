@@ -16,14 +16,12 @@ from readers import Reader, small_model
 from kleene.errors import DataError
 from kleene.languages import tomita
 from kleene.web.app import create_app
-from kleene.web.entries import Automaton, Network
-from kleene.web.http.background import CONTEXT, Background
-from kleene.web.http.background_work import work
-from kleene.web.http.guard import Guard
-from kleene.web.http.limits import Limits
-from kleene.web.http.metrics import Metrics
-from kleene.web.http.server import bind, make_server
-from kleene.web.registry import ModelRegistry
+from kleene.web.background import Background
+from kleene.web.guard import Guard
+from kleene.web.limits import Limits
+from kleene.web.models import Automaton, ModelRegistry, Network
+from kleene.web.monitoring import Metrics
+from kleene.web.server import Server, bind
 
 NESTED = ["a", 1, 1.5, None, True, ["b", [2, ["c", [3]]]]]
 REQUESTS: Sequence[tuple[str, str, Any]] = (
@@ -79,19 +77,13 @@ def server() -> Reader:
 def raw_server() -> Reader:
     """The server behind a socket, which gets bytes that may be no HTTP, or half of a request.
 
-    It has a background process, as that of `kleene serve`.
+    Large requests go to a background process, as in `kleene serve`.
     """
     listening = bind("127.0.0.1", 0)
-    shared, models = CONTEXT.RawArray("d", Metrics.size(2)), registry()
-    background = Background(work, shared, 1, "warning", False).__enter__()  # until the fuzzer ends
-    app = create_app(models, limits=LIMITS, background=background)
-
-    async def serve() -> None:
-        answers = asyncio.create_task(background.run(models))
-        await make_server(app).serve(sockets=[listening])
-        answers.cancel()
-
-    Thread(target=asyncio.run, args=(serve(),), daemon=True).start()
+    models, metrics = registry(), Metrics()
+    background = Background(models, LIMITS, metrics)  # until the fuzzer ends
+    app = create_app(models, limits=LIMITS, metrics=metrics, background=background)
+    Thread(target=Server(app).run, args=([listening],), daemon=True).start()
     address = listening.getsockname()
     while not background.ready:
         time.sleep(0.05)

@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
-import asyncio
 import http.client
 import json
+import os
+import signal
 import threading
-from collections.abc import Coroutine, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from prometheus_client.parser import text_string_to_metric_families
 
+from kleene import DFA
 from kleene.data.alphabet import Alphabet
+from kleene.machine import Word
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.web.http.guard import Guard
-from kleene.web.http.server import bind, make_server
+from kleene.web.app import create_app
+from kleene.web.background import Background
+from kleene.web.guard import Guard
+from kleene.web.limits import Limits
+from kleene.web.models import Answer, Automaton, Entry, ModelRegistry
+from kleene.web.monitoring import Metrics
+from kleene.web.server import Server, bind
+
+EVEN = DFA.from_table(
+    {"even": {"0": "even", "1": "odd"}, "odd": {"0": "odd", "1": "even"}},
+    start="even",
+    accept={"even"},
+)
 
 
 @dataclass(frozen=True)
@@ -64,18 +80,11 @@ class Client:
 
 
 @contextmanager
-def running(app: Guard, beside: Coroutine[Any, Any, None] | None = None) -> Iterator[Client]:
-    """A server that runs an application, and a coroutine beside it, until the block ends."""
+def running(app: Guard) -> Iterator[Client]:
+    """A server that runs an application until the block ends."""
     listening = bind("127.0.0.1", 0)
-    server = make_server(app)
-
-    async def run() -> None:
-        task = None if beside is None else asyncio.create_task(beside)
-        await server.serve(sockets=[listening])
-        if task is not None:
-            task.cancel()
-
-    thread = threading.Thread(target=asyncio.run, args=(run(),), daemon=True)
+    server = Server(app)
+    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
     try:
         yield Client(listening.getsockname()[1])
@@ -83,6 +92,76 @@ def running(app: Guard, beside: Coroutine[Any, Any, None] | None = None) -> Iter
         server.should_exit = True
         thread.join(timeout=10)
         listening.close()
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server with a background process."""
+
+    client: Client
+    background: Background
+
+    @property
+    def pid(self) -> int:
+        """Of the background process."""
+        return self.background._started.result(timeout=60)
+
+    @contextmanager
+    def halted(self) -> Iterator[None]:
+        """Stop the background process for a while."""
+        os.kill(self.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.pid, signal.SIGCONT)
+
+
+@contextmanager
+def served(registry: ModelRegistry, limits: Limits | None = None) -> Iterator[Served]:
+    """A server that sends large requests to a background process, as `kleene serve` does."""
+    limits, metrics = limits or Limits(), Metrics()
+    background = Background(registry, limits, metrics)
+    app = create_app(registry, limits=limits, metrics=metrics, background=background)
+    try:
+        with running(app) as client:
+            until(lambda: client.get("/ready").status == 200)
+            yield Served(client, background)
+    finally:
+        background.close()
+
+
+class Slow(Automaton):
+    """An automaton whose passes take time."""
+
+    SECONDS = 0.2
+
+    def predict(self, words: Sequence[Word]) -> list[Answer]:
+        time.sleep(self.SECONDS)
+        return super().predict(words)
+
+
+def until(done: Callable[[], bool]) -> None:
+    """Wait for something that must come."""
+    for _ in range(6_000):
+        if done():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it never came")
+
+
+def registry_of(*entries: Entry) -> ModelRegistry:
+    return ModelRegistry({entry.name: entry for entry in entries})
+
+
+def metric(client: Client, name: str, **labels: str) -> float:
+    """The value of a metric, added up over the labels that are not given."""
+    text = client.get("/metrics").body.decode()
+    return sum(
+        sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name == name and labels.items() <= sample.labels.items()
+    )
 
 
 def random_model(symbols: tuple[str, ...] = ("0", "1"), *, seed: int = 0, **settings: Any) -> Model:

@@ -2,55 +2,71 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
+import os
+import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
-from serving import Client, random_model, running
-
-from kleene import DFA
-from kleene.errors import DataError
-from kleene.machine import Label, Word
-from kleene.web.app import create_app
-from kleene.web.entries import Automaton, Network
-from kleene.web.forms import PredictForm, read_form
-from kleene.web.handler import RequestHandler, in_slices
-from kleene.web.http.access import LOCAL
-from kleene.web.http.guard import Guard
-from kleene.web.http.limits import Limits, RefusedError
-from kleene.web.http.metrics import Metrics
-from kleene.web.registry import ModelRegistry
-from kleene.web.scheduler import SHORT, WORDS, Scheduler, parts
-from kleene.web.uploads import as_csv, read_upload
-
-EVEN = DFA.from_table(
-    {"even": {"0": "even", "1": "odd"}, "odd": {"0": "odd", "1": "even"}},
-    start="even",
-    accept={"even"},
+from serving import (
+    EVEN,
+    Client,
+    Served,
+    Slow,
+    metric,
+    random_model,
+    registry_of,
+    running,
+    served,
+    until,
 )
+
+from kleene.web.app import PASS_WORDS, create_app, parts
+from kleene.web.limits import Limits
+from kleene.web.models import Automaton, Network
+
 HALF_HEAD = b"POST /predict HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 HALF_BODY = HALF_HEAD + b"Content-Type: application/json\r\nContent-Length: 50\r\n\r\n{"
+REGISTRY = registry_of(Automaton("even", EVEN))
+LARGE = {"words": ["01" * 50] * 200, "model": "network"}
+HUGE: dict[str, Any] = {"words": ["01" * 100] * 1_000, "model": "network"}
 
 
-def registry_of(*entries: Any) -> ModelRegistry:
-    return ModelRegistry({entry.name: entry for entry in entries})
+def connect(client: Client, content: bytes = b"") -> socket.socket:
+    line = socket.create_connection(("127.0.0.1", client.port), timeout=30)
+    line.sendall(content)
+    return line
 
 
-def until(done: Callable[[], bool]) -> None:
-    """Wait for something that must come."""
-    for _ in range(3_000):
-        if done():
-            return
-        time.sleep(0.01)
-    raise AssertionError("it never came")
+def request(path: str, form: object) -> bytes:
+    body = json.dumps(form).encode()
+    head = HALF_HEAD.replace(b"/predict", path.encode()) + b"Content-Type: application/json\r\n"
+    return head + f"Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+def everything(line: socket.socket) -> bytes:
+    """All that the server sends until it closes the connection."""
+    found = b""
+    try:
+        while part := line.recv(4096):
+            found += part
+    except ConnectionResetError:
+        pass
+    return found
+
+
+@pytest.fixture(scope="module")
+def busy() -> Iterator[Served]:
+    """A server with a background process, which tests halt."""
+    network = Network("network", random_model())
+    with served(registry_of(Automaton("even", EVEN), network), Limits(waiting=10)) as found:
+        yield found
 
 
 # -- bodies --------------------------------------------------------------------------------------
@@ -63,68 +79,35 @@ BOMBS = {
     "keys": "{" + ",".join(f'"k{i}": []' for i in range(80_000)) + "}",
     "digits": '{"words": [[' + "9" * 1_000_000 + "]]}",
     "depth": '{"words": ' + "[" * 1_000_000 + "}",
+    "nested": '{"words": [' + "[" * 900 + "]" * 900 + "]}",
 }
-MEASURED = """
-import resource, sys
-from kleene.web.forms import PredictForm, read_form
-body = sys.stdin.buffer.read()
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-try:
-    read_form(PredictForm, body)
-except Exception as error:
-    pass
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
-"""
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_a_bomb_is_refused(name: str) -> None:
-    handler = RequestHandler(registry_of(Automaton("even", EVEN)), Limits(), Metrics())
-
-    def read() -> None:
-        form = read_form(PredictForm, BOMBS[name].encode())
-        asyncio.run(in_slices(handler.read_words(handler.entry(None), form.words)))
-
-    with pytest.raises((RefusedError, DataError)) as found:
-        read()
-    assert len(str(found.value)) < 300
+def test_a_bomb_is_refused(busy: Served, name: str) -> None:
+    body = BOMBS[name].encode()
+    found = busy.client.ask("POST", "/predict", body, Content_Type="application/json")
+    assert 400 <= found.status < 500
+    assert len(found.json["error"]) < 300
 
 
-def test_a_bomb_takes_little_memory() -> None:
+def test_a_bomb_takes_little_memory(busy: Served) -> None:
     body = BOMBS["objects"].encode()
-    done = subprocess.run(
-        [sys.executable, "-c", MEASURED], input=body, capture_output=True, check=True
-    )
-    assert int(done.stdout) * 1024 < 200 * len(body)  # kilobytes; a union took 3,000 times as much
 
+    def peak() -> int:
+        lines = Path(f"/proc/{busy.pid}/status").read_text().splitlines()
+        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 
-def test_large_requests_leave_turns_to_others() -> None:
-    entry, limits = Automaton("even", EVEN), Limits()
-    handler = RequestHandler(registry_of(entry), limits, Metrics())
-    words, answers = ["01" * 500] * 100, entry.predict(["01"] * 9_000)
-    work = (
-        lambda: handler.read_words(entry, words),
-        lambda: read_upload(b"0101\n" * 9_000, entry, None, limits),
-        lambda: as_csv(["01"] * 9_000, answers),
-    )
-
-    async def turns(steps: Any) -> int:
-        done = asyncio.create_task(in_slices(steps))
-        count = 0
-        while not done.done():
-            count += 1
-            await asyncio.sleep(0)
-        return count
-
-    assert [asyncio.run(turns(make())) >= 9 for make in work] == [True] * 3
+    before = peak()
+    busy.client.ask("POST", "/predict", body, Content_Type="application/json")
+    assert peak() - before < 200 * len(body)  # a union type took 3,000 times as much
 
 
 def test_large_bodies_have_a_bound_together() -> None:
     limits = Limits(buffered=300_000)
-    with running(create_app(registry_of(Automaton("even", EVEN)), limits=limits)) as client:
+    with running(create_app(REGISTRY, limits=limits)) as client:
         head = HALF_BODY.replace(b"/predict", b"/upload").replace(b": 50", b": 300000")
-        with socket.create_connection(("127.0.0.1", client.port)) as line:
-            line.sendall(head + b"0" * 250_000)
+        with connect(client, head + b"0" * 250_000):
             until(lambda: metric(client, "kleene_buffered_bytes") > 200_000)
             assert client.ask("POST", "/upload", b"01\n" * 30_000).status == 429
             assert client.post("/predict", {"words": ["01"]}).status == 200
@@ -137,204 +120,144 @@ def test_large_bodies_have_a_bound_together() -> None:
 
 @pytest.mark.parametrize("start", [HALF_HEAD, HALF_BODY, b""])
 def test_unfinished_requests_keep_nobody_out(start: bytes) -> None:
-    limits = Limits(connections=30, connections_per_client=20, header_seconds=60, seconds=60)
-    with running(create_app(registry_of(Automaton("even", EVEN)), limits=limits)) as client:
-        lines = []
-        for _ in range(60):
-            lines.append(socket.create_connection(("127.0.0.1", client.port)))
-            lines[-1].sendall(start)
+    limits = Limits(connections=30, header_seconds=60, seconds=60)
+    with running(create_app(REGISTRY, limits=limits)) as client:
+        lines = [connect(client, start) for _ in range(60)]
         assert client.post("/predict", {"words": ["01"]}).status == 200
+        assert metric(client, "kleene_connections_dropped_total", reason="displaced") > 0
         for line in lines:
             line.close()
 
 
-@pytest.mark.parametrize("start", [HALF_HEAD, b""])
-def test_a_head_has_a_deadline(start: bytes) -> None:
-    limits = Limits(header_seconds=0.2)
-    with running(create_app(registry_of(Automaton("even", EVEN)), limits=limits)) as client:
-        with socket.create_connection(("127.0.0.1", client.port), timeout=30) as line:
-            line.sendall(start)
-            assert _ended(line)
-        assert dropped(client, "slow head") == 1
-
-
-def test_the_second_head_of_a_connection_has_a_deadline_too() -> None:
+@pytest.mark.parametrize(
+    ("first", "start"),
+    [(b"", HALF_HEAD), (b"", b""), (b"GET /health HTTP/1.1\r\nHost: [::1]\r\n\r\n", HALF_HEAD)],
+)
+def test_every_head_of_a_connection_has_a_deadline(first: bytes, start: bytes) -> None:
     limits = Limits(header_seconds=0.3)
-    with running(create_app(registry_of(Automaton("even", EVEN)), limits=limits)) as client:
-        with socket.create_connection(("127.0.0.1", client.port), timeout=30) as line:
-            line.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-            assert b"200" in line.recv(4096)
-            line.sendall(HALF_HEAD)
-            assert _ended(line)
-        assert dropped(client, "slow head") == 1
-
-
-def _ended(line: socket.socket) -> bool:
-    try:
-        while line.recv(4096):
-            pass
-    except ConnectionResetError:
-        pass
-    return True
-
-
-def dropped(client: Client, reason: str) -> float:
-    name = f'kleene_connections_dropped_total{{reason="{reason}"}}'
-    return metric(client, name)
-
-
-def metric(client: Client, name: str) -> float:
-    lines = client.get("/metrics").body.decode().splitlines()
-    found: float = sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name))
-    return found
+    with running(create_app(REGISTRY, limits=limits)) as client:
+        with connect(client, first) as line:
+            if first:
+                assert b"200" in line.recv(4096)
+            line.sendall(start)
+            everything(line)
+        assert metric(client, "kleene_connections_dropped_total", reason="slow head") == 1
 
 
 # -- work ----------------------------------------------------------------------------------------
 
 
-class Held(Automaton):
-    """An automaton whose comparisons wait for a signal, and are counted."""
-
-    def __init__(self, name: str, dfa: DFA) -> None:
-        super().__init__(name, dfa)
-        self.go, self.compared = threading.Event(), 0
-
-    def predict_prefixes(self, word: Word) -> list[Label]:
-        self.compared += 1
-        self.go.wait()
-        return super().predict_prefixes(word)
-
-
-@pytest.fixture
-def held() -> Iterator[Held]:
-    entry = Held("held", EVEN)
-    yield entry
-    entry.go.set()
+def test_short_requests_do_not_wait_for_large_ones(busy: Served) -> None:
+    late: list[int] = []
+    upload = threading.Thread(
+        target=lambda: late.append(busy.client.ask("POST", "/upload", b"01\n" * 500).status)
+    )
+    with busy.halted():
+        upload.start()
+        for _ in range(20):
+            assert busy.client.post("/predict", {"words": ["01"]}).status == 200
+        assert busy.client.post("/explain", {"word": "01"}).status == 200
+        assert busy.client.get("/health").status == 200
+        assert not late
+    upload.join(timeout=60)
+    assert late == [200]
 
 
-def compare_request(port: int) -> bytes:
-    body = json.dumps({"one": "held", "two": "held", "word": "01" * SHORT}).encode()
-    head = HALF_HEAD.replace(b"/predict", b"/compare") + b"Content-Type: application/json\r\n"
-    return head + f"Content-Length: {len(body)}\r\n\r\n".encode() + body
-
-
-def test_work_whose_client_is_gone_is_not_done(held: Held) -> None:
-    with running(create_app(registry_of(held))) as client:
-        lines = [socket.create_connection(("127.0.0.1", client.port)) for _ in range(5)]
-        for line in lines:
-            line.sendall(compare_request(client.port))
-        until(lambda: metric(client, "kleene_requests_in_progress") == 6)  # and the asking itself
-        until(lambda: held.compared == 1)
-        for line in lines:
-            line.close()
-        until(lambda: metric(client, "kleene_abandoned_total") == 5)
-        held.go.set()
-        assert client.post("/predict", {"words": ["01"]}).status == 200
-        assert held.compared == 2  # both sides of the one that had begun
-
-
-def test_a_full_queue_says_so(held: Held) -> None:
-    with running(create_app(registry_of(held), limits=Limits(waiting=2))) as client:
-        lines = [socket.create_connection(("127.0.0.1", client.port)) for _ in range(2)]
-        for line in lines:  # one is being done, one waits
-            line.sendall(compare_request(client.port))
-        until(lambda: client.get("/ready").status == 503)
-        found = client.post("/predict", {"words": ["01"]})
-        assert (found.status, found.headers["retry-after"]) == (429, "1")
-        assert client.get("/health").status == 200
-        held.go.set()
-        for line in lines:
-            assert b"200" in line.recv(4096)
-            line.close()
-        until(lambda: client.get("/ready").status == 200)
-        assert client.post("/predict", {"words": ["01"]}).status == 200
-
-
-def test_long_requests_have_a_bound_together() -> None:
-    async def ask() -> None:
-        scheduler = Scheduler(Limits(waiting_symbols=9_000), Metrics())
-        go = threading.Event()
-        first = asyncio.create_task(scheduler.run(go.wait, symbols=4_000))
-        await asyncio.sleep(0.05)  # it is being done
-        second = asyncio.create_task(scheduler.run(go.wait, symbols=4_000))
-        await asyncio.sleep(0)
-        with pytest.raises(RefusedError, match="waiting"):
-            await scheduler.run(go.wait, symbols=4_000)
-        go.set()
-        assert await asyncio.gather(first, second) == [True, True]
-
-    asyncio.run(ask())
-
-
-def test_shorter_requests_pass_longer_ones() -> None:
-    entry = Network("one", random_model())
+def test_smaller_requests_pass_larger_ones(busy: Served) -> None:
     order: list[str] = []
 
-    async def ask() -> None:
-        scheduler = Scheduler(Limits(), Metrics())
+    def ask(name: str, form: object) -> None:
+        assert busy.client.post("/predict", form).status == 200
+        order.append(name)
 
-        async def one(name: str, words: list[Word]) -> None:
-            assert len(await scheduler.predict(entry, words)) == len(words)
-            order.append(name)
-
-        long = [asyncio.create_task(one("long", ["0101" * 50] * 500)) for _ in range(3)]
-        await asyncio.sleep(0.01)  # they have begun
-        medium = asyncio.create_task(one("medium", ["0101" * 50] * 20))
-        await asyncio.create_task(one("short", ["0101"]))
-        await asyncio.gather(medium, *long)
-
-    asyncio.run(ask())
-    assert sorted(order[:2]) == ["medium", "short"]
-    assert order[2:] == ["long"] * 3
+    with busy.halted():
+        threads = [threading.Thread(target=ask, args=("huge", HUGE)) for _ in range(3)]
+        for i, thread in enumerate(threads):
+            thread.start()
+            until(lambda i=i: metric(busy.client, "kleene_requests_waiting") == i)  # type: ignore[misc]
+        threads.append(threading.Thread(target=ask, args=("large", LARGE)))
+        threads[-1].start()
+        until(lambda: metric(busy.client, "kleene_requests_waiting") == 3)
+    for thread in threads:
+        thread.join(timeout=60)
+    assert order == ["huge", "large", "huge", "huge"]
 
 
-def test_answers_keep_their_order_in_parts() -> None:
-    entry = Automaton("even", EVEN)
-    words: list[Word] = [format(i, "b") for i in range(1_000)]
+def test_work_whose_client_is_gone_is_not_done(busy: Served) -> None:
+    client, gone = busy.client, metric(busy.client, "kleene_abandoned_total")
+    seconds = _cpu_seconds(busy.pid)
+    assert client.post("/predict", HUGE).status == 200
+    alone = _cpu_seconds(busy.pid) - seconds
+    with busy.halted():
+        for _ in range(50):
+            connect(client, request("/predict", HUGE)).close()
+        until(lambda: metric(client, "kleene_abandoned_total") == gone + 50)
+        assert metric(client, "kleene_requests_in_progress") == 1  # this one
+    seconds = _cpu_seconds(busy.pid)
+    assert client.post("/predict", LARGE).status == 200
+    assert _cpu_seconds(busy.pid) - seconds < 0.5 + 10 * alone
 
-    async def ask() -> list[Label]:
-        found = await Scheduler(Limits(), Metrics()).predict(entry, words)
-        return [answer.label for answer in found]
 
-    assert asyncio.run(ask()) == [EVEN.accepts(word) for word in words]
-    assert max(len(part) for part in parts(words)) == WORDS
+def _cpu_seconds(process: int) -> float:
+    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_a_full_queue_says_so(busy: Served) -> None:
+    with busy.halted():
+        lines = [connect(busy.client, request("/predict", LARGE)) for _ in range(11)]
+        until(lambda: busy.client.get("/ready").status == 503)
+        found = busy.client.post("/predict", LARGE)
+        assert (found.status, found.headers["retry-after"]) == (429, "1")
+        assert busy.client.post("/predict", {"words": ["01"]}).status == 200
+    for line in lines:
+        assert b"200" in line.recv(100)
+        line.close()
+    until(lambda: busy.client.get("/ready").status == 200)
+    assert busy.client.post("/predict", LARGE).status == 200
+
+
+def test_the_background_process_is_started_again(busy: Served) -> None:
+    found = []
+    ask = threading.Thread(target=lambda: found.append(busy.client.post("/predict", LARGE)))
+    os.kill(busy.pid, signal.SIGSTOP)
+    ask.start()
+    until(lambda: metric(busy.client, "kleene_requests_in_progress") == 2)
+    time.sleep(0.1)
+    os.kill(busy.pid, signal.SIGKILL)
+    ask.join(timeout=60)
+    assert (found[0].status, found[0].headers["retry-after"]) == (503, "1")
+    assert busy.client.post("/predict", {"words": ["01"]}).status == 200
+    until(lambda: busy.client.get("/ready").status == 200)
+    assert busy.client.post("/predict", LARGE).status == 200
+    os.kill(busy.pid, signal.SIGKILL)  # while it has nothing to do
+    until(lambda: busy.client.post("/predict", LARGE).status == 200)
+
+
+def test_work_that_takes_too_long_is_given_up() -> None:
+    registry = registry_of(Slow("slow", EVEN), Automaton("even", EVEN))
+    with served(registry, Limits(seconds=0.5)) as found:
+        late = found.client.post("/predict", HUGE | {"model": "slow"})
+        assert (late.status, late.json["error"][:22]) == (503, "no answer within 0.5 s")
+        started = time.monotonic()
+        until(lambda: found.client.post("/predict", LARGE | {"model": "even"}).status == 200)
+        connect(found.client, request("/predict", HUGE | {"model": "slow"})).close()
+        until(lambda: found.client.post("/predict", LARGE | {"model": "even"}).status == 200)
+        assert time.monotonic() - started < Slow.SECONDS * len(list(parts(HUGE["words"])))
+
+
+def test_answers_keep_their_order_in_passes(busy: Served) -> None:
+    words = [format(i, "b") for i in range(1_000)]
+    found = busy.client.post("/predict", {"words": words, "model": "even"}).json["predictions"]
+    assert [one["label"] for one in found] == [EVEN.accepts(word) for word in words]
+    assert max(len(part) for part in parts(words)) == PASS_WORDS
     assert [word for part in parts(words) for word in part] == words
 
 
-def test_an_application_that_never_answers_is_given_up() -> None:
-    async def silent(scope: Any, receive: Any, send: Any) -> None:
-        await asyncio.get_running_loop().create_future()
+def test_one_bad_word_does_not_spoil_other_requests(busy: Served) -> None:
+    def status(word: str) -> int:
+        return busy.client.post("/predict", {"words": [word], "model": "even"}).status
 
-    limits = Limits(seconds=0.05, upload_seconds=0.05)
-    with running(Guard(silent, limits=limits, access=LOCAL)) as client:
-        found = client.get("/health")
-    assert (found.status, found.json["error"]) == (503, "no answer in time; try again later")
-
-
-def test_a_search_that_took_too_long_frees_its_thread() -> None:
-    async def ask() -> list[str]:
-        handler = RequestHandler(registry_of(), Limits(seconds=0.1), Metrics())
-
-        def endless(check: Callable[[], None]) -> None:
-            while True:
-                check()
-
-        for _ in range(4):  # more than there are threads
-            with pytest.raises(RefusedError, match="no answer"):
-                await handler.search(endless)
-        handler.limits = Limits()
-        return [await handler.search(lambda check: "found") for _ in range(4)]
-
-    assert asyncio.run(ask()) == ["found"] * 4
-
-
-def test_one_bad_word_does_not_spoil_the_requests_beside_it() -> None:
-    with running(create_app(registry_of(Automaton("even", EVEN)))) as client:
-        words = ["01", "2", "11", "x"] * 8
-
-        def status(word: str) -> int:
-            return client.post("/predict", {"words": [word]}).status
-
-        with ThreadPoolExecutor(16) as pool:
-            found = list(pool.map(status, words))
+    with ThreadPoolExecutor(16) as pool:
+        found = list(pool.map(status, ["01", "2", "11", "x"] * 8))
     assert found == [200, 422, 200, 422] * 8

@@ -7,22 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from serving import Client, running
+from serving import EVEN, Client, registry_of, running
 
-from kleene import DFA
 from kleene.cli import main
 from kleene.errors import SettingError
+from kleene.web.access import Access, host_name, is_local
 from kleene.web.app import create_app
-from kleene.web.entries import Automaton
-from kleene.web.http.access import Access, host_name, is_local
-from kleene.web.registry import ModelRegistry
+from kleene.web.models import Automaton
 
-EVEN = DFA.from_table(
-    {"even": {"0": "even", "1": "odd"}, "odd": {"0": "odd", "1": "even"}},
-    start="even",
-    accept={"even"},
-)
-REGISTRY = ModelRegistry({"even": Automaton("even", EVEN)})
+REGISTRY = registry_of(Automaton("even", EVEN))
 
 
 @pytest.fixture(scope="module")
@@ -165,3 +158,20 @@ def test_two_lengths_of_one_body_are_refused(local: Client) -> None:
         while part := line.recv(4096):
             answer += part
     assert b"400" in answer.split(b"\r\n")[0]
+
+
+def test_two_tokens_in_one_request_are_refused() -> None:
+    access = Access.for_address("127.0.0.1", token="t")
+    with running(create_app(REGISTRY, access=access)) as client:
+        for tokens in (("t", "t"), ("t", "wrong"), ("wrong", "t")):
+            sent = "".join(f"Authorization: Bearer {token}\r\n" for token in tokens)
+            with socket.create_connection(("127.0.0.1", client.port), timeout=10) as line:
+                line.sendall(f"GET /models HTTP/1.1\r\nHost: 127.0.0.1\r\n{sent}\r\n".encode())
+                assert b"400" in line.recv(4096).split(b"\r\n")[0]
+
+
+def test_only_a_preflight_needs_no_token() -> None:
+    access = Access.for_address("127.0.0.1", origins=("https://example.org",), token="t")
+    headers = {"Origin": "https://example.org", "Access_Control_Request_Method": "POST"}
+    with running(create_app(REGISTRY, access=access)) as client:
+        assert client.get("/models", **headers).status == 401

@@ -11,16 +11,15 @@ from xml.etree import ElementTree
 
 import pytest
 from browsing import DESKTOP, PHONE, accessible, browser, page
-from serving import Client, random_model, running
+from serving import Client, random_model, registry_of, running
 
 from kleene import DFA
 from kleene.extractor import extract
 from kleene.model import Model
 from kleene.report.html import write_report
+from kleene.web.access import Access
 from kleene.web.app import create_app
-from kleene.web.entries import Automaton, Network
-from kleene.web.http.access import Access
-from kleene.web.registry import ModelRegistry
+from kleene.web.models import Automaton, Network
 
 pytestmark = pytest.mark.slow
 HOSTILE = ("<script>alert(1)</script>", "<img/src=x/onerror=alert(2)>", "plain", "&lt;b&gt;")
@@ -162,8 +161,7 @@ def client() -> Iterator[Client]:
         Automaton("same", EVEN.minimize()),
         Automaton("always", LATER),
     ]
-    registry = ModelRegistry({entry.name: entry for entry in entries})
-    with running(create_app(registry)) as found:
+    with running(create_app(registry_of(*entries))) as found:
         yield found
 
 
@@ -229,7 +227,7 @@ def test_the_page_is_for_everybody(chromium: Any, client: Client, size: Any, sch
 
 
 def test_a_page_asks_for_the_token(chromium: Any) -> None:
-    registry = ModelRegistry({"even": Automaton("even", EVEN)})
+    registry = registry_of(Automaton("even", EVEN))
     with running(create_app(registry, access=Access(local=True, token="s3cret"))) as client:
         with page(chromium, client.page) as opened:
             opened.fill("#token", "wrong")

@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -14,24 +15,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from serving import Client, running
+from serving import EVEN, Client, metric, registry_of, running, until
 
-from kleene import DFA
 from kleene.cli import main
+from kleene.web.access import Access
 from kleene.web.app import create_app
-from kleene.web.entries import Automaton
-from kleene.web.http.access import Access
-from kleene.web.http.access_log import LOGGER, Entry, set_up_logs
-from kleene.web.http.metrics import Metrics
-from kleene.web.registry import ModelRegistry
+from kleene.web.models import Automaton
+from kleene.web.monitoring import log_access, set_up_logs
 
-EVEN = DFA.from_table(
-    {"even": {"0": "even", "1": "odd"}, "odd": {"0": "odd", "1": "even"}},
-    start="even",
-    accept={"even"},
-)
-REGISTRY = ModelRegistry({"even": Automaton("even", EVEN)})
-SAMPLE = re.compile(r'^[a-z_]+(\{([a-z]+="[^"\n]*",?)+\})? -?[0-9.e+]+$')
+REGISTRY = registry_of(Automaton("even", EVEN))
 
 
 @pytest.fixture
@@ -48,37 +40,14 @@ def test_requests_are_counted(client: Client) -> None:
         client.post("/predict", {"words": ["0110"]})
     client.post("/predict", {"words": [5]})
     client.get("/no/such/path")
-    text = client.get("/metrics").body.decode()
-    assert 'kleene_requests_total{route="/predict",status="200"} 3\n' in text
-    assert 'kleene_requests_total{route="/predict",status="422"} 1\n' in text
-    assert 'kleene_requests_total{route="other",status="404"} 1\n' in text
-    assert 'kleene_request_seconds_count{route="/predict"} 4\n' in text
-    assert 'kleene_request_seconds_bucket{route="/predict",le="+Inf"} 4\n' in text
-    assert "kleene_symbols_total 12\n" in text
-
-
-def test_metrics_are_in_the_text_format(client: Client) -> None:
-    client.get("/health")
-    reply = client.get("/metrics")
-    assert reply.headers["content-type"].startswith("text/plain; version=0.0.4")
-    lines = reply.body.decode().splitlines()
-    typed = {line.split()[2] for line in lines if line.startswith("# TYPE")}
-    for line in lines:
-        if not line.startswith("#"):
-            assert SAMPLE.match(line), line
-            name = re.sub(r"_(bucket|sum|count)$", "", line.split("{")[0].split(" ")[0])
-            assert name in typed
-
-
-def test_workers_add_up() -> None:
-    shared = [0.0] * Metrics.size(2)
-    one, two = Metrics(shared, 0), Metrics(shared, 1)
-    one.request("/predict", 200, 0.003)
-    two.request("/predict", 200, 0.2)
-    two.request("/predict", 777, 99)
-    assert one.text("v") == two.text("v")
-    assert 'status="200"} 2' in one.text("v")
-    assert 'status="500"} 1' in one.text("v")
+    assert client.get("/metrics").headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert metric(client, "kleene_requests_total", route="/predict", status="200") == 3
+    assert metric(client, "kleene_requests_total", route="/predict", status="422") == 1
+    assert metric(client, "kleene_requests_total", route="other", status="404") == 1
+    assert metric(client, "kleene_request_seconds_count", route="/predict") == 4
+    assert metric(client, "kleene_request_seconds_bucket", route="/predict", le="+Inf") == 4
+    assert metric(client, "kleene_symbols_total") == 12
+    assert metric(client, "kleene_info") == 1
 
 
 # -- logs ----------------------------------------------------------------------------------------
@@ -123,8 +92,7 @@ def test_the_access_log_is_json_on_request(capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.usefixtures("restored_logs")
 def test_a_path_cannot_steer_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     set_up_logs("info", as_json=False)
-    entry = Entry(client="c", method="GET", path=HOSTILE, status=404, milliseconds=1, received=0)
-    LOGGER.info("%s", entry.text())
+    log_access("client", "GET", HOSTILE, 404, 0.001, 0)
     (line,) = capsys.readouterr().err.splitlines()
     assert line.isprintable()
 
@@ -234,11 +202,47 @@ def test_a_token_file_is_a_regular_file(tmp_path: Path, capsys: pytest.CaptureFi
     assert "not a regular file" in capsys.readouterr().err
 
 
-@pytest.mark.slow
-def test_several_workers_answer_and_count_together(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("mode", "warned"), [(0o644, True), (0o600, False)])
+def test_a_token_that_others_can_read_is_told(tmp_path: Path, mode: int, warned: bool) -> None:
     EVEN.save(tmp_path / "even.json")
-    process, address = start(tmp_path, "--workers", "2")
+    (tmp_path / "token").write_text("s3cret")
+    (tmp_path / "token").chmod(mode)
+    process, _ = start(tmp_path, "--token-file", "token")
+    assert ("others can read token" in stop(process)) == warned
+
+
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.slow)])
+def test_processes_answer_count_and_drain_together(tmp_path: Path, workers: str) -> None:
+    EVEN.save(tmp_path / "even.json")
+    process, address = start(tmp_path, "--workers", workers, "--drain", "30")
     for _ in range(20):
         assert "even" in asked(address, "models")
-    assert 'route="/models",status="200"} 20' in asked(address, "metrics")
-    stop(process)
+    client = Client(int(address.rstrip("/").rpartition(":")[2]))
+    assert client.ask("POST", "/upload", b"01\n" * 100).status == 200
+    assert metric(client, "kleene_requests_total", route="/models", status="200") == 20
+    assert metric(client, "kleene_symbols_total") == 200  # of the background process
+    head = b"POST /upload HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 6\r\n\r\n01\n"
+    with socket.create_connection(("127.0.0.1", client.port), timeout=60) as line:
+        line.sendall(head)
+        until(lambda: metric(client, "kleene_requests_in_progress") == 2)
+        process.send_signal(signal.SIGTERM)
+        if workers == "1":  # other workers have nothing to do, and end
+            until(lambda: client.get("/models").status == 503)
+            assert client.get("/health").status == 200
+        line.sendall(b"11\n")
+        assert b" 200 " in line.recv(4096)
+    assert "stopped" in process.communicate(timeout=60)[1]
+    assert process.returncode == 0
+
+
+def test_draining_has_an_end(tmp_path: Path) -> None:
+    EVEN.save(tmp_path / "even.json")
+    process, address = start(tmp_path, "--drain", "0.5")
+    client = Client(int(address.rstrip("/").rpartition(":")[2]))
+    head = b"POST /upload HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 6\r\n\r\n01\n"
+    with socket.create_connection(("127.0.0.1", client.port), timeout=60) as line:
+        line.sendall(head)
+        until(lambda: metric(client, "kleene_requests_in_progress") == 2)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=20)
+    assert process.returncode == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import io
 import json
@@ -15,26 +14,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from serving import Client, random_model, running
+from serving import EVEN, Client, random_model, registry_of, running
 
 from kleene import DFA, SequenceClassifier
 from kleene.data.bins import Bins
 from kleene.data.layout import Layout
 from kleene.explain.summary import summarize
+from kleene.web.access import Access
 from kleene.web.app import create_app
-from kleene.web.entries import Answer, Automaton, Network
-from kleene.web.handler import in_slices
-from kleene.web.http.access import Access
-from kleene.web.http.limits import Limits
-from kleene.web.registry import ModelRegistry
+from kleene.web.limits import Limits
+from kleene.web.models import Answer, Automaton, ModelRegistry, Network
 from kleene.web.uploads import as_csv
 
 MODEL = random_model()
-EVEN = DFA.from_table(
-    {"even": {"0": "even", "1": "odd"}, "odd": {"0": "odd", "1": "even"}},
-    start="even",
-    accept={"even"},
-)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +39,7 @@ def registry() -> ModelRegistry:
         Network("text", text),
         Network("vanilla", random_model(num_states=0)),
     ]
-    return ModelRegistry({entry.name: entry for entry in entries})
+    return registry_of(*entries)
 
 
 @pytest.fixture(scope="module")
@@ -349,7 +341,7 @@ def test_a_column_can_be_named(client: Client) -> None:
 
 def test_the_column_of_training_is_found(tmp_path: Path) -> None:
     model = replace(random_model(), layout=Layout(text_column="body"))
-    with running(create_app(ModelRegistry({"one": Network("one", model)}))) as client:
+    with running(create_app(registry_of(Network("one", model)))) as client:
         rows = client.ask("POST", "/upload", b"id,body\n1,0110\n2,01\n").body.decode().splitlines()
     assert [row.split(",")[0] for row in rows[1:]] == ["0110", "01"]
 
@@ -358,7 +350,7 @@ def test_a_model_of_numbers_takes_numbers() -> None:
     bins = Bins(count=2, edges=(0.5,))
     low, high = bins.symbols([0.1, 0.9])
     model = replace(random_model((low, high)), layout=Layout(bins=bins), tokens="symbols")
-    with running(create_app(ModelRegistry({"one": Network("one", model)}))) as client:
+    with running(create_app(registry_of(Network("one", model)))) as client:
         asked = ["0.1 0.9 0.9", [0.1, 0.9, 0.9], ""]
         found = client.post("/predict", {"words": asked}).json["predictions"]
         assert found[0] == found[1]
@@ -376,14 +368,14 @@ def test_lines_with_commas_are_no_table(client: Client) -> None:
 
 
 def test_no_cell_of_an_answer_is_a_formula() -> None:
-    texts = ["=1+1", "+1", "-1", "@x", "\t=1", "plain", "1=2"]
-    answers = [Answer(label="=cmd")] * len(texts)
-    rows = list(csv.reader(io.StringIO(asyncio.run(in_slices(as_csv(texts, answers))))))[1:]
-    assert [row[0] for row in rows] == [*("'" + text for text in texts[:5]), "plain", "1=2"]
+    hostile = ["=1+1", "+1+1", "-1-1", "+x", "-x", "@x", "\t=1", "=1", "-1\n"]
+    harmless = ["plain", "1=2", "-1", "+1.5e3", "-.5"]
+    answers = [Answer(label="=cmd")] * len(hostile + harmless)
+    rows = list(csv.reader(io.StringIO(as_csv(hostile + harmless, answers))))[1:]
+    assert [row[0] for row in rows] == ["'" + text for text in hostile] + harmless
     assert {row[1] for row in rows} == {"'=cmd"}
-    plain = asyncio.run(in_slices(as_csv(texts, answers, escape=False)))
-    kept = list(csv.reader(io.StringIO(plain)))[1:]
-    assert [row[0] for row in kept] == texts
+    kept = list(csv.reader(io.StringIO(as_csv(hostile + harmless, answers, escape=False))))[1:]
+    assert [row[0] for row in kept] == hostile + harmless
 
 
 def test_openapi_tells_of_every_route(client: Client) -> None:
@@ -391,5 +383,6 @@ def test_openapi_tells_of_every_route(client: Client) -> None:
     wanted = {"/predict", "/explain", "/extract", "/automaton", "/health", "/upload", "/compare"}
     assert wanted <= set(document["paths"])
     body = document["paths"]["/predict"]["post"]["requestBody"]["content"]["application/json"]
-    assert set(body["schema"]["properties"]) == {"words", "model"}
+    schema = document["components"]["schemas"][body["schema"]["$ref"].rpartition("/")[2]]
+    assert set(schema["properties"]) == {"words", "model"}
     assert json.dumps(document)

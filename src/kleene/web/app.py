@@ -90,7 +90,7 @@ def create_app(
 
     @app.get("/ready", tags=["server"], responses={503: {"description": "Busy."}})
     async def ready() -> Response:
-        """Whether the server takes requests now; 503 while it starts, or while its queue is full."""
+        """Whether the server takes requests now; 503 while it starts or its queue is full."""
         free = background is None or background.ready
         return JSONResponse({"status": "ready" if free else "busy"}, 200 if free else 503)
 
@@ -275,7 +275,7 @@ def _answer_errors(app: FastAPI) -> None:
         if request.method == "POST" and kind != "application/json":
             message = "send the body as JSON, with Content-Type: application/json"
             return refusal(RefusedError(415, message))
-        return refusal(RefusedError(422, reason(error.errors()[0])))
+        return refusal(RefusedError(422, reason(error.errors()[0], request.scope["route"].path)))
 
     @app.exception_handler(HTTPException)
     async def other(_: Request, error: HTTPException) -> Response:

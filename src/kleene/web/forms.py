@@ -13,10 +13,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
 from kleene.data.words import as_word, json_word
+from kleene.errors import DataError
 from kleene.machine import Word
 from kleene.web.limits import Limits, RefusedError
 from kleene.web.models import Entry
 
+MAX_DEPTH = 4  # of lists in a symbol
 WORD: JsonDict = {
     "oneOf": [
         {"type": "string"},
@@ -111,27 +113,43 @@ class Problem(BaseModel):
     error: str
 
 
-def reason(error: Mapping[str, Any]) -> str:
+FORMS: dict[str, type[Form]] = {
+    "/predict": PredictForm,
+    "/explain": ExplainForm,
+    "/compare": CompareForm,
+}
+
+
+def reason(error: Mapping[str, Any], path: str) -> str:
     """A validation error of FastAPI in one sentence."""
+    keys = ", ".join(FORMS[path].model_fields)
     problem, (*_, key) = error["type"], error["loc"] or ("body",)
     if problem == "json_invalid":
         return f"the body must be JSON ({error.get('ctx', {}).get('error', '')[:100]})"
     plain = {
-        "missing": f"{key!r:.80} is missing",
-        "extra_forbidden": f"unknown key {key!r:.80}",
+        "missing": f"{key!r} is missing; the keys are {keys}",
+        "extra_forbidden": f"unknown key {key!r:.80}; the keys are {keys}",
         "list_type": f"{key!r} must be a list of texts or of lists of symbols",
         "string_type": f"{key!r} must be a text",
         "string_too_long": f"{key!r} must have at most 200 characters",
     }
     if problem in plain and key != "body":
         return plain[problem]
-    return "the body must be a JSON object; /openapi.json describes its keys"
+    return f"the body must be a JSON object with the keys {keys}"
 
 
 def to_word(entry: Entry, value: Any) -> Word:
     """The word of a model that a text or a list of symbols stands for."""
+    if _is_deeper(value, 1 + MAX_DEPTH):
+        raise DataError(f"a symbol must have at most {MAX_DEPTH} lists in lists, got a deeper one")
     word: Word = as_word(json_word(value), entry.tokens, entry.layout.bins, typed=True)
     return word
+
+
+def _is_deeper(value: Any, depth: int) -> bool:
+    return isinstance(value, list) and (
+        depth == 0 or any(_is_deeper(part, depth - 1) for part in value)
+    )
 
 
 def to_words(entry: Entry, values: Sequence[Any], limits: Limits) -> list[Word]:
