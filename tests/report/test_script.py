@@ -7,6 +7,7 @@ import random
 import shutil
 import subprocess
 import sys
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -110,9 +111,11 @@ def test_white_space_is_what_python_takes_for_it() -> None:
 
 
 def test_scripts_are_sound_javascript(tmp_path: Path) -> None:
-    for own in ("report.js", "live.js", "watch.js"):
-        path = tmp_path / own
-        path.write_text(script(own))
+    served = resources.files("kleene.web").joinpath("static")
+    live, watch = (served.joinpath(own).read_text("utf-8") for own in ("live.js", "watch.js"))
+    for i, code in enumerate((script("report.js"), script() + live, script() + watch)):
+        path = tmp_path / f"{i}.js"
+        path.write_text(code)
         subprocess.run([str(NODE), "--check", str(path)], check=True, capture_output=True)
 
 

@@ -46,7 +46,7 @@ class Background:
 
     def __init__(self, registry: ModelRegistry, limits: Limits, metrics: Metrics) -> None:
         self._abandoned = CONTEXT.RawValue("Q", 0)  # the last request that nobody waits for
-        self._arguments = _Pickled(registry), limits, self._abandoned
+        self._arguments: Any = _Pickled(registry), limits, self._abandoned
         self._limits, self._metrics = limits, metrics
         self._numbers, self._arrivals = itertools.count(1), itertools.count()
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
