@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from threading import Thread
@@ -16,11 +15,9 @@ from readers import Reader, small_model
 from kleene.errors import DataError
 from kleene.languages import tomita
 from kleene.web.app import create_app
-from kleene.web.background import Background
 from kleene.web.guard import Guard
 from kleene.web.limits import Limits
 from kleene.web.models import Automaton, ModelRegistry, Network
-from kleene.web.monitoring import Metrics
 from kleene.web.server import Server, bind
 
 NESTED = ["a", 1, 1.5, None, True, ["b", [2, ["c", [3]]]]]
@@ -75,18 +72,11 @@ def server() -> Reader:
 
 
 def raw_server() -> Reader:
-    """The server behind a socket, which gets bytes that may be no HTTP, or half of a request.
-
-    Large requests go to a background process, as in `kleene serve`.
-    """
+    """The server behind a socket, which gets bytes that may be no HTTP, or half of a request."""
     listening = bind("127.0.0.1", 0)
-    models, metrics = registry(), Metrics()
-    background = Background(models, LIMITS, metrics)  # until the fuzzer ends
-    app = create_app(models, limits=LIMITS, metrics=metrics, background=background)
+    app = create_app(registry(), limits=LIMITS)
     Thread(target=Server(app).run, args=([listening],), daemon=True).start()
     address = listening.getsockname()
-    while not background.ready:
-        time.sleep(0.05)
 
     def read(content: bytes) -> object:
         answer = _exchange(address, content)

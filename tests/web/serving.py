@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,12 +20,8 @@ from kleene.machine import Word
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.web.app import create_app
-from kleene.web.background import Background
 from kleene.web.guard import Guard
-from kleene.web.limits import Limits
 from kleene.web.models import Answer, Automaton, Entry, ModelRegistry
-from kleene.web.monitoring import Metrics
 from kleene.web.server import Server, bind
 
 EVEN = DFA.from_table(
@@ -94,49 +88,17 @@ def running(app: Guard) -> Iterator[Client]:
         listening.close()
 
 
-@dataclass(frozen=True)
-class Served:
-    """A server with a background process."""
+class Held(Automaton):
+    """An automaton whose passes over more than one word wait for a signal, and are counted."""
 
-    client: Client
-    background: Background
-
-    @property
-    def pid(self) -> int:
-        """Of the background process."""
-        return self.background._started.result(timeout=60)
-
-    @contextmanager
-    def halted(self) -> Iterator[None]:
-        """Stop the background process for a while."""
-        os.kill(self.pid, signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            os.kill(self.pid, signal.SIGCONT)
-
-
-@contextmanager
-def served(registry: ModelRegistry, limits: Limits | None = None) -> Iterator[Served]:
-    """A server that sends large requests to a background process, as `kleene serve` does."""
-    limits, metrics = limits or Limits(), Metrics()
-    background = Background(registry, limits, metrics)
-    app = create_app(registry, limits=limits, metrics=metrics, background=background)
-    try:
-        with running(app) as client:
-            until(lambda: client.get("/ready").status == 200)
-            yield Served(client, background)
-    finally:
-        background.close()
-
-
-class Slow(Automaton):
-    """An automaton whose passes take time."""
-
-    SECONDS = 0.2
+    def __init__(self, name: str, dfa: DFA) -> None:
+        super().__init__(name, dfa)
+        self.go, self.passes = threading.Event(), 0
 
     def predict(self, words: Sequence[Word]) -> list[Answer]:
-        time.sleep(self.SECONDS)
+        if len(words) > 1:
+            self.passes += 1
+            self.go.wait()
         return super().predict(words)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from importlib import resources
 from typing import Annotated, Any
@@ -19,7 +19,7 @@ from kleene.explain.markup import as_json
 from kleene.machine import Word
 from kleene.report.html import asset, script
 from kleene.web.access import LOCAL, Access
-from kleene.web.background import Background
+from kleene.web.background import check
 from kleene.web.forms import (
     CompareForm,
     Comparison,
@@ -44,7 +44,7 @@ from kleene.web.models import (
 from kleene.web.monitoring import Metrics
 from kleene.web.uploads import UPLOAD, as_csv, read_upload
 
-PASS_WORDS, PASS_SYMBOLS = 256, 8_000  # read between two checks of whether the client is there
+PASS_WORDS, PASS_SYMBOLS = 256, 8_000  # in one pass of a model
 ModelName = Annotated[str | None, Query(description="Which model; the first if left out.")]
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem, "description": text}
@@ -69,43 +69,9 @@ def create_app(
     *,
     limits: Limits | None = None,
     access: Access = LOCAL,
-    metrics: Metrics | None = None,
     root_path: str = "",
-    background: Background | None = None,
 ) -> Guard:
-    """The application: every request passes the guard, then reaches a route.
-
-    Large and slow requests reach the route in the background process, if there is one.
-    """
-    limits, metrics = limits or Limits(), metrics or Metrics()
-    app = create_routes(registry, limits, metrics, root_path=root_path)
-    guard = Guard(
-        app,
-        limits=limits,
-        access=access,
-        metrics=metrics,
-        root_path=root_path,
-        background=background,
-    )
-
-    @app.get("/ready", tags=["server"], responses={503: {"description": "Busy."}})
-    async def ready() -> Response:
-        """Whether the server takes requests now; 503 while it starts or its queue is full."""
-        free = background is None or background.ready
-        return JSONResponse({"status": "ready" if free else "busy"}, 200 if free else 503)
-
-    return guard
-
-
-def create_routes(
-    registry: ModelRegistry,
-    limits: Limits,
-    metrics: Metrics,
-    *,
-    root_path: str = "",
-    check: Callable[[], None] = lambda: None,
-) -> FastAPI:
-    """The routes without a guard; `check` may raise to end work that nobody waits for."""
+    """The application: every request passes the guard, then reaches a route."""
     app = FastAPI(
         title="Kleene",
         version=__version__,
@@ -114,24 +80,19 @@ def create_routes(
         redoc_url=None,
         responses=PROBLEMS,
     )
+    guard = Guard(app, limits=limits, access=access, root_path=root_path)
     _answer_errors(app)
     add_page(app, "live.js", "Kleene.live", root_path)
-    _add_state(app, registry, metrics)
-    _add_words(app, _Asked(registry, limits, metrics, check))
-    return app
+    _add_state(app, registry, guard)
+    _add_words(app, _Asked(registry, guard.limits, guard.metrics))
+    return guard
 
 
 class _Asked:
     """Finds models and words for the routes."""
 
-    def __init__(
-        self,
-        registry: ModelRegistry,
-        limits: Limits,
-        metrics: Metrics,
-        check: Callable[[], None],
-    ) -> None:
-        self._registry, self.limits, self._metrics, self.check = registry, limits, metrics, check
+    def __init__(self, registry: ModelRegistry, limits: Limits, metrics: Metrics) -> None:
+        self._registry, self.limits, self._metrics = registry, limits, metrics
 
     def entry(self, name: str | None) -> Entry:
         """The model of a name; the first if there is no name."""
@@ -150,7 +111,7 @@ class _Asked:
         """Answers, pass by pass."""
         answers: list[Answer] = []
         for part in parts(words):
-            self.check()
+            check()
             answers += entry.predict(part)
         self._metrics.symbols.inc(sum(map(len, words)))
         return answers
@@ -170,7 +131,7 @@ def parts(words: Sequence[Word]) -> Iterator[list[Word]]:
         yield part
 
 
-def _add_state(app: FastAPI, registry: ModelRegistry, metrics: Metrics) -> None:
+def _add_state(app: FastAPI, registry: ModelRegistry, guard: Guard) -> None:
     @app.get("/health", tags=["server"])
     async def health(request: Request) -> dict[str, Any]:
         """Whether the server is there; with the token, also the names of the models."""
@@ -182,7 +143,13 @@ def _add_state(app: FastAPI, registry: ModelRegistry, metrics: Metrics) -> None:
     @app.get("/metrics", tags=["server"], response_class=Response)
     async def prometheus() -> Response:
         """Counters, in the text format of Prometheus."""
-        return Response(metrics.text(), media_type=metrics.content_type)
+        return Response(guard.metrics.text(), media_type=Metrics.content_type)
+
+    @app.get("/ready", tags=["server"], responses={503: {"description": "Busy."}})
+    async def ready() -> Response:
+        """Whether the server takes requests now; 503 while its queue is full or it shuts down."""
+        free = not guard.background.full
+        return JSONResponse({"status": "ready" if free else "busy"}, 200 if free else 503)
 
     @app.get("/models", tags=["server"])
     async def models() -> list[dict[str, Any]]:
@@ -219,7 +186,7 @@ def _add_words(app: FastAPI, asked: _Asked) -> None:
         Cells that a spreadsheet would run as a formula get an apostrophe in front.
         """
         entry, body = asked.entry(model), await request.body()
-        texts, words = read_upload(body, entry, text_column, asked.limits, asked.check)
+        texts, words = read_upload(body, entry, text_column, asked.limits)
         content = as_csv(texts, asked.predict(entry, words), escape=formulas != "keep")
         name = 'attachment; filename="predictions.csv"'
         return Response(content, media_type="text/csv", headers={"content-disposition": name})
@@ -236,7 +203,7 @@ def _add_words(app: FastAPI, asked: _Asked) -> None:
         if one is None or two is None:
             raise RefusedError(422, "name both models: /difference?one=NAME&two=NAME")
         a, b = asked.entry(one), asked.entry(two)
-        word = shortest_difference(a, b, asked.check)
+        word = shortest_difference(a, b)
         if word is None:
             return Difference(word=None, labels=None)
         labels = [as_json(entry.predict([word])[0].label) for entry in (a, b)]

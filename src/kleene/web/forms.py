@@ -89,6 +89,7 @@ class Explained(BaseModel):
         description="States of /automaton, the state before the word first."
     )
     weights: dict[str, list[float]] | None = Field(description="Of every symbol, by method.")
+    scales: dict[str, float] | None = Field(description="Largest weight to expect, by method.")
 
 
 class Comparison(BaseModel):

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from fastapi.responses import JSONResponse
 from starlette.datastructures import Headers
@@ -14,20 +14,18 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kleene.web.access import LOCAL, Access
+from kleene.web.background import Background
 from kleene.web.limits import Limits, RefusedError
 from kleene.web.monitoring import Metrics, log_access
-
-if TYPE_CHECKING:
-    from kleene.web.background import Background
 
 Result = TypeVar("Result")
 LOGGER = logging.getLogger("kleene.server")
 
 ALWAYS_TAKEN = 64 * 2**10  # bytes of a body that is read however many others are held
-SHORT = 4 * 2**10  # bytes of a body that this process answers itself
+SHORT = 4 * 2**10  # bytes of a body that is answered at once
 UPLOAD = "/upload"
 SLOW = (UPLOAD, "/difference")
-"""Paths that always go to the background process."""
+"""Paths whose requests are always large."""
 GONE = 499  # status in the log when the client went away
 HEADERS = {
     "content-security-policy": (
@@ -51,11 +49,10 @@ class Guard:
         access: Access = LOCAL,
         metrics: Metrics | None = None,
         root_path: str = "",
-        background: Background | None = None,
     ) -> None:
         self.app, self.access, self.root_path = app, access, root_path
         self.limits, self.metrics = limits or Limits(), metrics or Metrics()
-        self.background = background
+        self.background = Background(self.limits, self.metrics)
         self.draining = False
         """Whether the server is about to end: new requests get 503."""
         self.in_progress = 0
@@ -101,12 +98,17 @@ class Guard:
         if self.access.is_preflight(scope["method"], headers):
             return Response(status_code=204)
         content = await body.read(headers, receive)
-        if self.background is None or not (path in SLOW or len(content) > SHORT):
-            return await run_app(self.app, scope, content)
+        if path not in SLOW and len(content) <= SHORT:
+            return await _answer(self.app, scope, content)
+
+        def job() -> Response:
+            return asyncio.run(_answer(self.app, scope, content))
+
         seconds = self.limits.upload_seconds if path == UPLOAD else self.limits.seconds
         try:
             async with asyncio.timeout(seconds):
-                answer = await _unless_gone(receive, self.background.answer(scope, content))
+                work = self.background.run(job, len(content))
+                answer = await _unless_gone(receive, work)
         except TimeoutError:
             message = f"no answer within {seconds:g} s; send less, or try again later"
             raise RefusedError(503, message) from None
@@ -182,7 +184,7 @@ class _Body:
             raise RefusedError(413, f"the body must have at most {most:,} bytes; {cure}")
 
 
-async def run_app(app: ASGIApp, scope: Scope, body: bytes) -> Response:
+async def _answer(app: ASGIApp, scope: Scope, body: bytes) -> Response:
     """The whole answer of an application to a request whose body has been read."""
     response, parts = Response(), list[bytes]()
 

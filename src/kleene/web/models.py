@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
 from pathlib import Path
@@ -30,6 +30,7 @@ from kleene.report.content import VOCABULARY, describe, page_method
 from kleene.report.examples import METHODS, explained_dict, rounded
 from kleene.report.trust import trust
 from kleene.report.view import View, automaton_view, stored_view, view
+from kleene.web.background import check
 
 WARM_UP = (0, 5, 500)  # lengths of words: short ones take the plain loop, long ones the kernels
 DRAWN = 500  # random words for reading a model without --data
@@ -101,6 +102,7 @@ class Automaton:
             "probability": None,
             "path": states,
             "weights": None,
+            "scales": None,
         }
 
     def extract(self) -> dict[str, Any]:
@@ -259,11 +261,8 @@ def first_difference(one: Entry, two: Entry, word: Word) -> dict[str, Any]:
     }
 
 
-def shortest_difference(one: Entry, two: Entry, check: Callable[[], None]) -> Word | None:
-    """A shortest word on which two models differ, None if they are equal.
-
-    The search calls `check` throughout, which may raise to end it.
-    """
+def shortest_difference(one: Entry, two: Entry) -> Word | None:
+    """A shortest word on which two models differ, None if they are equal."""
     a, b = one.faithful_dfa(), two.faithful_dfa()
     by_text = {as_text(label): label for label in a.outputs}
     outputs = (x if x in a.outputs else by_text.get(as_text(x), x) for x in b.outputs)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import multiprocessing
 import os
 import signal
 import socket
+import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import FrameType
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from kleene.web.guard import Guard
 
 MAX_RESTARTS = 5  # of all workers together
+SWITCH_SECONDS = 0.0005  # after which the thread for large requests lets others go on
 END_SECONDS = 2  # for connections to close once the requests are answered
 
 
@@ -186,12 +190,13 @@ def serve(
     """Load the models, call `started`, and answer requests until a signal ends the process."""
     from kleene.web.models import ModelRegistry
 
-    registry = ModelRegistry.load(settings.models, settings.words)  # reports mistakes once
-    with tempfile.TemporaryDirectory(prefix="kleene-metrics-") as folder:
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # before prometheus-client is imported
-        if workers == 1:
-            _serve(settings, listening, registry, started)
-        else:
+    registry = ModelRegistry.load(settings.models, settings.words)
+    if workers == 1:
+        _serve(settings, listening, registry, started)
+    else:
+        del registry  # it has reported all mistakes; each worker loads its own
+        with tempfile.TemporaryDirectory(prefix="kleene-metrics-") as folder:
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # which the workers inherit
             _supervise(settings, listening, workers, started)
 
 
@@ -201,32 +206,20 @@ def _serve(
     import torch
 
     from kleene.web.app import create_app
-    from kleene.web.background import Background
-    from kleene.web.limits import Limits
-    from kleene.web.monitoring import Metrics, set_up_logs
+    from kleene.web.monitoring import set_up_logs
 
     torch.set_num_threads(1)  # requests are small and many: more threads would only wait
+    sys.setswitchinterval(SWITCH_SECONDS)
     set_up_logs(settings.log_level, as_json=settings.log_json)
-    limits, metrics = Limits(), Metrics()
-    background = Background(registry, limits, metrics)
-    app = create_app(
-        registry,
-        limits=limits,
-        access=settings.access,
-        metrics=metrics,
-        root_path=settings.root_path,
-        background=background,
-    )
+    app = create_app(registry, access=settings.access, root_path=settings.root_path)
     gc.collect()
     gc.freeze()  # models stay in memory: no request waits while they are searched for garbage
     started()
-    try:
-        Server(app, settings.drain).run(sockets=[listening])
-    finally:
-        background.close()
+    Server(app, settings.drain).run(sockets=[listening])
 
 
 def _work(settings: ServerSettings, listening: socket.socket) -> None:
+    """Be one of several worker processes."""
     from kleene.web.models import ModelRegistry
 
     registry = ModelRegistry.load(settings.models, settings.words)
@@ -238,12 +231,15 @@ def _supervise(
     settings: ServerSettings, listening: socket.socket, count: int, started: Callable[[], None]
 ) -> None:
     """Run worker processes until a signal ends this one; a worker that dies is replaced."""
-    from kleene.web.background import CONTEXT, signals_blocked
+    context = multiprocessing.get_context("spawn")
+    resource_tracker.ensure_running()  # its start would unblock the signals again
 
     def start_worker() -> BaseProcess:
-        worker = CONTEXT.Process(target=_work, args=(settings, listening), name="kleene-worker")
-        with signals_blocked():
-            worker.start()
+        worker = context.Process(target=_work, args=(settings, listening), name="kleene-worker")
+        ended = {signal.SIGINT, signal.SIGTERM}  # the worker inherits the mask
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ended)
+        worker.start()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return worker
 
     ending = threading.Event()
@@ -251,17 +247,15 @@ def _supervise(
         signal.signal(number, lambda *_: ending.set())
     workers, restarts = [start_worker() for _ in range(count)], 0
     started()
-    try:
-        while not ending.wait(0.2) and any(worker.is_alive() for worker in workers):
-            for i, worker in enumerate(workers):
-                if not worker.is_alive() and restarts < MAX_RESTARTS:
-                    restarts += 1
-                    workers[i] = start_worker()
-    finally:
-        for worker in workers:
-            worker.terminate()
-        deadline = time.monotonic() + settings.drain + 2 * END_SECONDS
-        for worker in workers:
-            worker.join(max(0.0, deadline - time.monotonic()))
-            if worker.is_alive():
-                worker.kill()
+    while not ending.wait(0.2) and any(worker.is_alive() for worker in workers):
+        for i, worker in enumerate(workers):
+            if not worker.is_alive() and restarts < MAX_RESTARTS:
+                restarts += 1
+                workers[i] = start_worker()
+    for worker in workers:
+        worker.terminate()
+    deadline = time.monotonic() + settings.drain + 2 * END_SECONDS
+    for worker in workers:
+        worker.join(max(0.0, deadline - time.monotonic()))
+        if worker.is_alive():
+            worker.kill()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from kleene.data.files import read_examples
@@ -14,6 +14,7 @@ from kleene.data.readers.lines import GZIP_MAGIC
 from kleene.errors import DataError
 from kleene.files import without_formula
 from kleene.machine import Word
+from kleene.web.background import check
 from kleene.web.forms import check_length, to_word
 from kleene.web.limits import Limits, RefusedError
 from kleene.web.models import Answer, Entry
@@ -28,11 +29,7 @@ UPLOAD = {
 
 
 def read_upload(
-    content: bytes,
-    entry: Entry,
-    text_column: str | None,
-    limits: Limits,
-    check: Callable[[], None] = lambda: None,
+    content: bytes, entry: Entry, text_column: str | None, limits: Limits
 ) -> tuple[list[str], list[Word]]:
     """The texts of a file and their words, or an error that names the line."""
     if content[:2] == GZIP_MAGIC:
