@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import importlib.util
 import io
 import json
 import random
@@ -157,12 +156,8 @@ def _of_data(folder: Path) -> list[Reader]:
             read=lambda content: Layout.from_dict(_json(content)),
             mutate=mutate_json,
         ),
-        *([] if _lacks("pyarrow") else [_parquet(reading(".parquet"))]),
+        _parquet(reading(".parquet")),
     ]
-
-
-def _lacks(package: str) -> bool:
-    return importlib.util.find_spec(package) is None
 
 
 def _json(content: bytes) -> object:

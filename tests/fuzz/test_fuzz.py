@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from readers import Reader, make_tar, readers
 from special import special_files
 
+from kleene.data import lines as packed
 from kleene.data.files import read_data, read_examples
-from kleene.data.readers import gzip_guard as packed
 from kleene.datasets.archives import members
 from kleene.datasets.mnist import read_idx
 from kleene.errors import DataError

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kleene.cli.console import label_text, say
-from kleene.data.example import Example
 from kleene.data.files import Data, fit_bins, open_examples, read_data, read_examples
-from kleene.data.layout import Layout
+from kleene.data.layout import Example, Layout
 from kleene.errors import DataError
 from kleene.machine import Label, Word
 
@@ -162,7 +161,8 @@ def say_columns(layout: Layout) -> None:
     else:
         return
     label = f", labels from {layout.label_column!r}" if layout.label_column else ""
-    say(f"reading {found}{label}")
+    how = " (by their content; --text-column and --label-column change it)"
+    say(f"reading {found}{label}{how if layout.by_content else ''}")
 
 
 def say_guess(tokens: str) -> None:

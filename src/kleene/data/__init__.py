@@ -3,9 +3,8 @@
 from kleene.data.alphabet import END, PAD, START, UNKNOWN, Alphabet
 from kleene.data.batch import Batch, batches, make_batch
 from kleene.data.bins import Bins
-from kleene.data.example import Example
 from kleene.data.files import Data, read_data, read_examples
-from kleene.data.layout import Layout
+from kleene.data.layout import Example, Layout
 from kleene.data.words import tokenize
 
 __all__ = [

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from kleene.data.alphabet import Alphabet, Ids, count_symbols
-from kleene.data.example import Example
+from kleene.data.layout import Example
 from kleene.data.store import Store, open_store, write_store
 from kleene.data.validate import as_labels, check_repetition, sorted_classes, warn_of_missing
 from kleene.data.words import guess_tokens, typed_labels

@@ -11,21 +11,19 @@ from itertools import chain
 from pathlib import Path
 
 from kleene.data.bins import Bins, as_numbers
-from kleene.data.example import Example
-from kleene.data.layout import NO_LAYOUT, Layout
-from kleene.data.readers.events import event_examples
-from kleene.data.readers.jsonl import jsonl_examples
-from kleene.data.readers.lines import Lines
-from kleene.data.readers.tables import (
-    LABEL_NAMES,
-    TEXT_NAMES,
+from kleene.data.events import event_examples
+from kleene.data.layout import LABEL_NAMES, NO_LAYOUT, TEXT_NAMES, Example, Layout
+from kleene.data.lines import Lines
+from kleene.data.tables import (
     Table,
     csv_table,
+    jsonl_table,
     parquet_table,
     table_examples,
+    tsv_table,
 )
-from kleene.data.readers.xes import xes_examples
 from kleene.data.words import Words, as_word, check_tokens, guess_tokens, typed_labels
+from kleene.data.xes import xes_examples
 from kleene.errors import DataError
 from kleene.machine import Label, Word
 
@@ -114,7 +112,11 @@ def open_examples(
     """
     check_tokens(tokens)
     lines = Lines(path)
-    found, examples = _read(lines, layout, labelled)
+    try:
+        found, examples = _read(lines, layout, labelled)
+    except BaseException:
+        lines.close()
+        raise
     return found, _finished(lines, found.bins, examples, tokens)
 
 
@@ -131,9 +133,9 @@ def _read(lines: Lines, layout: Layout, labelled: bool) -> tuple[Layout, Iterato
     kind = kind or _sniff(first, layout)
     content = chain([first], content)
     if kind == "jsonl":
-        return jsonl_examples(lines, content, layout, labelled)
+        return _of_table(jsonl_table(lines, content), layout, labelled)
     if kind == "tsv" and not _is_table(first, layout):
-        return layout, _read_tsv(lines, content, labelled)
+        return table_examples(tsv_table(lines, content, labelled), layout, labelled)
     delimiter = layout.delimiter or ("\t" if kind == "tsv" else None)
     return _of_table(csv_table(lines, content, delimiter), layout, labelled)
 
@@ -148,13 +150,16 @@ def _finished(
     lines: Lines, bins: Bins | None, examples: Iterator[Example], tokens: str | None
 ) -> Iterator[Example]:
     count = 0
-    for example in examples:
-        count += 1
-        try:
-            word = as_word(example.word, tokens, bins, typed=True)
-        except DataError as error:
-            raise lines.error(str(error), example.line) from None
-        yield example if word is example.word else replace(example, word=word)
+    try:
+        for example in examples:
+            count += 1
+            try:
+                word = as_word(example.word, tokens, bins, typed=True)
+            except DataError as error:
+                raise lines.error(str(error), example.line) from None
+            yield example if word is example.word else replace(example, word=word)
+    finally:
+        lines.close()
     if not count:
         raise DataError(f"{lines.name} has no examples; give at least one after any header")
 
@@ -174,44 +179,6 @@ def fit_bins(path: str | Path, layout: Layout) -> Layout:
                 raise lines.error(str(error), example.line) from None
 
     return replace(layout, bins=layout.bins.fit(numbers()))
-
-
-def _read_tsv(lines: Lines, content: Iterator[str], labelled: bool) -> Iterator[Example]:
-    width = 0
-    for line in content:
-        columns = line.split("\t")
-        if not line and width != 1 and (labelled or width):
-            continue  # where every word has a label, an empty line is no word
-        if labelled and len(columns) < 2 and lines.number == 1:
-            raise lines.error(
-                f"expected word<TAB>label, got {line[:40]!r} without a tab{_cure(line)}"
-            )
-        if len(columns) > 2 or (labelled and len(columns) < 2):
-            tabs = f"{len(columns) - 1} tabs in {line[:40]!r}"
-            raise lines.error(f"expected word<TAB>label, got {tabs}; put one tab between the two")
-        if width and len(columns) != width:
-            raise lines.error(f"{len(columns)} columns after lines of {width}; give all as many")
-        if not width and _is_header(columns):
-            width = len(columns)
-            continue
-        width = len(columns)
-        found = columns[1].strip() if width == 2 else ""
-        if labelled and not found:
-            raise lines.error(f"the label of {columns[0][:40]!r} is missing; put it after the tab")
-        row = dict(zip(("sequence", "label"), columns, strict=False))
-        yield Example(columns[0], found or None, lines.number, row=row)
-
-
-def _cure(line: str) -> str:
-    for mark, name in ((",", "comma"), (";", "semicolon"), ("|", "pipe")):
-        if mark in line:
-            return f"; for a table with a header give --delimiter {name}"
-    return "; put a tab between text and label"
-
-
-def _is_header(columns: list[str]) -> bool:
-    names = (TEXT_NAMES, LABEL_NAMES)
-    return len(columns) == 2 and all(c.lower() in n for c, n in zip(columns, names, strict=True))
 
 
 def _is_table(first: str, layout: Layout) -> bool:

@@ -1,16 +1,32 @@
-"""Where a data file keeps its sequences and labels: columns, delimiter, event tables, bins."""
+"""Where a data file keeps its sequences and labels, and one labelled sequence of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from kleene.data.bins import Bins
 from kleene.errors import ModelError, SettingError
+from kleene.machine import Label, Word
 
+TEXT_NAMES = ("sequence", "word", "text", "sentence", "review", "document", "comment", "content")
+LABEL_NAMES = ("label", "class", "category", "sentiment", "target", "output")
 DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
 EVENT_COLUMNS = ("case_column", "event_column", "order_column")
+
+
+@dataclass(frozen=True)
+class Example:
+    """A sequence, its label if it has one, and the line it begins on."""
+
+    word: Word
+    label: Label | None
+    line: int
+    case: str | None = None
+    """The case that the events belong to, where there are cases."""
+    row: Mapping[str, Any] | None = None
+    """All columns of its row by name, as they stand in the file; None where it has several rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +47,8 @@ class Layout:
     bins: Bins | None = None
     known: Layout | None = None
     """The layout that a model was trained with: its columns are taken where a file has them."""
+    by_content: bool = False
+    """Whether the content of the columns told them apart, not their names."""
 
     def __post_init__(self) -> None:
         if self.delimiter is not None:
@@ -100,4 +118,4 @@ NO_LAYOUT = Layout()
 
 
 def _names() -> list[str]:
-    return [field.name for field in fields(Layout) if field.name != "known"]
+    return [field.name for field in fields(Layout) if field.name not in ("known", "by_content")]

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kleene.data.alphabet import UNKNOWN, Alphabet, as_sequence
-from kleene.data.missing import is_missing
-from kleene.data.words import as_word, check_tokens, guess_tokens
+from kleene.data.words import as_word, check_tokens, guess_tokens, is_missing
 from kleene.errors import DataError, DataWarning
 from kleene.machine import Label, Symbol, Word
 

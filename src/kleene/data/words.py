@@ -88,7 +88,7 @@ def json_word(value: Any) -> Word:
     """The text or the list of symbols that a JSON value is."""
     if isinstance(value, str):
         return str(without_surrogates(value))
-    if not isinstance(value, list):
+    if not isinstance(value, list | tuple):
         raise DataError(f"a sequence must be a string or a list, got {value!r:.40}")
     try:
         return tuple(without_surrogates(from_json_symbol(symbol)) for symbol in value)
@@ -103,6 +103,17 @@ def without_surrogates(value: Any) -> Any:
     if isinstance(value, str) and not value.isascii():
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return value
+
+
+def is_missing(value: object) -> bool:
+    """Whether a value is None, NaN or NA; the empty string is not missing.
+
+    >>> [is_missing(value) for value in (None, float("nan"), "", 0)]
+    [True, True, False, False]
+    """
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):  # of pandas
+        return True
+    return isinstance(value, float) and value != value
 
 
 def typed_labels(labels: Sequence[Label | None]) -> list[Any]:

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from kleene.data.readers.gzip_guard import unpacked
+from kleene.data.lines import unpacked
 from kleene.errors import DataError
 from kleene.files import open_regular
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kleene.arrays import Floats, Ints
-from kleene.data.readers.gzip_guard import unpacked
+from kleene.data.lines import unpacked
 from kleene.datasets.download import Source, locate
 from kleene.errors import DataError, SettingError
 from kleene.files import open_regular

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kleene.data.files import read_examples
 from kleene.data.layout import Layout
-from kleene.data.readers.lines import GZIP_MAGIC
+from kleene.data.lines import GZIP_MAGIC
 from kleene.errors import DataError
 from kleene.files import without_formula
 from kleene.machine import Word

@@ -14,8 +14,7 @@ from kleene.errors import AlphabetError
 
 if TYPE_CHECKING:
     from kleene.automata import DFA
-    from kleene.data.example import Example
-    from kleene.data.layout import Layout
+    from kleene.data.layout import Example, Layout
 
 
 FIRST_CHUNK, CHUNK = 1_000, 100_000  # words matched at a time, at first and in the long run

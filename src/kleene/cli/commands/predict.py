@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from kleene.data.example import Example
-    from kleene.data.layout import Layout
+    from kleene.data.layout import Example, Layout
     from kleene.model import Model
 
 
@@ -124,7 +123,7 @@ def _examples(
     model: Model, data: str | None, typed: Sequence[str], layout: Layout, max_length: int
 ) -> Iterator[list[Example]]:
     from kleene.cli.input import DataSource
-    from kleene.data.example import Example
+    from kleene.data.layout import Example
 
     if data is None:
         return iter([[Example(word, None, 1) for word in model.words(typed, typed=True)]])

@@ -11,11 +11,9 @@ from itertools import chain
 from typing import Any
 from xml.parsers import expat
 
-from kleene.data.example import Example
-from kleene.data.layout import Layout
-from kleene.data.readers.events import not_ordered, position_of
-from kleene.data.readers.lines import Lines, open_bytes, reading_errors
-from kleene.data.readers.tables import LABEL_NAMES
+from kleene.data.events import not_ordered, position_of
+from kleene.data.layout import LABEL_NAMES, Example, Layout
+from kleene.data.lines import Lines
 from kleene.errors import DataError
 
 NAME = "concept:name"
@@ -79,7 +77,7 @@ def _ordered(lines: Lines, events: list[Attributes], order: str, line: int) -> l
 def _traces(lines: Lines) -> Iterator[tuple[Attributes, list[Attributes], int]]:
     """The attributes of every trace, those of its events, and its line."""
     reader = _Reader(lines)
-    with reading_errors(lines), open_bytes(lines.path) as stream:
+    with lines.open() as stream:
         more = True
         while more:
             content = stream.read(_CHUNK)
