@@ -15,7 +15,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src"
 ORDER = (  # "" is the package's own list of names
     *("errors", "arrays", "kmeans", "formats", "files", "machine"),
-    *("compiling", "onnx_graph", "distributed"),
+    *("compiling", "distributed"),
     *("automata", "languages", "data", "datasets", "nn", "export", "evaluation", "training"),
     *("config", "defaults", "model_folder", "model", "extraction", "explain", "proof"),
     *("induction", "pipeline", "extractor", "estimator", "report"),

@@ -216,9 +216,10 @@ class Model:
         return cls.load(folder)
 
     def to_onnx(self) -> bytes:
-        """The network as an ONNX file, for words of any number and length; see `nn.onnx_export`.
+        """The network as an ONNX file, for words of any number and length; see `export`.
 
-        Its metadata hold, as JSON under "kleene", the classes, the symbols and their first id.
+        Its metadata hold, as JSON under "kleene", the classes, the symbols and their first id. The
+        class of the highest score is the prediction.
         """
         from kleene.export.onnx_network import to_onnx
 
@@ -229,6 +230,7 @@ class Model:
             "first_id": FIRST_SYMBOL,
             "unknown_id": UNKNOWN,
             "tokens": self.tokens,
+            "decide_by": "scores",  # proofs are about scores; probabilities may round to a tie
         }
         return to_onnx(self.network, about)
 

@@ -13,6 +13,7 @@ import pytest
 
 from kleene.automata import DFA
 from kleene.errors import SettingError
+from kleene.export.onnx_automaton import to_onnx
 from kleene.machine import Word
 
 COMPILER = shutil.which("cc") or shutil.which("gcc")
@@ -86,6 +87,15 @@ def test_line_ends_and_unknown_symbols(tmp_path: Path) -> None:
 
 
 @compiled
+@pytest.mark.parametrize(("symbols", "end"), [("a\r", "\n"), ("a\n", "\0"), ("\r\n", "\0")])
+def test_line_breaks_can_be_symbols(symbols: str, end: str, tmp_path: Path) -> None:
+    dfa = automaton(tuple(symbols), ("x", "y", "z"))
+    _, words = words_of(dfa)
+    found, status = run_c(compile_c(dfa.to_c(), tmp_path), "".join(f"{w}{end}" for w in words))
+    assert (found, status) == ([str(label) for label in dfa.run_many(words)], 0)
+
+
+@compiled
 def test_the_functions_alone(tmp_path: Path) -> None:
     """Two automata in one program, without the C library's input and output in their files."""
     dfa = AUTOMATA["words"]
@@ -124,7 +134,7 @@ def test_names_that_c_does_not_know_are_refused(name: str) -> None:
 def test_onnx_gives_the_labels(name: str) -> None:
     dfa = AUTOMATA[name]
     columns, words = words_of(dfa)
-    session = onnxruntime.InferenceSession(dfa.to_onnx(), providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(to_onnx(dfa), providers=["CPUExecutionProvider"])
     about = json.loads(session.get_modelmeta().custom_metadata_map["kleene"])
     lengths = np.array([len(column) for column in columns])
     ids = np.full((len(columns), lengths.max()), -7)  # padding is never looked at
@@ -137,7 +147,7 @@ def test_onnx_gives_the_labels(name: str) -> None:
 
 def test_onnx_marks_unknown_symbols() -> None:
     dfa = AUTOMATA["characters"]
-    session = onnxruntime.InferenceSession(dfa.to_onnx(), providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(to_onnx(dfa), providers=["CPUExecutionProvider"])
     ids = np.array([[0, 2, 0], [0, -1, 0], [0, 1, 2]])
     labels, _ = session.run(None, {"ids": ids, "lengths": np.array([3, 3, 2])})
     assert labels[:2].tolist() == [-1, -1]

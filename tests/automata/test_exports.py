@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from random_automata import brute_run, dfas, words_up_to
 
 from kleene.automata import DFA
-from kleene.automata.formats.dot import diagram
+from kleene.automata.formats.drawing import diagram
 from kleene.automata.formats.regex import as_text
-from kleene.automata.formats.symbol_sets import describe
+from kleene.automata.symbols import describe
 from kleene.errors import AutomatonError, KleeneError, SettingError
 
 WORDS = ("the", "cat", "a+b")
@@ -108,9 +108,7 @@ def test_what_json_cannot_hold_and_files_that_are_not_there(tmp_path):
 
 @given(dfas())
 def test_languages_go_to_other_libraries_and_formats_and_come_back(dfa):
-    assert DFA.from_automata_lib(dfa.to_automata_lib()) == dfa
     assert DFA.from_aalpy(dfa.to_aalpy()) == dfa
-    assert DFA.from_att(dfa.to_att()) == dfa
     lib, aal = dfa.to_automata_lib(), dfa.to_aalpy()
     for word in words_up_to(dfa.alphabet, 4):
         assert lib.accepts_input("".join(word)) == brute_run(dfa, word)
@@ -125,29 +123,16 @@ def test_labelled_automata_are_moore_machines_in_aalpy(dfa):
     assert DFA.from_aalpy(dfa.to_aalpy()) == dfa
 
 
-def test_partial_automata_of_other_libraries_are_completed():
-    from automata.fa.dfa import DFA as Peer  # noqa: N811
-
-    peer = Peer.from_finite_language({"a", "b"}, {"ab", "ba"}, as_partial=True)
-    dfa = DFA.from_automata_lib(peer)
-    for word in words_up_to("ab", 4):
-        assert dfa.accepts(word) == peer.accepts_input("".join(word))
-
-
 def test_conversions_that_cannot_be_say_why():
     words = DFA.from_table({0: {"the": 0}}, start=0, accept={0})
     with pytest.raises(AutomatonError, match="one-character"):
         words.to_automata_lib()
     labelled = DFA(alphabet=("a",), transitions=[[0]], outputs=("x",))
-    for convert in ("to_automata_lib", "to_att", "to_regex", "complement"):
+    for convert in ("to_automata_lib", "to_regex", "complement"):
         with pytest.raises(AutomatonError, match="recognizer"):
             getattr(labelled, convert)()
     with pytest.raises(AutomatonError, match="str"):
         DFA.from_aalpy("dfa")
-    with pytest.raises(AutomatonError, match="str"):
-        DFA.from_automata_lib("dfa")
-    with pytest.raises(AutomatonError, match="blanks"):
-        DFA(alphabet=(" ",), transitions=[[0]], outputs=(True,)).to_att()
 
 
 def test_att_reads_what_toolkits_write():

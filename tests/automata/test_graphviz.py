@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from kleene.automata.formats.graphviz import NOISE, _without
+from kleene.automata.formats.drawing import NOISE, _without
 from kleene.languages import tomita
 
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from random_automata import dfas
 
 from kleene.automata import DFA
-from kleene.automata.formats.dot import diagram
-from kleene.automata.moves import known_words, moves_taken
+from kleene.automata.formats.drawing import diagram
+from kleene.automata.table import known_words, moves_taken
 
 
 @given(dfas(alphabet="abc"), st.lists(st.text("abc", max_size=8), max_size=6))

@@ -228,14 +228,13 @@ def _of_automata() -> list[Reader]:
             ).run("()"),
             mutate=both(0.7),
         ),
-        Reader(name="AT&T", seeds=[ATT, tomita(4).dfa.to_att().encode()], read=att),
+        Reader(name="AT&T", seeds=[ATT], read=att),
         Reader(
             name="regular expression",
             seeds=patterns,
             read=lambda content: DFA.from_regex(content.decode("latin-1")[:60], alphabet="abc1"),
         ),
         Reader(name="AALpy", seeds=[b"-"], read=_from_aalpy, mutate=_noise),
-        Reader(name="automata-lib", seeds=[b"-"], read=_from_automata_lib, mutate=_noise),
     ]
 
 
@@ -291,33 +290,6 @@ def _from_aalpy(content: bytes) -> object:
             case _:
                 return DFA.from_aalpy(strange)
     return DFA.from_aalpy(automaton)
-
-
-def _from_automata_lib(content: bytes) -> object:
-    """Objects of that library with parts that it would have refused."""
-    from automata.fa import dfa as library
-
-    dice = random.Random(content)
-    automaton = library.DFA(
-        states={0, 1},
-        input_symbols={"a", "b"},
-        transitions={0: {"a": 0, "b": 1}, 1: {"a": 1, "b": 0}},
-        initial_state=0,
-        final_states={1},
-    )
-    parts = ("states", "input_symbols", "transitions", "initial_state", "final_states")
-    for _ in range(dice.randrange(1, 3)):
-        strange: Any = dice.choice(STRANGE)
-        if dice.random() < 0.5:
-            strange = {
-                "states": frozenset({0, 1, "x"}),
-                "input_symbols": frozenset({"a", 1}),
-                "transitions": {0: {"a": dice.choice((0, 5))}, dice.choice((1, "y")): {}},
-                "initial_state": dice.choice((5, None)),
-                "final_states": frozenset({5}),
-            }[dice.choice(parts)]
-        object.__setattr__(automaton, dice.choice(parts), strange)
-    return DFA.from_automata_lib(dice.choice((automaton, automaton, automaton, strange)))
 
 
 # -- models --------------------------------------------------------------------------------------

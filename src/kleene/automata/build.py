@@ -1,14 +1,15 @@
-"""Automata written as literals, or explored from a machine."""
+"""Automata written as literals, explored from a machine, or combined from two."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from kleene.automata.symbols import show
-from kleene.automata.table import Table
+from kleene.automata.minimize import minimize
+from kleene.automata.symbols import check_same_alphabet, show
+from kleene.automata.table import Table, TransitionTable
 from kleene.errors import AutomatonError
 from kleene.machine import Label, Machine, Symbol
 
@@ -77,6 +78,29 @@ def from_machine(cls: type[Table], machine: Machine[Any], *, max_states: int) ->
         alphabet=tuple(machine.alphabet),
         transitions=np.array(transitions, dtype=np.int32),
         outputs=tuple(machine.output(state) for state in queue),
+    )
+
+
+def product(one: Table, two: TransitionTable, combine: Callable[[Any, Any], Any]) -> Table:
+    """Both automata side by side, accepting where `combine` of their two outputs is true."""
+    check_same_alphabet(one.alphabet, two.alphabet)
+    for dfa in (one, two):
+        dfa.require_boolean("combining languages", "recognizer(label) makes a language of a label")
+    columns = [two.columns[symbol] for symbol in one.alphabet]
+    pairs = [(one.initial, two.initial)]
+    number, rows = {pairs[0]: 0}, []
+    for p, q in pairs:
+        after = [(one.rows[p][i], two.rows[q][j]) for i, j in enumerate(columns)]
+        for pair in after:
+            if number.setdefault(pair, len(pairs)) == len(pairs):
+                pairs.append(pair)
+        rows.append([number[pair] for pair in after])
+    return minimize(
+        type(one)(
+            alphabet=one.alphabet,
+            transitions=np.array(rows, dtype=np.int32),
+            outputs=tuple(bool(combine(one.outputs[p], two.outputs[q])) for p, q in pairs),
+        )
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,22 +10,13 @@ from typing import Any
 
 import numpy.typing as npt
 
-from kleene.automata.algebra import product
-from kleene.automata.build import from_machine, from_table
+from kleene.automata.build import from_machine, from_table, product
 from kleene.automata.compare import difference
-from kleene.automata.enumeration import count_words, is_empty, shortest_accepted, words
-from kleene.automata.formats.att import from_att, to_att
+from kleene.automata.formats.att import from_att
 from kleene.automata.formats.c import to_c
-from kleene.automata.formats.dot import to_dot, to_mermaid
-from kleene.automata.formats.drawing import draw, render
+from kleene.automata.formats.drawing import draw, render, to_dot, to_mermaid
 from kleene.automata.formats.json import dfa_from_json, dfa_to_json, read_text
-from kleene.automata.formats.libraries import (
-    from_aalpy,
-    from_automata_lib,
-    to_aalpy,
-    to_automata_lib,
-)
-from kleene.automata.formats.onnx import to_onnx
+from kleene.automata.formats.libraries import from_aalpy, to_aalpy, to_automata_lib
 from kleene.automata.formats.regex import to_regex
 from kleene.automata.formats.regex_parser import from_regex
 from kleene.automata.matcher import Matcher
@@ -114,11 +105,6 @@ class DFA(TransitionTable):
         """Convert an AALpy `Dfa` or `MooreMachine`."""
         return from_aalpy(cls, automaton)
 
-    @classmethod
-    def from_automata_lib(cls, automaton: Any) -> DFA:
-        """Convert an automata-lib `DFA`."""
-        return from_automata_lib(cls, automaton)
-
     # -- reading words -------------------------------------------------------------------------
 
     def accepts(self, word: Word) -> bool:
@@ -146,55 +132,6 @@ class DFA(TransitionTable):
             return bool(self.run(word))  # type: ignore[arg-type]
         except AlphabetError:
             return False
-
-    # -- the language --------------------------------------------------------------------------
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no word is accepted."""
-        return is_empty(self)
-
-    def count_words(self, length: int) -> int:
-        """How many words of a length are accepted, exactly.
-
-        >>> [DFA.from_regex("a*b?").count_words(length) for length in range(4)]
-        [1, 2, 2, 2]
-        """
-        return count_words(self, length)
-
-    def words(self, max_length: int | None = None) -> Iterator[Word]:
-        """The accepted words in length-lexicographic order, by the order of the alphabet.
-
-        Without `max_length` the iterator of an infinite language never ends.
-
-        >>> list(DFA.from_regex("a*b?").words(max_length=2))
-        ['', 'a', 'b', 'aa', 'ab']
-        """
-        return words(self, max_length)
-
-    def shortest_accepted(self) -> Word | None:
-        """A shortest accepted word, the first in the order of the alphabet; None if there is none.
-
-        >>> DFA.from_regex("(ab|ba)+").shortest_accepted()
-        'ab'
-        """
-        return shortest_accepted(self)
-
-    def __le__(self, other: DFA) -> bool:
-        """Whether the other accepts every word that this one accepts.
-
-        >>> DFA.from_regex("(ab)*", alphabet="ab") <= DFA.from_regex("[ab]*", alphabet="ab")
-        True
-        """
-        if not isinstance(other, DFA):
-            return NotImplemented
-        return self.minus(other).is_empty
-
-    def __lt__(self, other: DFA) -> bool:
-        """Whether the other accepts every word that this one accepts, and more."""
-        if not isinstance(other, DFA):
-            return NotImplemented
-        return self <= other and not other <= self
 
     # -- other automata ------------------------------------------------------------------------
 
@@ -273,10 +210,6 @@ class DFA(TransitionTable):
         """Write the JSON document to a file."""
         return write_atomically(path, self.to_json() + "\n")
 
-    def to_att(self) -> str:
-        """The AT&T format, for languages without labels."""
-        return to_att(self)
-
     def to_dot(self, *, sink: bool = True, words: Iterable[Word] | None = None) -> str:
         """Graphviz DOT; `sink=False` leaves out rejecting states that nothing leaves.
 
@@ -292,14 +225,6 @@ class DFA(TransitionTable):
         """A C file without dependencies; `name` begins the names of its functions."""
         return to_c(self, name=name)
 
-    def to_onnx(self) -> bytes:
-        """An ONNX file: `ids`, (batch, time), and `lengths` in, `labels` and `states` out.
-
-        Ids are columns of the alphabet; labels are numbers of the list in the file's metadata, and
-        -1 for words with other symbols.
-        """
-        return to_onnx(self)
-
     def to_regex(self) -> str:
         """A regular expression of the language, in the syntax of `re`; see `regex`."""
         return to_regex(self)
@@ -308,10 +233,10 @@ class DFA(TransitionTable):
         self, path: str | Path, *, sink: bool = True, words: Iterable[Word] | None = None
     ) -> Path:
         """Draw to a file; its ending (.svg, .png, .pdf) says the format. Options as of `to_dot`."""
-        return draw(self, path, sink=sink, words=words)
+        return draw(self.to_dot(sink=sink, words=words), path)
 
     def _repr_svg_(self) -> str:
-        return render(self, "svg").decode()
+        return render(self.to_dot(), "svg").decode()
 
     def to_aalpy(self) -> Any:
         """An AALpy `Dfa`, or a `MooreMachine` when the outputs are not truth values."""

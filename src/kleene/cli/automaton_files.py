@@ -29,11 +29,17 @@ def regexes(dfa: DFA) -> str:
     return "\n".join(f"{label_text(y)}\t{dfa.recognizer(y).to_regex()}" for y in labels)
 
 
+def _onnx(dfa: DFA) -> bytes:
+    from kleene.export.onnx_automaton import to_onnx
+
+    return to_onnx(dfa)
+
+
 CONTENTS: dict[str, Callable[[DFA], str | bytes]] = {
     ".json": lambda dfa: dfa.to_json() + "\n",
     ".regex": lambda dfa: regexes(dfa) + "\n",
     ".c": lambda dfa: dfa.to_c(),
-    ".onnx": lambda dfa: dfa.to_onnx(),
+    ".onnx": _onnx,
 }
 PICTURES: dict[str, Callable[[DFA, Sequence[Word] | None], str]] = {
     ".dot": lambda dfa, words: dfa.to_dot(words=words) + "\n",

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from kleene.arrays import Ints
 from kleene.automata import DFA
-from kleene.automata.moves import known_words
+from kleene.automata.table import known_words
 from kleene.data.alphabet import UNKNOWN
 from kleene.errors import SettingError
 from kleene.evaluation.metrics import predict

@@ -1,1 +1,1 @@
-"""Networks as ONNX graphs."""
+"""Networks and automata as ONNX graphs."""

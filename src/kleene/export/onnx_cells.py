@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kleene.errors import SettingError
+from kleene.export.onnx_graph import Graph
 from kleene.nn.cells import GRU, LSTM, Cell, Elman
-from kleene.onnx_graph import Graph
 
 
 def step(

@@ -17,12 +17,12 @@ from torch import Tensor
 from kleene.data.alphabet import END, START
 from kleene.errors import SettingError
 from kleene.export.onnx_cells import step
+from kleene.export.onnx_graph import Graph, tensor
 from kleene.nn.classifier import Classifier
 from kleene.nn.pooling import MAX_SCALE, MEAN_SCALE
 from kleene.nn.recurrence import Component, Recurrence
 from kleene.nn.similarity import Cosine
 from kleene.nn.transition import Gumbel, Sample, SoftArgmax
-from kleene.onnx_graph import Graph, tensor
 
 
 def to_onnx(network: Classifier, about: Mapping[str, Any]) -> bytes:

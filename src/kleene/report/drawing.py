@@ -13,8 +13,7 @@ from textwrap import wrap
 from typing import Any
 
 from kleene.automata import DFA
-from kleene.automata.formats.dot import diagram
-from kleene.automata.formats.graphviz import load_graphviz
+from kleene.automata.formats.drawing import diagram, load_graphviz
 from kleene.explain.markup import as_text
 from kleene.explain.scoring import label_text
 from kleene.explain.summary import Move, Summary

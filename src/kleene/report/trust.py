@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kleene.automata.moves import known_words
+from kleene.automata.table import known_words
 from kleene.data.alphabet import UNKNOWN
 from kleene.evaluation.metrics import logits
 from kleene.explain.markup import as_json, as_text, joint, percent

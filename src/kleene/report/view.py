@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kleene.automata import DFA
-from kleene.automata.moves import known_words, moves_taken
+from kleene.automata.table import known_words, moves_taken
 from kleene.errors import KleeneError
 from kleene.explain.markup import as_json, as_text
 from kleene.explain.scoring import label_text, state_labels

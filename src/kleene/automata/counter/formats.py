@@ -15,12 +15,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from kleene.automata.counter.configuration_graph import Node, reachable
 from kleene.automata.counter.table import CounterTable, CounterTables
-from kleene.automata.formats.graphviz import load_graphviz
+from kleene.automata.formats.drawing import DotNode, dot_text, quoted
 from kleene.automata.formats.json import (
     array_field,
     document_fields,
@@ -30,13 +29,11 @@ from kleene.automata.formats.json import (
     to_plain,
     to_value,
 )
-from kleene.automata.formats.symbol_sets import describe, printable
-from kleene.errors import AutomatonError, SettingError
-from kleene.files import write_atomically
+from kleene.automata.symbols import describe, printable
+from kleene.errors import AutomatonError
 from kleene.machine import Label, Symbol
 
 FORMAT = "kleene.counter/1"
-FORMATS = ("svg", "png", "pdf")
 MOVES = {1: "push", -1: "pop", 0: ""}
 
 
@@ -122,40 +119,14 @@ def _describe_run(first: int, last: int, clip: int) -> str:
 def to_dot(machine: CounterTable) -> str:
     """See `CounterMachine.to_dot`: states say at which clipped counters they accept."""
     met = reachable(machine)
-    lines = [
-        "digraph counter {",
-        '  graph [rankdir=LR, nodesep=0.4, ranksep=0.6, bgcolor="transparent"];',
-        '  node [shape=box, style="filled,rounded", fontname="Helvetica", fontsize=13,'
-        ' color="#333333"];',
-        '  edge [fontname="Helvetica", fontsize=12, arrowsize=0.7, color="#555555"];',
-        '  start [shape=none, width=0, height=0, label=""];',
-    ]
+    nodes = {}
     for state in dict.fromkeys(state for state, _ in met):
         described, borders = _describe_outputs(machine, state, met)
+        text = quoted(f"{printable(machine.name(state))}\n{printable(described)}")
         fill = "#cfe3f2" if borders == 2 else "#ffffff"
-        text = _quoted(f"{printable(machine.name(state))}\n{printable(described)}")
-        lines.append(f'  {state} [label={text}, peripheries={borders}, fillcolor="{fill}"];')
-    lines.append(f"  start -> {machine.initial};")
-    for (source, target), texts in edges(machine).items():
-        lines.append(f"  {source} -> {target} [label={_quoted(chr(10).join(texts))}];")
-    return "\n".join([*lines, "}"]) + "\n"
-
-
-def draw(machine: CounterTable, path: str | Path) -> Path:
-    """See `CounterMachine.draw`."""
-    return write_atomically(path, render(machine, Path(path).suffix.lstrip(".").lower()))
-
-
-def render(machine: CounterTable, format: str) -> bytes:
-    """The drawing as the bytes of an SVG, PNG or PDF file."""
-    if format not in FORMATS:
-        raise SettingError(f"cannot draw as {format!r}; choose one of {', '.join(FORMATS)}")
-    graph = load_graphviz().AGraph(string=to_dot(machine))
-    if format == "png":
-        graph.graph_attr["dpi"] = "144"
-        graph.graph_attr["bgcolor"] = "white"
-    drawing: bytes = graph.draw(None, format=format, prog="dot")
-    return drawing
+        nodes[state] = DotNode(label=text, borders=borders, fill=fill)
+    texts = {ends: quoted("\n".join(lines)) for ends, lines in edges(machine).items()}
+    return dot_text(nodes, texts, machine.initial)
 
 
 def _describe_outputs(machine: CounterTable, state: int, met: list[Node]) -> tuple[str, int]:
@@ -172,8 +143,3 @@ def _describe_outputs(machine: CounterTable, state: int, met: list[Node]) -> tup
     if False not in by_label:
         return "accepts", 2
     return f"accepts when {describe_counters(by_label[True], machine.clip)}", 2
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from kleene.automata.counter.compare import difference
-from kleene.automata.counter.formats import draw, from_json, render, to_dot, to_json
+from kleene.automata.counter.formats import from_json, to_dot, to_json
 from kleene.automata.counter.minimize import minimize
 from kleene.automata.counter.table import CounterTable, flipped
+from kleene.automata.formats.drawing import draw, render
 from kleene.automata.formats.json import read_text
 from kleene.automata.symbols import show
 from kleene.files import write_atomically
@@ -122,12 +122,6 @@ class CounterMachine(CounterTable):
         symbols = show(self.alphabet)
         return f"CounterMachine({self.num_states} states and a counter over {{{symbols}}})"
 
-    @property
-    def reach(self) -> int:
-        """Deprecated name of `clip`."""
-        warnings.warn("CounterMachine.reach is now clip", DeprecationWarning, stacklevel=2)
-        return self.clip
-
     # -- ways out ------------------------------------------------------------------------------
 
     def to_json(self, *, indent: int | None = None) -> str:
@@ -144,7 +138,7 @@ class CounterMachine(CounterTable):
 
     def draw(self, path: str | Path) -> Path:
         """Draw to a file; its ending (.svg, .png, .pdf) says in which format."""
-        return draw(self, path)
+        return draw(self.to_dot(), path)
 
     def _repr_svg_(self) -> str:
-        return render(self, "svg").decode()
+        return render(self.to_dot(), "svg").decode()

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kleene.automata.build import from_table
-from kleene.automata.table import Table, TransitionTable
+from kleene.automata.table import Table
 from kleene.errors import AutomatonError
 from kleene.machine import Symbol
 
@@ -48,22 +48,6 @@ def from_att(cls: type[Table], text: str, *, alphabet: Sequence[Symbol] | None =
             raise AutomatonError("the text has no line 'source target input output'; add one")
         start = next(iter(table))
     return from_table(cls, table, start=start, accept=accept, alphabet=alphabet)
-
-
-def to_att(dfa: TransitionTable) -> str:
-    """See `DFA.to_att`. Symbols must be text without blanks."""
-    dfa.require_boolean("to_att()", "recognizer(label) first makes a language of a label")
-    for symbol in dfa.alphabet:
-        if not isinstance(symbol, str) or symbol.split() != [symbol]:
-            raise AutomatonError(f"symbol {symbol!r:.60} is not text without blanks; use to_json()")
-    others = [state for state in range(dfa.num_states) if state != dfa.initial]
-    lines = [
-        f"{state}\t{dfa.rows[state][column]}\t{symbol}\t{symbol}"
-        for state in [dfa.initial, *others]
-        for column, symbol in enumerate(dfa.alphabet)
-    ]
-    lines += [str(state) for state, accepted in enumerate(dfa.outputs) if accepted]
-    return "\n".join(lines) + "\n"
 
 
 def _is_weight(text: str) -> bool:

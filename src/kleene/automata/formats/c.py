@@ -2,7 +2,8 @@
 
 The functions are those of a `Machine`, over the columns of the alphabet, and one that runs a whole
 word. The program, left out where `KLEENE_NO_MAIN` is defined, reads words, one a line, and prints
-the label of each; it asks the C library for nothing but characters.
+the label of each; it asks the C library for nothing but characters. Where a line break is a symbol,
+words end with a zero byte instead.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ TEMPLATE = r"""/* A deterministic automaton of @STATES states over @WIDTH symbol
    int @NAME_run(const int *word, size_t length);   the same for a whole word
    @NAME_labels[], @NAME_symbols[]             the texts of labels and symbols, in UTF-8
 
-   As a program it reads words, one a line (@READS), and prints the label
+   As a program it reads words, @EACH (@READS), and prints the label
    of each, or "?" for a word with unknown symbols, of which status 1 tells in the end. */
 
 #include <stddef.h>
@@ -82,22 +83,14 @@ static int find(const char *text) {
     return -1;
 }
 
-static int next_byte(void) { /* of a text whose lines may end in CR LF */
-    int c = getchar();
-    if (c == '\r') {
-        int after = getchar();
-        if (after == '\n' || after == EOF) return after;
-        ungetc(after, stdin);
-    }
-    return c;
-}
+@NEXT
 
 int main(void) {
     char text[LONGEST + 2];
     int unknown = 0, c = next_byte();
     while (c != EOF) {
         int state = @NAME_start();
-        while (c != EOF && c != '\n') {
+        while (c != EOF && c != '@END') {
             size_t size = 0;
 @TOKEN
             text[size < LONGEST + 1 ? size : LONGEST + 1] = '\0';
@@ -105,12 +98,22 @@ int main(void) {
         }
         if (state < 0) unknown = 1;
         puts(state < 0 ? "?" : @NAME_labels[@NAME_output(state)]);
-        if (c == '\n') c = next_byte();
+        if (c == '@END') c = next_byte();
     }
     return unknown;
 }
 #endif
 """
+LINES = r"""static int next_byte(void) { /* of a text whose lines may end in CR LF */
+    int c = getchar();
+    if (c == '\r') {
+        int after = getchar();
+        if (after == '\n' || after == EOF) return after;
+        ungetc(after, stdin);
+    }
+    return c;
+}"""
+BYTES = r"""static int next_byte(void) { return getchar(); }"""
 CHARACTER = r"""            do { /* one character: a byte, and those that go on with it */
                 if (size <= LONGEST) text[size] = (char)c;
                 size++;
@@ -137,8 +140,12 @@ def to_c(dfa: TransitionTable, *, name: str = "automaton") -> str:
     symbols = [_symbol(symbol) for symbol in dfa.alphabet]
     characters = spelled_by_characters(dfa.alphabet)
     token = CHARACTER if characters else WORD.replace("BLANKS", BLANKS)
+    cr, lf = (characters and c in dfa.alphabet for c in "\r\n")
     parts = {
         "NAME": name,
+        "EACH": "each ended by a zero byte" if lf else "one a line",
+        "NEXT": BYTES if cr or lf else LINES,
+        "END": r"\0" if lf else r"\n",
         "STATES": dfa.num_states,
         "WIDTH": len(symbols),
         "READS": "by characters" if characters else "symbols with blanks between",

@@ -1,9 +1,7 @@
-"""To and from the automata of AALpy and automata-lib."""
+"""To the automata of AALpy and automata-lib, and from AALpy's."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from kleene.automata.build import from_table
@@ -32,7 +30,7 @@ def from_aalpy(cls: type[Table], automaton: Any) -> Table:
         message = f"expected an AALpy Dfa or MooreMachine, got {kind}; convert it first"
         raise AutomatonError(message)
     attribute = "is_accepting" if isinstance(automaton, Dfa) else "output"
-    with _complete("AALpy"):
+    try:
         names = {id(state): state.state_id for state in automaton.states}
         return from_table(
             cls,
@@ -43,6 +41,10 @@ def from_aalpy(cls: type[Table], automaton: Any) -> Table:
             start=automaton.initial_state.state_id,
             outputs={state.state_id: getattr(state, attribute) for state in automaton.states},
         )
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        reason = f"{type(error).__name__}: {error}"[:120]
+        message = f"this AALpy automaton is incomplete ({reason}); check its states"
+        raise AutomatonError(message) from error
 
 
 def to_automata_lib(dfa: TransitionTable) -> Any:
@@ -65,35 +67,6 @@ def to_automata_lib(dfa: TransitionTable) -> Any:
         initial_state=dfa.initial,
         final_states={state for state, label in enumerate(dfa.outputs) if label},
     )
-
-
-def from_automata_lib(cls: type[Table], automaton: Any) -> Table:
-    """See `DFA.from_automata_lib`. A partial automaton is completed with a rejecting sink."""
-    from automata.fa import dfa as library
-
-    if not isinstance(automaton, library.DFA):
-        kind = type(automaton).__name__
-        message = f"expected an automata-lib DFA, got {kind}; DFA.from_nfa makes one"
-        raise AutomatonError(message)
-    with _complete("automata-lib"):
-        return from_table(
-            cls,
-            {state: automaton.transitions.get(state, {}) for state in automaton.states},
-            start=automaton.initial_state,
-            accept=automaton.final_states,
-            alphabet=sorted(automaton.input_symbols),
-        )
-
-
-@contextmanager
-def _complete(library: str) -> Iterator[None]:
-    """Turn the errors of an incomplete or malformed object into one."""
-    try:
-        yield
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        reason = f"{type(error).__name__}: {error}"[:120]
-        message = f"this {library} automaton is incomplete ({reason}); check its states"
-        raise AutomatonError(message) from error
 
 
 def _state_id(dfa: TransitionTable, state: int) -> str:

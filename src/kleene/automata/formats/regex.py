@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from kleene.automata.formats.symbol_sets import ranges
 from kleene.automata.minimize import minimize
-from kleene.automata.symbols import show, spelled_by_characters
+from kleene.automata.symbols import ranges, show, spelled_by_characters
 from kleene.automata.table import TransitionTable
 from kleene.errors import AutomatonError
 from kleene.machine import Symbol, Word

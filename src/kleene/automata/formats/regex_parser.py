@@ -1,27 +1,28 @@
-"""Regular expressions as automata: Thompson's construction, then subsets of states.
+"""Regular expressions as automata: parsed by `re` itself, then Thompson's construction and subsets.
 
-The syntax is the regular part of Python's `re`: characters, escapes, `.`, classes such as `[a-z]`
-and `[^ab]`, groups, `|`, `*`, `+`, `?`, `{m,n}`. The whole word must match. What is not regular, or
-depends on context (back-references, look-around, anchors, flags, laziness), is refused.
+What is not regular or depends on context (back-references, look-around, anchors, flags, laziness)
+is refused. The whole word must match.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import warnings
+from collections.abc import Iterable, Sequence
+from re import _parser  # type: ignore[attr-defined]
+from typing import Any
 
 import numpy as np
 
-from kleene.automata.formats.regex import NOTHING
 from kleene.automata.minimize import minimize
 from kleene.automata.symbols import spelled_by_characters
 from kleene.automata.table import Table
 from kleene.errors import AutomatonError
 from kleene.machine import Symbol
 
-MAX_DEPTH, MAX_STATES = 100, 20_000
-_CLASSES = {"d": "0123456789", "s": " \t\n\r\f\v"}
-_CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "0": "\0"}
-_SPECIAL = set("*+?{|)")
+MAX_STATES = 20_000
+MAX_PATTERN = 100_000  # characters
+_CATEGORIES = {"CATEGORY_DIGIT": "0123456789", "CATEGORY_SPACE": " \t\n\r\f\v"}
 Fragment = tuple[int, int]
 """The first and the last state of a part of the automaton."""
 
@@ -30,18 +31,31 @@ def from_regex(cls: type[Table], pattern: str, alphabet: Sequence[Symbol] | None
     """See `DFA.from_regex`."""
     if alphabet is not None and not spelled_by_characters(alphabet):
         raise AutomatonError("from_regex needs one-character symbols; use from_table for others")
-    characters = None if alphabet is None else [str(symbol) for symbol in alphabet]
-    parser = _Parser(pattern, characters)
-    first, last = parser.parse()
-    return minimize(_subsets(cls, parser, first, last))
+    if len(pattern) > MAX_PATTERN:
+        raise AutomatonError(f"the pattern is longer than {MAX_PATTERN:,} characters; shorten it")
+    nfa = _Nfa(None if alphabet is None else [str(symbol) for symbol in alphabet])
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = _parser.parse(pattern)
+        if tree.state.flags != re.UNICODE:
+            raise AutomatonError("flags such as (?i) are not supported; write the characters")
+        first, last = nfa.sequence(tree)
+    except (re.error, RecursionError, OverflowError) as error:
+        reason = str(error) if isinstance(error, re.error) else "it is nested too deep or too long"
+        raise AutomatonError(f"{pattern!r:.60} is no regular expression: {reason}") from None
+    if not nfa.alphabet:
+        raise AutomatonError("the pattern has no symbols; give alphabet=")
+    return minimize(_subsets(cls, nfa, first, last))
 
 
-class _Parser:
-    def __init__(self, pattern: str, alphabet: list[str] | None) -> None:
-        self.pattern, self.at, self.depth = pattern, 0, 0
-        self.given = alphabet
-        self.used: dict[str, None] = {}
-        self.epsilon: list[list[int]] = []
+class _Nfa:
+    """States with empty moves and moves on sets of characters."""
+
+    def __init__(self, given: list[str] | None) -> None:
+        self.given = given
+        self.used: set[str] = set()
+        self.empty: list[list[int]] = []
         self.moves: list[list[tuple[frozenset[str], int]]] = []
 
     @property
@@ -49,215 +63,122 @@ class _Parser:
         """The symbols given, or those of the pattern in order."""
         return sorted(self.used) if self.given is None else self.given
 
-    def parse(self) -> Fragment:
-        """The automaton of the whole pattern."""
-        whole = self._alternatives()
-        if self.at < len(self.pattern):
-            raise self._error("unbalanced ')'")
-        if not self.alphabet:
-            raise AutomatonError("the pattern has no symbols; give alphabet=")
-        return whole
-
-    def _alternatives(self) -> Fragment:
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise self._error(f"groups nested deeper than {MAX_DEPTH}")
-        first, last = self._state(), self._state()
-        while True:
-            begin, end = self._sequence()
-            self.epsilon[first].append(begin)
-            self.epsilon[end].append(last)
-            if not self._take("|"):
-                self.depth -= 1
-                return first, last
-
-    def _sequence(self) -> Fragment:
-        first = last = self._state()
-        while self.at < len(self.pattern) and self.pattern[self.at] not in "|)":
-            begin, end = self._repeated()
-            self.epsilon[last].append(begin)
-            last = end
-        return first, last
-
-    def _repeated(self) -> Fragment:
-        start = self.at
-        atom = self._atom()
-        stop = self.at
-        least, most = self._counts()
-        if self.at < len(self.pattern) and self.pattern[self.at] in "*+?{":
-            raise self._error("one repetition follows another; put the first into a group")
-        if (least, most) == (1, 1):
-            return atom
-        after = self.at
-        first = last = self._state()
-
-        def copy() -> Fragment:
-            self.at = start
-            found = self._atom()
-            assert self.at == stop
-            return found
-
-        for i in range(least):
-            begin, end = atom if i == 0 else copy()
-            self.epsilon[last].append(begin)
-            last = end
-        if most is None:
-            begin, end = copy()
-            hub = self._state()
-            self.epsilon[last].append(hub)
-            self.epsilon[hub].append(begin)
-            self.epsilon[end].append(hub)
-            last = hub
-        final = self._state()
-        for _ in range((most or least) - least):
-            self.epsilon[last].append(final)
-            begin, end = copy()
-            self.epsilon[last].append(begin)
-            last = end
-        self.epsilon[last].append(final)
-        self.at = after
-        return first, final
-
-    def _counts(self) -> tuple[int, int | None]:
-        for mark, counts in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
-            if self._take(mark):
-                return counts
-        if not self._take("{"):
-            return 1, 1
-        body, closed, _ = self.pattern[self.at :].partition("}")
-        low, comma, high = body.partition(",")
-        numbers = all(not part or (part.isdecimal() and part.isascii()) for part in (low, high))
-        if not closed or not numbers or not (low or high) or len(body) > 9:
-            raise self._error("expected {m}, {m,n}, {m,} or {,n}")
-        self.at += len(body) + 1
-        least = int(low or 0)
-        most = int(high) if high else None if comma else least
-        if most is not None and most < least:
-            raise self._error(f"{{{body}}} repeats at least {least} and at most {most} times")
-        return least, most
-
-    def _atom(self) -> Fragment:
-        character = self.pattern[self.at]
-        if self.pattern.startswith(NOTHING, self.at):
-            self.at += len(NOTHING)
-            return self._state(), self._state()
-        if self._take("("):
-            if self._take("?") and not self._take(":"):
-                raise self._error("only groups (...) and (?:...) are regular")
-            group = self._alternatives()
-            if not self._take(")"):
-                raise self._error("missing ')'")
-            return group
-        if character in _SPECIAL or character in "^$":
-            cure = "" if character in _SPECIAL else "; the whole word must match anyway"
-            raise self._error(f"unexpected {character!r}{cure}")
-        if self._take("["):
-            return self._symbols(self._class())
-        if self._take("."):
-            return self._symbols(frozenset(self._known("'.'")))
-        return self._symbols(frozenset(self._character()))
-
-    def _class(self) -> frozenset[str]:
-        negated = self._take("^")
-        found: set[str] = set()
-        begin = self.at
-        while self.at == begin or not self.pattern.startswith("]", self.at):
-            if self.at >= len(self.pattern):
-                raise self._error("missing ']'")
-            low = self._character()
-            ranged = self.pattern[self.at : self.at + 1] == "-" and self.at + 1 < len(self.pattern)
-            if ranged and self.pattern[self.at + 1] != "]":
-                self.at += 1
-                high = self._character()
-                if len(low) != 1 or len(high) != 1 or low > high:
-                    raise self._error("a range must go from a lower to a higher character")
-                if self.given is None and ord(high) - ord(low) > MAX_STATES:
-                    raise self._error("a range of so many characters needs alphabet=")
-                span = range(ord(low), ord(high) + 1)
-                known = self.given
-                found |= (
-                    {chr(c) for c in span}
-                    if known is None
-                    else {c for c in known if low <= c <= high}
-                )
-            else:
-                found |= set(low)
-        self.at += 1
-        if not negated:
-            return frozenset(found)
-        return frozenset(self._known("'[^...]'")) - found
-
-    def _character(self) -> str:
-        """One character, or those of a class such as \\d."""
-        character = self.pattern[self.at]
-        self.at += 1
-        if character != "\\":
-            return character
-        if self.at == len(self.pattern):
-            raise self._error("the pattern ends in a backslash")
-        escaped = self.pattern[self.at]
-        self.at += 1
-        if escaped in _CLASSES:
-            return _CLASSES[escaped]
-        if escaped in _CONTROLS:
-            return _CONTROLS[escaped]
-        if escaped.isalnum():
-            raise self._error(f"\\{escaped} is not supported; write the characters themselves")
-        return escaped
-
-    def _known(self, what: str) -> list[str]:
-        if self.given is None:
-            raise AutomatonError(f"{what} stands for any symbol; give alphabet= to say of which")
-        return self.given
-
-    def _symbols(self, characters: frozenset[str]) -> Fragment:
-        if self.given is not None:
-            characters &= frozenset(self.given)
-        self.used.update(dict.fromkeys(sorted(characters)))
-        first, last = self._state(), self._state()
-        self.moves[first].append((characters, last))
-        return first, last
-
-    def _state(self) -> int:
+    def state(self) -> int:
         if len(self.moves) >= MAX_STATES:
-            raise self._error(f"the pattern needs more than {MAX_STATES:,} states")
-        self.epsilon.append([])
+            raise AutomatonError(f"the pattern needs more than {MAX_STATES:,} states")
+        self.empty.append([])
         self.moves.append([])
         return len(self.moves) - 1
 
-    def _take(self, text: str) -> bool:
-        if self.pattern.startswith(text, self.at):
-            self.at += len(text)
-            return True
-        return False
+    def sequence(self, tree: Iterable[tuple[Any, Any]]) -> Fragment:
+        """One part after the other."""
+        first = last = self.state()
+        for code, value in tree:
+            begin, end = self.part(str(code), value)
+            self.empty[last].append(begin)
+            last = end
+        return first, last
 
-    def _error(self, problem: str) -> AutomatonError:
-        return AutomatonError(f"{problem} at position {self.at} of {self.pattern!r:.60}")
+    def part(self, code: str, value: Any) -> Fragment:
+        """One node of the tree that `re` parses."""
+        match code:
+            case "LITERAL" | "NOT_LITERAL" | "ANY" | "IN":
+                return self.symbols(frozenset(self.characters(code, value)))
+            case "SUBPATTERN" if not value[1] and not value[2]:  # without flags
+                return self.sequence(value[3])
+            case "BRANCH":
+                first, last = self.state(), self.state()
+                for begin, end in map(self.sequence, value[1]):
+                    self.empty[first].append(begin)
+                    self.empty[end].append(last)
+                return first, last
+            case "MAX_REPEAT":
+                return self.repeated(*value)
+            case "FAILURE" | "ASSERT_NOT" if not (value and value[1]):  # (?!) matches no word
+                return self.state(), self.state()
+        cure = "; the whole word must match anyway" if code == "AT" else ""
+        raise AutomatonError(f"{code.lower()} is not supported in a regular expression{cure}")
+
+    def repeated(self, least: int, most: Any, tree: Any) -> Fragment:
+        """Copies of a part: as many as needed, then a loop or copies that can be skipped."""
+        first = last = self.state()
+        for _ in range(least):
+            begin, end = self.sequence(tree)
+            self.empty[last].append(begin)
+            last = end
+        final = self.state()
+        self.empty[last].append(final)
+        if most is _parser.MAXREPEAT:
+            begin, end = self.sequence(tree)
+            self.empty[final].append(begin)
+            self.empty[end].append(final)
+            return first, final
+        for _ in range(most - least):
+            begin, end = self.sequence(tree)
+            self.empty[last].append(begin)
+            self.empty[end].append(final)
+            last = end
+        return first, final
+
+    def symbols(self, characters: frozenset[str]) -> Fragment:
+        """A move on any of some characters."""
+        if self.given is not None:
+            characters &= frozenset(self.given)
+        self.used |= characters
+        first, last = self.state(), self.state()
+        self.moves[first].append((characters, last))
+        return first, last
+
+    def characters(self, code: str, value: Any) -> set[str]:
+        """The characters of a literal or a class."""
+        if code == "LITERAL":
+            return {chr(value)}
+        if code == "IN" and str(value[0][0]) != "NEGATE":
+            return set().union(*(self.member(str(kind), part) for kind, part in value))
+        if self.given is None:
+            raise AutomatonError(
+                "'.' and '[^...]' stand for any symbol; give alphabet= to say which"
+            )
+        inner = [("LITERAL", value)] if code == "NOT_LITERAL" else list(value or [])[1:]
+        return set(self.given).difference(*(self.member(str(kind), part) for kind, part in inner))
+
+    def member(self, code: str, value: Any) -> set[str]:
+        """The characters of one entry of a class."""
+        if code == "LITERAL":
+            return {chr(value)}
+        if code == "RANGE":
+            low, high = value
+            if self.given is not None:
+                return {character for character in self.given if low <= ord(character) <= high}
+            if high - low > MAX_STATES:
+                raise AutomatonError("a range of so many characters needs alphabet=")
+            return {chr(number) for number in range(low, high + 1)}
+        if str(value) in _CATEGORIES:
+            return set(_CATEGORIES[str(value)])
+        raise AutomatonError(f"{str(value).lower()} is not supported; write the characters")
 
 
-def _subsets(cls: type[Table], parser: _Parser, first: int, last: int) -> Table:
-    alphabet = parser.alphabet
-
-    def closure(states: set[int]) -> frozenset[int]:
-        found, waiting = set(states), list(states)
-        while waiting:
-            for state in parser.epsilon[waiting.pop()]:
-                if state not in found:
-                    found.add(state)
-                    waiting.append(state)
+def _subsets(cls: type[Table], nfa: _Nfa, first: int, last: int) -> Table:
+    def closure(states: Iterable[int]) -> frozenset[int]:
+        found = set(states)
+        for state in (waiting := list(found)):
+            for target in nfa.empty[state]:
+                if target not in found:
+                    found.add(target)
+                    waiting.append(target)
         return frozenset(found)
 
-    start = closure({first})
+    alphabet, start = nfa.alphabet, closure([first])
     number, rows = {start: 0}, []
     for subset in (queue := [start]):
         targets: dict[str, set[int]] = {}
         for state in subset:
-            for characters, target in parser.moves[state]:
+            for characters, target in nfa.moves[state]:
                 for character in characters:
                     targets.setdefault(character, set()).add(target)
         row = []
         for character in alphabet:
-            following = closure(targets.get(character, set()))
+            following = closure(targets.get(character, ()))
             if following not in number:
                 number[following] = len(queue)
                 queue.append(following)

@@ -68,7 +68,7 @@ def extract(
     """
     for path in out or []:
         check_ending(path, COUNTER_ENDINGS if method == "counter" else ())
-    from kleene.automata.moves import known_words
+    from kleene.automata.table import known_words
     from kleene.cli.input import DataSource
     from kleene.distributed import init_process_group, rank_and_world_size
     from kleene.extractor import extract as extract_automaton

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from kleene.automata import DFA
 from kleene.automata.formats.json import to_plain
-from kleene.automata.table import TransitionTable
-from kleene.onnx_graph import Graph, tensor
+from kleene.export.onnx_graph import Graph, tensor
 
 FORMAT = "kleene.onnx-dfa/1"
 
 
-def to_onnx(dfa: TransitionTable) -> bytes:
-    """See `DFA.to_onnx`."""
+def to_onnx(dfa: DFA) -> bytes:
+    """The file of an automaton: `ids`, (batch, time), and `lengths` in, `labels` and `states` out.
+
+    Ids are columns of the alphabet; labels are numbers of the list in the file's metadata, and -1
+    for words with other symbols.
+    """
     labels = list(dict.fromkeys(dfa.outputs))
     numbers = {label: i for i, label in enumerate(labels)}
     states, width = dfa.transitions.shape

@@ -1,10 +1,10 @@
-"""Questions about languages, against brute force over all words and against `re`."""
+"""Regular expressions, against `re` over all words; symbols and names that break things."""
 
 from __future__ import annotations
 
 import json
 import re
-from itertools import islice, product
+from itertools import product
 from xml.etree import ElementTree
 
 import numpy as np
@@ -13,7 +13,7 @@ import pytest
 from kleene import DFA
 from kleene.automata.counter.machine import CounterMachine
 from kleene.data.alphabet import Alphabet
-from kleene.errors import AlphabetError, AutomatonError, SettingError
+from kleene.errors import AlphabetError, AutomatonError
 
 LONGEST = 6
 
@@ -31,61 +31,19 @@ def all_words(alphabet: str, longest: int = LONGEST) -> list[str]:
     return ["".join(w) for n in range(longest + 1) for w in product(alphabet, repeat=n)]
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_counting_and_enumerating_agree_with_trying_all_words(seed: int) -> None:
-    dfa = random_dfa(seed, states=1 + seed % 6, alphabet="ab")
-    accepted = [word for word in all_words("ab") if dfa.accepts(word)]
-    assert list(dfa.words(max_length=LONGEST)) == accepted
-    assert [dfa.count_words(n) for n in range(LONGEST + 1)] == [
-        sum(len(word) == n for word in accepted) for n in range(LONGEST + 1)
-    ]
-    assert dfa.shortest_accepted() == (accepted[0] if accepted else None)
-    assert dfa.is_empty == (not accepted)  # a shortest word has fewer symbols than states
-    assert [word in dfa for word in all_words("ab")] == [dfa.accepts(w) for w in all_words("ab")]
-
-
-def test_counts_are_exact_beyond_64_bits() -> None:
-    assert DFA.from_regex("[ab]*").count_words(200) == 2**200
-
-
-def test_finite_languages_end_and_infinite_ones_go_on() -> None:
-    assert list(DFA.from_regex("ab?|c{3}").words()) == ["a", "ab", "ccc"]
-    assert list(islice(DFA.from_regex("(ab)*").words(), 3)) == ["", "ab", "abab"]
-    assert list(DFA.from_regex("(?!)", alphabet="a").words()) == []
-    assert DFA.from_regex("(?!)", alphabet="a").is_empty
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_inclusion_agrees_with_trying_all_words(seed: int) -> None:
-    one = random_dfa(seed, states=3, alphabet="ab")
-    two = (
-        one | random_dfa(100 + seed, states=2, alphabet="ab")
-        if seed % 2
-        else random_dfa(200 + seed, states=3, alphabet="ab")
-    )
-    inside = all(two.accepts(word) for word in all_words("ab") if one.accepts(word))
-    assert (one <= two) == inside
-    assert (two >= one) == inside
-    assert (one < two) == (inside and one != two)
-
-
 def test_other_symbols_are_in_no_language_and_labels_are_refused() -> None:
     dfa = DFA.from_regex("a*")
+    assert "aa" in dfa
     assert "b" not in dfa
-    with pytest.raises(SettingError, match="length must be >= 0"):
-        dfa.count_words(-1)
     labelled = DFA(alphabet=("a",), transitions=np.array([[0]]), outputs=("spam",))
     with pytest.raises(AutomatonError, match="requires outputs True and False"):
         assert "a" in labelled
-    with pytest.raises(AutomatonError, match="requires outputs True and False"):
-        assert labelled.is_empty
-    with pytest.raises(AutomatonError, match="requires outputs True and False"):
-        next(labelled.words())
 
 
 PATTERNS = [
     "", "a", "ab|ba", "(a|b)*abb", "a+b?", "[ab]{2}", "a{2,3}", "a{,2}b", "(?:ab){1,}", "[^a]*",
-    "a.b", "(a|)b", "[a-b]+", r"\.", "(a*)*", "((a|b)(a|b))*", "a{0}b", "[]a]", "[a-]",
+    "a.b", "(a|)b", "[a-b]+", r"\.", "(a*)*", "((a|b)(a|b))*", "a{0}b", "[]a]", "[a-]", "a{x}",
+    "(?!)", "[^ab.]{2,}", "(?P<name>a|b)-", "(a|b|ab)?b{2}", "(a{2}){2}",
 ]  # fmt: skip
 
 
@@ -107,26 +65,31 @@ def test_what_to_regex_wrote_is_read_again(seed: int) -> None:
 @pytest.mark.parametrize(
     ("pattern", "message"),
     [
-        ("(", "missing '\\)'"),
+        ("(", "missing \\), unterminated"),
         ("a)", "unbalanced"),
-        ("*a", r"unexpected '\*'"),
-        ("a**", "one repetition follows another"),
-        ("a+?", "one repetition follows another"),
-        ("[a", "missing ']'"),
-        ("[b-a]", "a range must go"),
-        ("a{3,2}", "at least 3 and at most 2"),
-        ("a{x}", "expected {m}"),
+        ("*a", "nothing to repeat"),
+        ("a**", "multiple repeat"),
+        ("a+?", "min_repeat is not supported"),
+        ("a++", "possessive_repeat is not supported"),
+        ("[a", "unterminated character set"),
+        ("[b-a]", "bad character range"),
+        ("a{3,2}", "min repeat greater"),
         ("^a", "the whole word must match anyway"),
-        ("(?=a)", "only groups"),
-        (r"(a)\1", r"\\1 is not supported"),
-        ("a\\", "ends in a backslash"),
+        ("(?=a)", "assert is not supported"),
+        ("(?!a)", "assert_not is not supported"),
+        (r"(a)\1", "groupref is not supported"),
+        (r"\w", "category_word is not supported"),
+        ("(?i)a", "flags"),
+        ("(?i:a)", "subpattern is not supported"),
+        ("a\\", "bad escape"),
         (".", "give alphabet="),
         ("[^a]", "give alphabet="),
+        ("[\0-\U0010ffff]", "needs alphabet="),
         ("", "no symbols; give alphabet="),
-        ("(" * 300 + "a" + ")" * 300, "nested deeper"),
+        ("(" * 3000 + "a" + ")" * 3000, "nested too deep"),
         ("(((a{99}){99}){99})", "more than 20,000 states"),
         ("(a|b)*a(a|b){20}", "more than 20,000 states"),
-        ("a{9999999999}", "expected {m}"),
+        ("a{9999999999}", "too long"),
     ],
 )
 def test_what_is_no_regular_expression_is_named(pattern: str, message: str) -> None:
