@@ -15,7 +15,7 @@ in one to three CPU-seconds. A curriculum that goes on at 99 % only is stuck on 
 4, where one word of 31 is no member.
 
 The network is then read by counts (the paper's Algorithm 1), by mean transition probability (the
-paper's other way), and by `auto`, which splits states that hide a bit in their mixtures.
+paper's other way), by soft counts, and by `auto`.
 
 Run: python experiments/paper_recipe.py [--seeds 10] [--only dot] [--minutes 10]
 """
@@ -62,7 +62,7 @@ LENGTH_STEPS = 4_000
 """Steps at one length after which training begins again."""
 STATES = (50, 10)
 SEEDS_APART = 1_000_000
-METHODS = ("counts", "mean", "auto")
+METHODS = ("counts", "mean", "soft-counts", "auto")
 MINUTES = 1.0
 
 
