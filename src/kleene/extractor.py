@@ -26,9 +26,8 @@ from kleene.extraction.context import MAX_STEPS, make_context, open_context
 from kleene.extraction.counter.extract import extract_counter
 from kleene.extraction.front_search import FrontSearch
 from kleene.extraction.methods import METHODS, from_counts, require_centroids
-from kleene.extraction.network import ExternalNetwork
 from kleene.extraction.result import Extraction
-from kleene.extraction.target import MAX_SYMBOLS, Oracle
+from kleene.extraction.target import MAX_SYMBOLS, ExternalNetwork, Oracle
 from kleene.extraction.transitions.corpus import count_corpus
 from kleene.extraction.words import encode_words
 from kleene.induction.teach import consolidate
