@@ -18,12 +18,12 @@ from kleene.extraction.counter import extract as counter
 from kleene.extraction.counter.extract import MemoryCounter, extract_counter, machine_labels
 from kleene.extraction.counter.units import (
     CountingUnit,
-    MemoryRecord,
     counters,
     counting_units,
     record_memory,
 )
 from kleene.extraction.counter.votes import Latch, Work, best_latch, count_votes
+from kleene.extraction.transitions.prefixes import Prefixes
 from kleene.extractor import extract
 from kleene.languages.context_free import balanced_parentheses
 from kleene.model import Model
@@ -112,10 +112,10 @@ def test_centroids_that_follow_no_rule_do_not_hide_the_machine(
     """As if the nearest centroid depended on everything: counter and latch still tell."""
     random = np.random.default_rng(0)
 
-    def scrambled(*args: Any, **options: Any) -> MemoryRecord:
+    def scrambled(*args: Any, **options: Any) -> Prefixes:
         record = record_memory(*args, **options)
         states = random.integers(5, size=record.states.shape)
-        return replace(record, states=np.where(record.states < 0, -1, states))
+        return replace(record, states=states)
 
     monkeypatch.setattr(counter, "record_memory", scrambled)
     reading = extract_counter(counting_model(), some_words())
@@ -126,12 +126,11 @@ def test_centroids_that_follow_no_rule_do_not_hide_the_machine(
 def test_a_state_that_only_the_centroids_keep_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """The latch is hidden from the search, and stands in the centroid instead."""
 
-    def moved(*args: Any, **options: Any) -> MemoryRecord:
+    def moved(*args: Any, **options: Any) -> Prefixes:
         record = record_memory(*args, **options)
-        wrong = (record.memory[:, :, 1] > 0.5).astype(np.int64)
-        memory = record.memory.copy()
-        memory[:, :, 1:] = 0
-        return replace(record, states=np.where(record.states < 0, -1, wrong), memory=memory)
+        wrong = (record.memory[:, 1] > 0.5).astype(np.int64)
+        record.memory[:, 1:] = 0  # a view of the vectors
+        return replace(record, states=wrong)
 
     monkeypatch.setattr(counter, "record_memory", moved)
     reading = extract_counter(counting_model(), some_words())
@@ -193,7 +192,7 @@ def test_the_best_latch_leaves_the_fewest_votes_overridden() -> None:
     unit = CountingUnit(unit=0, step=1.0, noise=0.0)
     found = best_latch(record, unit, [], 2)
     assert found is not None
-    values = record.memory[record.states >= 0]
+    values = record.memory
     lost = [
         votes.overridden + votes.labels_overridden
         for number in range(1, values.shape[1])
@@ -209,7 +208,7 @@ def test_a_search_without_agreement_ends_when_its_votes_are_counted() -> None:
     model, words = counting_model(), some_words()
     record = record_memory(model, model.alphabet.encode_many(words))
     unit = CountingUnit(unit=0, step=1.0, noise=0.0)
-    work = Work(limit=3 * int(record.steps.sum()))
+    work = Work(limit=3 * len(record.steps))
     while not work.is_done:
         best_latch(record, unit, [], 2, work=work)
     assert best_latch(record, unit, [], 2, work=work) is None
@@ -226,17 +225,16 @@ def test_counters_are_the_nesting_depth() -> None:
     found = counters(record, CountingUnit(unit=0, step=1.0, noise=0.0))
     for row, word in enumerate(words):
         depth = np.cumsum([0, *({"(": 1, ")": -1}.get(symbol, 0) for symbol in word)])
-        assert found[row, : len(word) + 1].tolist() == depth.tolist()
+        assert found[record.word == row].tolist() == depth.tolist()
     assert counting_units(record)[0].unit == 0
 
 
 def test_labels_of_the_machine_are_those_of_its_words() -> None:
     model, machine, words = counting_model(), balanced(), some_words(50)
     record = record_memory(model, model.alphabet.encode_many(words))
-    labels = machine_labels(model, machine, record.columns)
-    for row, word in enumerate(words):
-        for time in range(len(word) + 1):
-            assert labels[row, time] == machine.accepts(word[:time])
+    labels = machine_labels(model, machine, record)
+    for label, row, time in zip(labels, record.word, record.time, strict=True):
+        assert label == machine.accepts(words[row][:time])
 
 
 def test_a_network_that_cannot_be_read_says_why() -> None:

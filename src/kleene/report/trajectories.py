@@ -14,7 +14,8 @@ import numpy as np
 from kleene.arrays import Floats
 from kleene.errors import DataError, SettingError
 from kleene.explain.markup import as_text
-from kleene.extraction.counter.units import MemoryRecord, counting_units, record_memory
+from kleene.extraction.counter.units import counting_units, record_memory
+from kleene.extraction.transitions.prefixes import Prefixes
 from kleene.extraction.words import encode_words
 from kleene.machine import Symbol, Word
 from kleene.model import Model
@@ -66,7 +67,7 @@ def _draw(axes: Any, model: Model, word: Word, units: int) -> None:
             if unit == counting:
                 style = {"lw": BOLD, "alpha": 1.0, "zorder": 3.0}
             color = MARKED if unit == counting else OTHERS[number % len(OTHERS)]
-            axis.plot(values[0, :, unit], color=color, label=f"unit {unit}", **style)
+            axis.plot(values[:, unit], color=color, label=f"unit {unit}", **style)
         axis.grid(alpha=0.25)
     if counting is not None:
         axes[1].annotate(
@@ -81,27 +82,27 @@ def _draw(axes: Any, model: Model, word: Word, units: int) -> None:
     _symbols(axes[2], [model.alphabet.decode([i])[0] for i in record.words[0]])
 
 
-def _counting(record: MemoryRecord) -> int | None:
+def _counting(record: Prefixes) -> int | None:
     """The unit of the memory that counts most cleanly on this word, if one does."""
-    found = counting_units(record) if record.memory.shape[2] else []
+    found = counting_units(record) if record.memory.shape[1] else []
     return found[0].unit if found else None
 
 
-def _shown(record: MemoryRecord, counting: int | None, units: int) -> list[int]:
+def _shown(record: Prefixes, counting: int | None, units: int) -> list[int]:
     """The units to draw, in their order."""
-    moves: Floats = np.abs(np.diff(record.memory[0], axis=0)).sum(0)
+    moves: Floats = np.abs(np.diff(record.memory, axis=0)).sum(0)
     order = [unit for unit in np.argsort(-moves).tolist() if unit != counting]
     first = [] if counting is None else [counting]
     return sorted([*first, *order][:units])
 
 
-def _ribbon(axis: Any, model: Model, record: MemoryRecord) -> None:
+def _ribbon(axis: Any, model: Model, record: Prefixes) -> None:
     """A coloured cell for the state after each step."""
     axis.set_yticks([])
     if not model.network.rnn.num_states:
         axis.text(0.5, 0.5, "no states", transform=axis.transAxes, ha="center", va="center", size=8)
         return
-    states = record.states[0]
+    states = record.states
     names = {state: i for i, state in enumerate(dict.fromkeys(states.tolist()))}
     for time, state in enumerate(states.tolist()):
         color = COLORS[names[state] % len(COLORS)]

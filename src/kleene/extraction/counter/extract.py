@@ -29,17 +29,17 @@ from kleene.data.alphabet import Ids
 from kleene.errors import ExtractionError
 from kleene.extraction.counter.units import (
     CountingUnit,
-    MemoryRecord,
     counting_units,
     record_memory,
     require_memory,
 )
 from kleene.extraction.counter.votes import Latch, Votes, Work, best_latch, count_votes, questions
+from kleene.extraction.transitions.prefixes import Prefixes
 from kleene.extraction.words import all_words, encode_words, spell_ids
 from kleene.machine import Word
 from kleene.model import Model
 
-Run: TypeAlias = Callable[[Sequence[Ids]], MemoryRecord]
+Run: TypeAlias = Callable[[Sequence[Ids]], Prefixes]
 
 MAX_WORDS = 2_000
 TRIAL_WORDS = 300  # words on which the counter and the latches are chosen
@@ -129,10 +129,10 @@ def _extract(
 ) -> MemoryCounter:
     """The machine that looks best on a sample of the words."""
 
-    def run(words: Sequence[Ids]) -> MemoryRecord:
+    def run(words: Sequence[Ids]) -> Prefixes:
         """A record of the words; without the centroids there is one state."""
         record = record_memory(model, words, hard=hard)
-        return record if centroids else replace(record, states=np.minimum(record.states, 0))
+        return record if centroids else replace(record, states=np.zeros_like(record.states))
 
     order = np.random.default_rng(seed).permutation(len(encoded))[:MAX_WORDS]
     chosen = [encoded[i] for i in order]
@@ -152,9 +152,7 @@ def _extract(
         record = run([*record.words, *asked])
         votes = count_votes(record, best.unit, best.latches, best.clip)
     machine, unseen = votes.machine(model)
-    same = _agreement(model, machine, record)[: len(chosen)]
-    known = record.labels[: len(chosen)] >= 0
-    ends = np.arange(len(chosen)), [len(word) for word in chosen]
+    same = _agreement(model, machine, record)
     return MemoryCounter(
         machine=machine,
         unit=best.unit,
@@ -165,22 +163,21 @@ def _extract(
         overridden=votes.overridden,
         unseen=unseen,
         words=len(chosen),
-        fidelity=float(same[ends].mean()),
-        prefix_fidelity=float(same[known].mean()),
+        fidelity=float(same[record.ends[: len(chosen)]].mean()),
+        prefix_fidelity=float(same[record.word < len(chosen)].mean()),
         disagreement=_disagreement(model, machine, record, run),
     )
 
 
-def machine_labels(model: Model, machine: CounterMachine, columns: Ints) -> Ints:
-    """The class of every prefix by the machine, (word, time + 1); -1 in a column is padding."""
-    states = np.full((len(columns), columns.shape[1] + 1), machine.initial)
+def machine_labels(model: Model, machine: CounterMachine, record: Prefixes) -> Ints:
+    """The class of every prefix by the machine, (prefix,)."""
+    states, clip = np.full(len(record.time), machine.initial), machine.clip
     counters = np.zeros_like(states)
-    clip = machine.clip
-    for t in range(columns.shape[1]):
-        state, counter, column = states[:, t], counters[:, t], columns[:, t]
-        place = state, np.clip(counter, -clip, clip) + clip, column
-        states[:, t + 1] = np.where(column < 0, state, machine.transitions[place])
-        counters[:, t + 1] = counter + np.where(column < 0, 0, machine.increments[place])
+    order = np.argsort(record.time, kind="stable")
+    for now in np.split(order, np.flatnonzero(np.diff(record.time[order])) + 1)[1:]:
+        before = states[now - 1], np.clip(counters[now - 1], -clip, clip) + clip, record.column[now]
+        states[now] = machine.transitions[before]
+        counters[now] = counters[now - 1] + machine.increments[before]
     ids = model.class_ids
     table = np.array([[ids.get(label, -1) for label in row] for row in machine.outputs])
     labels: Ints = table[states, np.clip(counters, -clip, clip) + clip]
@@ -203,7 +200,7 @@ class _Choice:
         return self.agreement, -len(self.latches), -self.clip, -self.lost
 
 
-def _choose(model: Model, record: MemoryRecord, units: list[CountingUnit], work: Work) -> _Choice:
+def _choose(model: Model, record: Prefixes, units: list[CountingUnit], work: Work) -> _Choice:
     """The counting unit, latches and clip whose machine agrees best with the network.
 
     Units that leave the fewest votes overridden come first, so a full agreement ends the search.
@@ -212,7 +209,6 @@ def _choose(model: Model, record: MemoryRecord, units: list[CountingUnit], work:
     def lost(votes: Votes) -> int:
         return votes.overridden + votes.labels_overridden
 
-    known = record.labels >= 0
     choices: list[_Choice] = []
     for clip in CLIPS:
         plain = {unit.unit: count_votes(record, unit, [], clip) for unit in units}
@@ -220,7 +216,7 @@ def _choose(model: Model, record: MemoryRecord, units: list[CountingUnit], work:
             latches: list[Latch] = []
             votes = plain[unit.unit]
             while True:
-                same = _agreement(model, votes.machine(model)[0], record)[known]
+                same = _agreement(model, votes.machine(model)[0], record)
                 choice = _Choice(
                     unit=unit,
                     latches=latches,
@@ -242,20 +238,18 @@ def _choose(model: Model, record: MemoryRecord, units: list[CountingUnit], work:
     return max(choices, key=lambda choice: choice.merit)
 
 
-def _agreement(model: Model, machine: CounterMachine, record: MemoryRecord) -> NDArray[np.bool_]:
-    """Whether machine and network give each prefix the same label; True in the padding."""
-    same: NDArray[np.bool_] = machine_labels(model, machine, record.columns) == record.labels
-    return same | (record.labels < 0)
+def _agreement(model: Model, machine: CounterMachine, record: Prefixes) -> NDArray[np.bool_]:
+    """Whether machine and network give each prefix the same label."""
+    same: NDArray[np.bool_] = machine_labels(model, machine, record) == record.labels
+    return same
 
 
-def _disagreement(
-    model: Model, machine: CounterMachine, record: MemoryRecord, run: Run
-) -> Word | None:
+def _disagreement(model: Model, machine: CounterMachine, record: Prefixes, run: Run) -> Word | None:
     """The shortest differing word among all short words and all prefixes of the recorded words."""
     words, _ = all_words(len(model.alphabet.symbols), SHORT_WORDS)
     found = [
-        source.words[row][:time]
+        source.prefix(entry)
         for source in (run(words), record)
-        for row, time in np.argwhere(~_agreement(model, machine, source)).tolist()
+        for entry in np.flatnonzero(~_agreement(model, machine, source)).tolist()
     ]
     return spell_ids(model, min(found, key=len)) if found else None

@@ -6,38 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
 
 from kleene.arrays import Floats, Ints
-from kleene.data.alphabet import Alphabet, Ids
-from kleene.data.batch import make_batch
+from kleene.data.alphabet import Ids
 from kleene.errors import ExtractionError
-from kleene.evaluation.metrics import length_batches
+from kleene.extraction.transitions.prefixes import Prefixes, read_prefixes
 from kleene.model import Model
-from kleene.nn.inference import inference
 from kleene.nn.mode import HARD, OWN
 
 MOVE_QUANTILE = 0.95  # changes of a counting unit at this quantile are pushes or pops
 MIN_MOVES = 0.01  # share of the steps in which a counting unit moves up, and down
 MAX_NOISE = 1.0  # largest mean distance to -step, 0 or +step, in steps per step made
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class MemoryRecord:
-    """Every step of every word, padded: one row per word; time 0 is after the start token."""
-
-    words: Sequence[Ids]
-    columns: Ints  # (word, time) the symbol read at each step, -1 in the padding
-    states: Ints  # (word, time + 1) the centroid of highest weight, -1 in the padding
-    hidden: Floats  # (word, time + 1, unit)
-    memory: Floats  # (word, time + 1, unit)
-    labels: Ints  # (word, time + 1) the network's class of each prefix, -1 in the padding
-
-    @property
-    def steps(self) -> NDArray[np.bool_]:
-        """Where there is a symbol, (word, time)."""
-        return self.columns >= 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,43 +45,16 @@ def require_memory(model: Model) -> None:
         )
 
 
-def record_memory(model: Model, words: Sequence[Ids], *, hard: bool = False) -> MemoryRecord:
-    """Every step of the network over the words; without centroids, the state is 0."""
-    network = model.network
-    longest = max((len(word) for word in words), default=0)
-    shape = (len(words), longest + 1)
-    states, labels = np.full(shape, -1), np.full(shape, -1)
-    hidden = np.zeros((*shape, network.config.hidden_size), dtype=np.float32)
-    memory = np.zeros_like(hidden)
-    with inference(network), torch.inference_mode():
-        for order in length_batches(words, 256):
-            batch = make_batch(words, order=order)
-            trace = network.trace(batch, mode=HARD if hard else OWN)
-            if trace.memory is None:
-                raise ExtractionError(
-                    "this network has no memory besides its state; use lstm or lstm-p"
-                )
-            mask = trace.mask
-            scores = network.classify([trace.hidden[mask]], [trace.memory[mask]])
-            found = np.full(mask.shape, -1)
-            found[mask.cpu().numpy()] = scores.argmax(-1).cpu().numpy()
-            time = mask.shape[1]
-            found_states = mask.long() - 1 if trace.states is None else trace.states
-            states[batch.order, :time] = found_states.cpu().numpy()
-            hidden[batch.order, :time] = trace.hidden.cpu().numpy()
-            labels[batch.order, :time] = found
-            memory[batch.order, :time] = trace.memory.cpu().numpy()
-    columns = np.full((len(words), longest), -1)
-    for row, word in enumerate(words):
-        columns[row, : len(word)] = Alphabet.columns(word)
-    return MemoryRecord(
-        words=words, columns=columns, states=states, hidden=hidden, memory=memory, labels=labels
-    )
+def record_memory(model: Model, words: Sequence[Ids], *, hard: bool = False) -> Prefixes:
+    """Every step of the network over the words, in soft or hard mode."""
+    if not model.network.rnn.cell.has_memory:
+        raise ExtractionError("this network has no memory; use the cell lstm or lstm-p")
+    return read_prefixes(model, words, hidden=True, mode=HARD if hard else OWN)
 
 
-def counting_units(record: MemoryRecord) -> list[CountingUnit]:
+def counting_units(record: Prefixes) -> list[CountingUnit]:
     """The units that count, the cleanest first; a step is the median of a unit's larger changes."""
-    changes = np.diff(record.memory, axis=1)[record.steps]  # (step, unit)
+    changes = record.memory[record.steps] - record.memory[record.steps - 1]  # (step, unit)
     if not len(changes):
         return []
     sizes = np.abs(changes)
@@ -122,11 +74,14 @@ def counting_units(record: MemoryRecord) -> list[CountingUnit]:
     return sorted(units, key=lambda unit: unit.noise)
 
 
-def counters(record: MemoryRecord, unit: CountingUnit) -> Ints:
-    """The integer counter of a unit, (word, time + 1): the sum of its rounded changes."""
-    changes = np.diff(record.memory[:, :, unit.unit], axis=1)
-    moves = np.where(record.steps, rounded_changes(changes, unit.step), 0).astype(np.int64)
-    return np.concatenate([np.zeros((len(moves), 1), np.int64), moves.cumsum(1)], axis=1)
+def counters(record: Prefixes, unit: CountingUnit) -> Ints:
+    """The integer counter of a unit, (prefix,): the sum of its rounded changes."""
+    memory, steps = record.memory[:, unit.unit], record.steps
+    moves = np.zeros(len(memory), dtype=np.int64)
+    moves[steps] = rounded_changes(memory[steps] - memory[steps - 1], unit.step)
+    total = moves.cumsum()
+    counts: Ints = total - total[record.time == 0][record.word]
+    return counts
 
 
 def rounded_changes(changes: Floats, step: Floats | float) -> Floats:
@@ -135,8 +90,8 @@ def rounded_changes(changes: Floats, step: Floats | float) -> Floats:
     return np.clip(np.rint(changes / size), -1, 1)
 
 
-def _oriented(record: MemoryRecord, unit: int, size: float) -> float:
+def _oriented(record: Prefixes, unit: int, size: float) -> float:
     """The step with the sign by which the counter is mostly above 0."""
     unit_up = CountingUnit(unit=unit, step=float(size), noise=0.0)
-    values = counters(record, unit_up)[record.states >= 0]
+    values = counters(record, unit_up)
     return float(size) if (values > 0).sum() >= (values < 0).sum() else -float(size)

@@ -16,7 +16,8 @@ import numpy as np
 from kleene.arrays import Floats, Ints
 from kleene.automata.counter.machine import CounterMachine
 from kleene.data.alphabet import Alphabet, Ids
-from kleene.extraction.counter.units import CountingUnit, MemoryRecord, counters
+from kleene.extraction.counter.units import CountingUnit, counters
+from kleene.extraction.transitions.prefixes import Prefixes
 from kleene.model import Model
 
 MOVES = 3  # pop, rest, push
@@ -120,36 +121,32 @@ class Votes:
         return machine, len(reached) * symbols - len(known)
 
 
-def count_votes(
-    record: MemoryRecord, unit: CountingUnit, latches: Sequence[Latch], clip: int
-) -> Votes:
+def count_votes(record: Prefixes, unit: CountingUnit, latches: Sequence[Latch], clip: int) -> Votes:
     """The votes of all steps of a record."""
     states, names = latched_states(record, latches)
     values = counters(record, unit)
     places = states * (2 * clip + 1) + np.clip(values, -clip, clip) + clip
-    at, known = record.steps, record.states >= 0
+    steps = record.steps
     return Votes(
         names=names,
         clip=clip,
-        places=places[:, :-1][at],
-        columns=record.columns[at],
-        moves=states[:, 1:][at] * MOVES + np.diff(values, axis=1)[at] + 1,
-        prefix_places=places[known],
-        prefix_labels=record.labels[known],
-        initial=int(np.bincount(states[:, 0]).argmax()) if len(states) else 0,
+        places=places[steps - 1],
+        columns=record.column[steps],
+        moves=states[steps] * MOVES + values[steps] - values[steps - 1] + 1,
+        prefix_places=places,
+        prefix_labels=record.labels,
+        initial=int(np.bincount(states[record.time == 0]).argmax()),
     )
 
 
-def latched_states(record: MemoryRecord, latches: Sequence[Latch]) -> tuple[Ints, tuple[str, ...]]:
+def latched_states(record: Prefixes, latches: Sequence[Latch]) -> tuple[Ints, tuple[str, ...]]:
     """The machine's state at each time, as the number of a state that occurs, and the names."""
-    bits = np.zeros(record.states.shape, dtype=np.int64)
+    bits = np.zeros_like(record.states)
     for number, latch in enumerate(latches):
         bits |= (latch.values(record.memory) > latch.threshold).astype(np.int64) << number
-    known = record.states >= 0
-    states = np.maximum(record.states, 0) * 2 ** len(latches) + bits
-    found = np.unique(states[known])
+    found, states = np.unique(record.states * 2 ** len(latches) + bits, return_inverse=True)
     names = tuple(_name(*divmod(int(state), 2 ** len(latches))) for state in found)
-    return np.where(known, np.searchsorted(found, states), 0), names
+    return states, names
 
 
 def _name(centroid: int, bits: int) -> str:
@@ -158,7 +155,7 @@ def _name(centroid: int, bits: int) -> str:
 
 
 def best_latch(
-    record: MemoryRecord,
+    record: Prefixes,
     unit: CountingUnit,
     latches: Sequence[Latch],
     clip: int,
@@ -169,13 +166,11 @@ def best_latch(
 
     A latch divides the cases and outcomes of the votes so far, so the record is counted only once.
     """
-    known = record.states >= 0
-    numbers = known.cumsum().reshape(known.shape) - 1  # of the prefix of each word and time
-    before, after = numbers[:, :-1][record.steps], numbers[:, 1:][record.steps]
-    memory = record.memory[known]
+    before, after = record.steps - 1, record.steps
+    memory = record.memory
     votes = count_votes(record, unit, latches, clip)
     sources: list[tuple[tuple[int, float], ...]] = [
-        ((number, 1.0),) for number in range(record.memory.shape[2]) if number != unit.unit
+        ((number, 1.0),) for number in range(memory.shape[1]) if number != unit.unit
     ]
     sources += [
         ((unit.unit, 1 / unit.step), (other.unit, -1 / other.step))
@@ -197,18 +192,17 @@ def best_latch(
     return None if best is None else (best, count_votes(record, unit, [*latches, best], clip))
 
 
-def questions(record: MemoryRecord, votes: Votes, symbols: int) -> list[Ids]:
+def questions(record: Prefixes, votes: Votes, symbols: int) -> list[Ids]:
     """Words that show the unseen transitions of the places that words clip."""
     shown = set(np.unique(votes.places * symbols + votes.columns).tolist())
-    rows, times = np.nonzero(record.states >= 0)
-    order = np.argsort(times, kind="stable")
+    order = np.argsort(record.time, kind="stable")
     places = votes.prefix_places[order]
     asked: list[Ids] = []
     for place in np.unique(places).tolist():
         missing = [c for c in range(symbols) if place * symbols + c not in shown]
         if missing:
-            for i in order[np.flatnonzero(places == place)[:EXAMPLES]].tolist():
-                prefix = record.words[rows[i]][: times[i]]
+            for entry in order[np.flatnonzero(places == place)[:EXAMPLES]].tolist():
+                prefix = record.prefix(entry)
                 asked += [np.append(prefix, Alphabet.ids(column)) for column in missing]
     return asked
 

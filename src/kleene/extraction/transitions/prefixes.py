@@ -15,6 +15,7 @@ from kleene.data.batch import make_batch
 from kleene.evaluation.metrics import length_batches
 from kleene.model import Model
 from kleene.nn.inference import inference
+from kleene.nn.mode import OWN, Mode
 from kleene.nn.trace import Trace
 
 UNLABELLED = -1
@@ -33,9 +34,9 @@ class Prefixes:
     time: Ints  # (prefix,) how many symbols it has
     column: Ints  # (prefix,) its last symbol's column, -1 for the empty prefix
     labels: Ints  # (prefix,) the network's class; `UNLABELLED` inside words under pooling
+    states: Ints  # (prefix,) the most probable state of the top layer; 0 without centroids
     vectors: Floats  # (prefix, size) probabilities of all layers' centroids, or hidden vectors
     sizes: tuple[int, ...]  # how many of the vector's numbers belong to each layer
-    hidden: bool  # whether the vectors are hidden ones
 
     @property
     def steps(self) -> Ints:
@@ -49,25 +50,38 @@ class Prefixes:
         ends: Ints = np.cumsum(sizes) - 1
         return ends
 
+    @property
+    def hidden(self) -> Floats:
+        """The top layer's hidden vectors of an LSTM, (prefix, unit), read with `hidden`."""
+        return self.vectors[:, -self.sizes[-1] : -self.sizes[-1] // 2]
+
+    @property
+    def memory(self) -> Floats:
+        """The top layer's memory of an LSTM, (prefix, unit), read with `hidden`."""
+        return self.vectors[:, -self.sizes[-1] // 2 :]
+
     def prefix(self, entry: int) -> Ids:
         """The word of an entry."""
         prefix: Ids = self.words[self.word[entry]][: self.time[entry]]
         return prefix
 
 
-def read_prefixes(model: Model, words: Sequence[Ids], *, hidden: bool = False) -> Prefixes:
+def read_prefixes(
+    model: Model, words: Sequence[Ids], *, hidden: bool = False, mode: Mode = OWN
+) -> Prefixes:
     """Run the network once over the words; `hidden` keeps hidden vectors, not probabilities."""
     network = model.network
     pooled = network.config.pooling != "last"
     starts = np.cumsum([0, *(len(word) + 1 for word in words)], dtype=np.int64)
     labels = np.full(starts[-1], UNLABELLED, dtype=np.int64)
+    states = np.zeros(starts[-1], dtype=np.int64)
     parts: list[Floats] = []
     places: list[Ints] = []
     sizes: tuple[int, ...] = (0,)
     with inference(network), torch.inference_mode():
         for order in length_batches(words, 256):
             batch = make_batch(words, order=order)
-            trace = network.trace(batch)
+            trace = network.trace(batch, mode=mode)
             place = np.concatenate(
                 [
                     np.arange(starts[row], starts[row] + length + 1)
@@ -76,11 +90,14 @@ def read_prefixes(model: Model, words: Sequence[Ids], *, hidden: bool = False) -
             )
             places.append(place)
             mask = trace.mask
+            if trace.states is not None:
+                states[place] = trace.states[mask].cpu().numpy()
             kept = [_kept(layer, hidden)[mask] for layer in trace.layers]
             sizes = tuple(part.shape[-1] for part in kept)
             parts.append(torch.cat(kept, -1).cpu().numpy())
             if pooled:
-                labels[starts[batch.order + 1] - 1] = network(batch).argmax(-1).cpu().numpy()
+                scores = network(batch, mode=mode)
+                labels[starts[batch.order + 1] - 1] = scores.argmax(-1).cpu().numpy()
             else:
                 memory = [None if x.memory is None else x.memory[mask] for x in trace.layers]
                 scores = network.classify([x.hidden[mask] for x in trace.layers], memory)
@@ -99,9 +116,9 @@ def read_prefixes(model: Model, words: Sequence[Ids], *, hidden: bool = False) -
         time=time,
         column=column,
         labels=labels,
+        states=states,
         vectors=vectors,
         sizes=sizes,
-        hidden=hidden,
     )
 
 
