@@ -22,7 +22,7 @@ from timing import write
 VOCABULARY, LETTERS = 2_000, 20
 SMALL = ["--hidden-size", "16", "--embedding-size", "8", "--states", "8", "--batch-size", "256"]
 SMALL += ["--cell", "gru", "--pooling", "last", "--dropout", "0"]
-TRAIN = [*SMALL, "--recipe", "direct", "--epochs", "1", "--no-consolidate"]
+TRAIN = [*SMALL, "--recipe", "direct", "--epochs", "1", "--learn", "network"]
 TRAIN += ["--tokens", "words", "--stream"]
 
 

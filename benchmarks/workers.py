@@ -43,6 +43,7 @@ def work(n: int, out: Path) -> None:
     from kleene.nn.classifier import Classifier
     from kleene.nn.config import NetworkConfig
     from kleene.training.loop import fit
+    from kleene.training.run import Run
     from kleene.training.stages import Stage
 
     torch.set_num_threads(1)
@@ -64,9 +65,9 @@ def work(n: int, out: Path) -> None:
     few = examples.select(np.arange(BATCH))
     with init_process_group() as process_group:
         stages = [Stage(epochs=1, batch_size=BATCH)]
-        fit(network, few, stages=stages, process_group=process_group)  # kernels are compiled
+        fit(network, few, stages=stages, run=Run(processes=process_group))  # kernels are compiled
         started = perf_counter()
-        fit(network, examples, stages=stages, process_group=process_group)
+        fit(network, examples, stages=stages, run=Run(processes=process_group))
         trained = perf_counter()
         corpus = count_corpus(model, words, seed=0, steps=1000, process_group=process_group)
         counted = perf_counter()

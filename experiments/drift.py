@@ -23,6 +23,7 @@ from kleene.nn.classifier import Classifier
 from kleene.nn.mode import HARD, OWN, Mode
 from kleene.reproduce.memory_runs import Recipe, Task, errors, make_task, train
 from kleene.training.loop import fit
+from kleene.training.run import Run
 from kleene.training.sharpen_gates import sharpen_gates
 from kleene.training.stages import Stage
 
@@ -89,7 +90,7 @@ def longer(network: Classifier, task: Task) -> None:
 
 def _epochs(network: Classifier, task: Task, epochs: int, rate: float, seed: int) -> None:
     stage = Stage(epochs=epochs, optimizer="rmsprop", learning_rate=rate, batch_size=128)
-    fit(network, task.train, stages=[stage], seed=seed)
+    fit(network, task.train, stages=[stage], run=Run(seed=seed))
 
 
 CURES: dict[str, Cure] = {

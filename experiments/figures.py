@@ -44,7 +44,7 @@ def temperatures() -> None:
     """Probabilities of the ten states along `[10]`; up to which temperature it is an automaton."""
     import matplotlib.pyplot as plt
 
-    classifier = learn(1, states=10, consolidate=False)
+    classifier = learn(1, states=10)
     network, running = classifier.network_, classifier.network_.rnn.temperature
     batch = make_batch(classifier.alphabet_.encode_many(["10"]))
     figure, axes = plt.subplots(3, len(TEMPERATURES), figsize=(12, 4.5), sharey=True)
@@ -101,7 +101,7 @@ def states_in_use() -> None:
 
 
 def used(grammar: int, states: int) -> dict[str, Any]:
-    classifier = learn(grammar, states=states, consolidate=False)
+    classifier = learn(grammar, states=states)
     table = transition_table(classifier.model)
     return {
         "in_use": table.dfa.num_states,

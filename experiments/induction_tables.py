@@ -109,22 +109,6 @@ def fresh_languages(width: int, method: str) -> list[Run]:
     return [row for row in load("own_languages") if key.items() <= row["key"].items()]
 
 
-def suggested() -> str:
-    """A cell's suggestions against induction alone."""
-    found = load("suggestions")
-    if not found:
-        return "_No results yet: `python experiments/suggestions.py`._"
-    lines = []
-    for row in found:
-        result = row["result"]
-        runs_of = [result[name] for name in ("alone", "suggested")]
-        figures = [f"{one['accuracy']:.1%}, {one['states']} states" for one in runs_of]
-        cell = f"{result['cell']:.1%}"
-        lines.append([row["key"]["data"], f"{result['rows']:,}", *figures, cell])
-    header = ["data", "rows", "induction alone", "with the cell's suggestions", "the cell"]
-    return markdown(header, lines)
-
-
 def event_tables() -> str:
     """`kleene train --stream` on event tables."""
     found = load("event_table")
@@ -178,5 +162,4 @@ INDUCTION: dict[str, Callable[[], str]] = {
     "induction-states": partial(cost, "states"),
     "own-languages": own_languages,
     "event-tables": event_tables,
-    "suggestions": suggested,
 }

@@ -130,7 +130,7 @@ def by_kleene(words: list[str], labels: list[bool], seed: int) -> Learned:
 def by_network(cell: str) -> Callable[[list[str], list[bool], int], Learned]:
     def learn(words: list[str], labels: list[bool], seed: int) -> Learned:
         classifier = kl.SequenceClassifier(
-            cell=cell, states=0, recipe="curriculum", random_state=seed
+            cell=cell, states=0, training={"recipe": "curriculum"}, random_state=seed
         )
         classifier.fit(words, labels)
         return classifier.predict, None, {"epochs": len(classifier.history_)}

@@ -209,7 +209,9 @@ def by_fit(words: Any, labels: Any, seed: int) -> Learned:
 
 
 def by_plain_gru(words: Any, labels: Any, seed: int) -> Learned:
-    classifier = kl.SequenceClassifier(states=0, recipe="curriculum", random_state=seed)
+    classifier = kl.SequenceClassifier(
+        states=0, training={"recipe": "curriculum"}, random_state=seed
+    )
     classifier.fit(words, labels)
     return classifier.predict, {"held_out": classifier.figures_.held_out_accuracy}
 

@@ -28,6 +28,7 @@ from kleene.reproduce.memory_runs import Task, errors, make_task
 from kleene.training.centroids import hidden_vectors
 from kleene.training.loop import fit
 from kleene.training.reconstruction import reconstruct_centroids
+from kleene.training.run import Run
 from kleene.training.stages import Stage
 
 STATES = (5, 20, 100, 300)
@@ -71,7 +72,9 @@ def with_states(plain: Classifier, task: Task, states: int, seed: int) -> dict[s
     reconstruct_centroids(network, task.train, seed)
     before = errors(network, task.tests)
     unexplained = reconstruction_error(network, vectors)
-    history = fit(network, task.train, stages=[STAGE], validation=task.validation, seed=seed)
+    history = fit(
+        network, task.train, stages=[STAGE], validation=task.validation, run=Run(seed=seed)
+    )
     return {
         "plain": errors(plain, task.tests),
         "components": components(vectors),

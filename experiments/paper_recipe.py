@@ -46,6 +46,7 @@ from kleene.nn.config import NetworkConfig
 from kleene.nn.fused import load_kernels
 from kleene.training.history import Epoch
 from kleene.training.loop import fit
+from kleene.training.run import Run
 from kleene.training.stages import Curriculum, Stage
 
 LENGTHS = [*range(16), 20, 25, 30]
@@ -170,7 +171,7 @@ def train(
         target=1.0,
     )
     with contextlib.suppress(OutOfTimeError):
-        fit(network, examples, stages=[stage], seed=seed, hook=watch)
+        fit(network, examples, stages=[stage], run=Run(seed=seed, hook=watch))
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ def compare(grammar: int, seed: int) -> dict[str, Any]:
     """Every way, on one sample of one language."""
     language = kl.languages.tomita(grammar)
     words, labels = language.sample(2000, lengths=LENGTHS, seed=seed)
-    classifier = kl.SequenceClassifier(states=20, consolidate=False, random_state=seed)
+    classifier = kl.SequenceClassifier(states=20, random_state=seed)
     classifier.fit(words, labels)
     found: dict[str, Any] = {"network_accuracy": classifier.score(words, labels)}
     for method in READERS:

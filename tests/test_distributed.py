@@ -22,6 +22,7 @@ from kleene.extraction.transitions.corpus import count_corpus
 from kleene.extractor import extract
 from kleene.nn.classifier import Classifier
 from kleene.training.loop import fit
+from kleene.training.run import Run
 from kleene.training.stages import Curriculum, Stage
 
 EXAMPLES, VALIDATION = words_ending_in_5(5), words_ending_in_5(3)
@@ -49,10 +50,14 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
 def train(process_group: ProcessGroup, checkpoint: Path | None = None, hook=None):
     network = make_network()
-    settings = {"stages": STAGES, "validation": VALIDATION, "seed": 3, "checkpoint_every": 0.0}
-    history = fit(
-        network, EXAMPLES, checkpoint=checkpoint, hook=hook, process_group=process_group, **settings
+    run = Run(
+        seed=3,
+        checkpoint=checkpoint,
+        checkpoint_every=0.0,
+        hook=hook,
+        processes=process_group,
     )
+    history = fit(network, EXAMPLES, stages=STAGES, validation=VALIDATION, run=run)
     return weights_of(network), without_time(history)
 
 
@@ -84,7 +89,7 @@ def test_one_step_is_that_of_the_whole_batch() -> None:
 
     def step(process_group: ProcessGroup) -> dict[str, torch.Tensor]:
         network = make_network().double()
-        fit(network, uneven, stages=[stage], process_group=process_group)
+        fit(network, uneven, stages=[stage], run=Run(processes=process_group))
         return weights_of(network)
 
     expected, start = step(SINGLE_PROCESS), weights_of(make_network().double())
@@ -100,7 +105,7 @@ def test_fewer_words_than_processes() -> None:
 
     def step(process_group: ProcessGroup) -> dict[str, torch.Tensor]:
         network = make_network()
-        fit(network, few, stages=[stage], process_group=process_group)
+        fit(network, few, stages=[stage], run=Run(processes=process_group))
         return weights_of(network)
 
     expected = step(SINGLE_PROCESS)

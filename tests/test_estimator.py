@@ -18,6 +18,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from toys import small_estimator
 
 from kleene import SequenceClassifier
 from kleene.errors import DataError, ModelError, NotFittedError, SettingError
@@ -27,8 +28,7 @@ LABELS = [len(word) % 2 for word in WORDS]
 
 
 def small(**parameters: Any) -> SequenceClassifier:
-    given = {"hidden_size": 8, "embedding_size": 4, "epochs": 2, "consolidate": False}
-    return SequenceClassifier(**{**given, "states": 4, "random_state": 0, **parameters})
+    return small_estimator(**{"states": 4, **parameters})
 
 
 @pytest.fixture(scope="module")
@@ -234,7 +234,7 @@ TWICE = """
 from kleene import SequenceClassifier
 words = ["", "a", "b", "ab", "ba", "aab", "bba", "abab", "aa", "bb"] * 20
 labels = [int(word.endswith("a")) for word in words]
-fits = [SequenceClassifier(hidden_size=16, embedding_size=8, random_state=0) for _ in range(2)]
+fits = [SequenceClassifier(hidden_size=16, random_state=0) for _ in range(2)]
 one, two = (fit.fit(words, labels).model.network.state_dict() for fit in fits)
 print(all(tensor.equal(two[name]) for name, tensor in one.items()))
 """

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import inspect
 import io
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from sklearn.model_selection import GridSearchCV
+from toys import small_estimator
 
 from kleene import SequenceClassifier
 from kleene.cli.commands.train import train
-from kleene.config import Parameters
+from kleene.config import described
 from kleene.errors import DataError, SettingError
+from kleene.nn.config import NetworkConfig
+from kleene.training.config import TrainConfig
 from kleene.training.text_bar import TextBar
 
 WORDS = ["ab" * (i % 5) + "a" * (i % 3) for i in range(60)]
@@ -23,8 +26,7 @@ CLI_ONLY = {"class_weight": "balanced", "random_state": "seed", "tokens": "token
 
 
 def small(**parameters: Any) -> SequenceClassifier:
-    given = {"hidden_size": 8, "embedding_size": 4, "epochs": 2, "consolidate": False}
-    return SequenceClassifier(**{**given, "states": 4, "random_state": 0, **parameters})
+    return small_estimator(**{"states": 4, **parameters})
 
 
 def probabilities(found: SequenceClassifier) -> list[list[float]]:
@@ -34,15 +36,30 @@ def probabilities(found: SequenceClassifier) -> list[list[float]]:
 def test_signature_help_and_options_come_from_the_same_fields() -> None:
     signature = inspect.signature(SequenceClassifier.__init__).parameters
     options = inspect.signature(train).parameters
-    assert [*signature][1:3] == ["cell", "states"]
-    for one in fields(Parameters):
-        assert signature[one.name].default == one.default
-        assert f"{one.name} : " in (SequenceClassifier.__doc__ or "")
-        assert one.metadata["help"] in (SequenceClassifier.__doc__ or "")
+    assert [*signature][1:4] == ["cell", "states", "learn"]
+    assert len(signature) - 1 <= 16
+    for group, one in described():
+        if not group:
+            assert signature[one.name].default == one.default
+            assert f"{one.name} : " in (SequenceClassifier.__doc__ or "")
+            assert one.metadata["help"] in (SequenceClassifier.__doc__ or "")
         if one.metadata["option"]:
-            assert options[one.name].default == one.default
+            default = None if group == "network" else one.default
+            assert options[one.name].default == default
         else:
             assert CLI_ONLY.get(one.name, "json") in options
+
+
+def test_parameters_inside_network_and_training_are_reached_by_name() -> None:
+    for training in (None, {"epochs": 9, "ema": 0.5}, TrainConfig(epochs=9, ema=0.5)):
+        clf = SequenceClassifier(training=training).set_params(training__epochs=3, states=5)
+        params = clf.get_params()
+        assert (params["training__epochs"], params["states"]) == (3, 5)
+        assert params.get("training__ema") == (0.5 if training else None)
+    with pytest.raises(SettingError, match="no parameter 'states__x'"):
+        clf.set_params(states__x=1)
+    grid = GridSearchCV(small(states=2), {"training__epochs": [1, 2]}, cv=2)
+    assert grid.fit(WORDS, LABELS).best_params_["training__epochs"] in (1, 2)
 
 
 @pytest.mark.parametrize(
@@ -56,9 +73,12 @@ def test_signature_help_and_options_come_from_the_same_fields() -> None:
         ({"class_weight": {7: 1.0}}, "class_weight has 7, which is none of the labels"),
         ({"class_weight": {0: -1.0}}, "class_weight must be >= 0"),
         ({"embeddings": "glove"}, "embeddings must be one of random, ppmi"),
-        ({"ema": 1.0}, "ema must be > 0 and < 1, got 1.0"),
-        ({"readability": "small"}, "readability must be one of"),
-        ({"induction_seconds": 0}, "induction_seconds must be > 0, got 0"),
+        ({"ema": 1.0}, "ema must be a number > 0 and < 1, got 1.0"),
+        ({"learn": "small"}, "learn must be one of auto, network, paper, automaton"),
+        ({"search_seconds": 0}, "search_seconds must be a number > 0, got 0"),
+        ({"network": {"depth": 1}}, "network has no 'depth'; choose from"),
+        ({"training": {"depth": 1}}, "training has no 'depth'; choose from"),
+        ({"network": NetworkConfig(), "states": 3}, "states is given twice"),
     ],
     ids=str,
 )
@@ -106,9 +126,11 @@ def test_wrong_weights_of_rows(weights: list[float]) -> None:
 
 
 def test_warm_start_continues_from_the_last_fit() -> None:
-    once = small(recipe="direct", learning_rate=1e-12, epochs=1).fit(WORDS, LABELS)
+    once = small(training={"recipe": "direct", "learning_rate": 1e-12, "epochs": 1}).fit(
+        WORDS, LABELS
+    )
     before = probabilities(once)
-    cold = small(recipe="direct", learning_rate=1e-12, epochs=1, random_state=5)
+    cold = small(training={"recipe": "direct", "learning_rate": 1e-12, "epochs": 1}, random_state=5)
     cold.model_ = once.model_
     assert probabilities(cold.fit(WORDS, LABELS)) != pytest.approx(np.array(before), abs=1e-4)
     warm = cold.set_params(warm_start=True)
@@ -151,7 +173,7 @@ def test_a_bar_shows_every_stage(capsys: pytest.CaptureFixture[str]) -> None:
     small().fit(WORDS, LABELS, reporter=TextBar(stream))
     lines = stream.getvalue().strip().split("\n")
     assert [line.split()[0] for line in lines] == ["cell", "states"]
-    assert all("loss" in line and "held out" in line for line in lines)
+    assert all("loss" in line and "validation" in line for line in lines)
     capsys.readouterr()
     small(verbose=True).fit(WORDS, LABELS)
     assert "#" in capsys.readouterr().err
@@ -161,11 +183,11 @@ def test_texts_are_said_to_be_taken_as_such() -> None:
     random = np.random.default_rng(0)
     words = [[f"w{i}" for i in random.integers(0, 1003, 60)] for _ in range(120)]
     labels = [int("w1" in word) for word in words]
-    given = {"hidden_size": 4, "embedding_size": 4, "epochs": 1, "validation": 0.0}
-    kept = {"max_symbols": 999}
-    few = SequenceClassifier(consolidate=False, **given, **kept).fit(words, labels)
+    few = small_estimator(epochs=1, validation=0.0, max_symbols=999).fit(words, labels)
     assert few.network_.config.cell == "gru"
-    many = SequenceClassifier(**given, max_symbols=1000).fit(words, labels)
+    many = small_estimator(learn="auto", epochs=1, validation=0.0, max_symbols=1000).fit(
+        words, labels
+    )
     assert many.network_.config.cell == "lstm-p"
     assert many.fit_log_[0] == (
         "1,000 different symbols, so read as text: cell lstm-p, pooling states, dropout 0.5; "
@@ -176,7 +198,9 @@ def test_texts_are_said_to_be_taken_as_such() -> None:
 @pytest.mark.parametrize("validation", [0.001, 0.999])
 def test_a_share_too_small_or_too_large_to_split_still_trains(validation: float) -> None:
     words, labels = ["a", "b"] * 30, [0, 1] * 30
-    clf = SequenceClassifier(validation=validation, epochs=1, random_state=0).fit(words, labels)
+    clf = SequenceClassifier(validation=validation, training={"epochs": 1}, random_state=0).fit(
+        words, labels
+    )
     assert clf.score(words, labels) == 1
 
 
@@ -186,19 +210,19 @@ def test_weights_keep_an_automaton_that_ignores_them_from_the_networks_place(wei
     labels = (draw.random(200) < 0.1).astype(int)  # noise: the majority has fewest errors
     words = ["".join(draw.choice(["a", "b"], 4)) for _ in labels]
     given = {"class_weight": {0: 1.0, 1: 1000.0}} if weighted == "classes" else {}
-    clf = small(consolidate=True, states=None, epochs=3, **given)
+    clf = small(learn="auto", states=None, epochs=3, **given)
     clf.fit(words, labels, sample_weight=None if given else 1.0 + 999 * labels)
-    assert "kept the network" in clf.fit_log_
+    assert clf.origin_ != "induced"
     searches = [line for line in clf.fit_log_ if line.startswith("found an automaton")]
-    assert len(searches) == 1 + (weighted == "classes")  # the first, though it was not taken
+    assert len(searches) == (weighted == "classes")
 
 
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("learning_rate", None, "learning_rate must be a number, got None"),
+        ("learning_rate", None, "learning_rate must be a number > 0, got None"),
         ("temperature", "hot", "temperature must be a number, got 'hot'"),
-        ("validation", "0.1", "validation must be a number, got '0.1'"),
+        ("validation", "0.1", "validation must be a number >= 0 and < 1, got '0.1'"),
         ("random_state", -1, "random_state must be None, a whole number >= 0"),
         ("random_state", 0.5, "random_state must be None, a whole number >= 0"),
     ],

@@ -17,8 +17,8 @@ ORDER = (  # "" is the package's own list of names
     *("errors", "arrays", "kmeans", "formats", "files", "machine"),
     *("compiling", "distributed"),
     *("automata", "languages", "data", "datasets", "nn", "export", "evaluation", "training"),
-    *("config", "defaults", "model_folder", "model", "extraction", "explain", "proof"),
-    *("induction", "pipeline", "extractor", "estimator", "report"),
+    *("select", "config", "model_folder", "model", "extraction", "explain", "proof"),
+    *("induction", "fitting", "extractor", "estimator", "report"),
     *("web", "reproduce", "", "cli"),
 )
 FORBIDDEN = {"automata": ("torch", "kleene.nn"), "nn": ("kleene.automata",)}

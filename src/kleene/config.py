@@ -1,26 +1,32 @@
 """The parameters of the estimator, each declared once with its default and its help.
 
-The signature of `SequenceClassifier` and the options of `kleene train` are made from these fields.
-`kleene.defaults` says what becomes of parameters that are None.
+The signature of `SequenceClassifier` and the options of `kleene train` are made from these fields,
+those of `NetworkConfig` and those of `TrainConfig`. Parameters that are None follow from the data:
+`network_config` says what network they give, `stages_of` how it is trained.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, fields, replace
 from typing import Any
 
+from kleene.data.alphabet import FIRST_SYMBOL
 from kleene.errors import SettingError
 from kleene.machine import Label
-from kleene.training.config import TrainConfig, parameter
+from kleene.nn.config import CELLS, NetworkConfig, check_values, choose, find_cell, parameter
+from kleene.training.config import TrainConfig
+from kleene.training.recipes import RECIPES
+from kleene.training.stages import Stage
+from kleene.training.texts.embeddings import init_ppmi_embeddings
 
-OPTIMIZERS = ("adam", "adadelta", "rmsprop")
-EMBEDDINGS = ("random", "ppmi")
-READABILITY = ("exact", "prefer-small", "accuracy")
+LEARN = ("auto", "network", "paper", "automaton")
+TEXT_SYMBOLS = 1_000
+"""Sequences over so many different symbols are treated as texts, however they were split."""
 
 
 @dataclass
-class Parameters(TrainConfig):
+class Parameters:
     """All parameters of `SequenceClassifier`."""
 
     cell: str | None = parameter(
@@ -28,144 +34,272 @@ class Parameters(TrainConfig):
         "The recurrent cell. gru, rnn and rnn-relu carry everything in their state, so that they "
         "can be read as a finite automaton; lstm-p is the LSTM with peepholes. In Python also a "
         "kleene.nn.Cell. None: gru, and lstm-p for texts and where states without memory cost "
-        "accuracy on held-out rows.",
+        "accuracy on the validation rows.",
         "gru|lstm|lstm-p|rnn|rnn-relu",
-        kw_only=False,
     )
     states: int | None = parameter(
         None,
         "The number of centroids; 0 is the network without states. None: as many as the automaton "
-        "found has, or 20; where these cost accuracy on held-out rows, 64 with a memory, or none.",
+        "found has, or 20; 50 for learn=network and learn=paper.",
         "K",
         least=0,
-        kw_only=False,
     )
-    hidden_size: int = parameter(100, "Size of the hidden vectors.", "D", least=1)
-    embedding_size: int = parameter(100, "Size of the symbols' vectors.", "D", least=1)
-    layers: int = parameter(1, "Recurrent layers.", "N", least=1)
-    transition: str = parameter(
-        "mixture",
-        "How the next state comes from the transition probabilities.",
+    learn: str = parameter(
+        "auto",
+        "Who learns: a network trained by gradient (network), as in the paper (paper), an "
+        "automaton found in the rows and taught to the network (automaton), or the best of these "
+        "on the validation rows (auto).",
+        "|".join(LEARN),
+    )
+    hidden_size: int | None = parameter(
+        None, "Size of the hidden vectors. None: 100.", "D", least=1
+    )
+    layers: int | None = parameter(None, "Recurrent layers. None: 1.", "N", least=1)
+    transition: str | None = parameter(
+        None,
+        "How the next state comes from the transition probabilities. None: mixture.",
         "mixture|soft-argmax|gumbel|gumbel-hard|sample",
     )
-    similarity: str | None = parameter(
-        None,
-        "How hidden vectors are compared with centroids. None: euclidean, and dot for cells with "
-        "memory.",
-        "dot|euclidean|cosine",
-    )
-    temperature: float | None = parameter(
-        None, "Temperature of the transition probabilities. None: what fits the similarity.", "TAU"
-    )
-    learn_temperature: bool = parameter(False, "Let the temperature learn, too.")
     pooling: str | None = parameter(
         None,
         "What is classified: the last step, mean or maximum over all steps, or statistics of the "
         "state probabilities (states). None: last, and states for texts.",
         "last|mean|max|states",
     )
-    dropout: float | None = parameter(
-        None, "Share of the entries that are dropped in training. None: 0, and 0.5 for texts.", "P"
-    )
     tokens: str | None = parameter(
         None,
         "How strings are split: into characters, at white space, or (text) into lower-case words "
         "and punctuation. None: at white space if any string has some, else into characters.",
-        "chars|words|text",
+        "chars|words|text|symbols",
         option=False,
     )
-    max_symbols: int | None = parameter(
-        None, "Keep only so many of the most frequent symbols. None: all.", "N", least=1
-    )
-    min_count: int = parameter(1, "Keep only symbols that occur so often.", "N", least=1)
     validation: float = parameter(
-        0.1, "Share of the rows held out to stop and to choose by; 0 holds out none.", "SHARE"
+        0.1,
+        "Share of the rows used to stop training and to choose between models; 0 uses none.",
+        "SHARE",
+        least=0,
+        below=1,
     )
-    consolidate: bool = parameter(
-        True, "Search for a small automaton and teach it to networks without memory."
+    class_weight: Any = parameter(
+        None,
+        "Weights of the classes: a dict from label to weight, or 'balanced', inverse to their "
+        "frequency.",
+        "dict|balanced",
+        option=False,
     )
-    readability: str = parameter(
-        "prefer-small",
-        "When a small automaton may take the network's place: if it is right on all rows (exact), "
-        "if it is small and within one standard error on the held-out rows (prefer-small), or if "
-        "it is at least as accurate (accuracy). With weights of rows or classes it is exact.",
-        "exact|prefer-small|accuracy",
-        option="--prefer",
+    network: NetworkConfig | Mapping[str, Any] | None = parameter(
+        None,
+        "Further settings of the network: a kleene.nn.NetworkConfig, or a dict of some of its "
+        "fields, such as similarity, temperature and dropout.",
+        "dict",
+        option=False,
     )
-    induction_seconds: float = parameter(
-        30.0, "CPU seconds that the search for an automaton may take at most.", "SECONDS"
+    training: TrainConfig | Mapping[str, Any] | None = parameter(
+        None,
+        "Settings of the training: a kleene.training.TrainConfig, or a dict of some of its fields, "
+        "such as epochs, batch_size and recipe.",
+        "dict",
+        option=False,
     )
     warm_start: bool = parameter(
         False, "Let `fit` start from the weights of the last `fit`.", option=False
     )
     verbose: bool = parameter(False, "Show a progress bar while `fit` runs.", option=False)
-    device: str | None = parameter(None, "Where the network runs. None: cpu.", "cpu|cuda")
-    random_state: int | None = parameter(
+    device: str | None = parameter(None, "Where the network runs. None: cpu.", "DEVICE")
+    random_state: Any = parameter(
         None, "Seed: the same gives the same result. None: another each time.", option=False
     )
 
-    def validate(self) -> None:
-        """Raise an error that names the parameter whose value makes no sense."""
-        for one in fields(Parameters):
-            value, least = getattr(self, one.name), one.metadata["least"]
-            if value is None and one.default is None:
-                continue
-            if str(one.type).startswith("float") and not isinstance(value, int | float):
-                raise SettingError(f"{one.name} must be a number, got {value!r}")
-            if least is None:
-                continue
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise SettingError(f"{one.name} must be a whole number >= {least}, got {value!r}")
-        choices = {"optimizer": OPTIMIZERS, "readability": READABILITY, "embeddings": EMBEDDINGS}
-        for name, known in choices.items():
-            value = getattr(self, name)
-            if value not in known and not (name == "embeddings" and value is None):
-                raise SettingError(f"{name} must be one of {', '.join(known)}, got {value!r}")
-        if not self.induction_seconds > 0:
-            raise SettingError(f"induction_seconds must be > 0, got {self.induction_seconds!r}")
-        if not self.learning_rate > 0:
-            raise SettingError(f"learning_rate must be > 0, got {self.learning_rate!r}")
-        if self.ema is not None and not 0 < self.ema < 1:
-            raise SettingError(f"ema must be > 0 and < 1, got {self.ema!r}")
-        if not 0 <= self.validation < 1:
-            raise SettingError(f"validation must be >= 0 and < 1, got {self.validation!r}")
-        weight = self.class_weight
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Parameters of the estimator that were checked, as plain Python values."""
+
+    given: Parameters
+    training: TrainConfig
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Settings:
+        """The settings of parameters, which a grid search may give as NumPy's values."""
+        plain = {k: v.item() if hasattr(v, "dtype") else v for k, v in values.items()}
+        given = Parameters(**plain)
+        check_values(given)
+        weight = given.class_weight
         if not (weight is None or weight == "balanced" or isinstance(weight, Mapping)):
             raise SettingError(
                 "class_weight must be None, 'balanced' or a dict from label to weight, "
                 f"got {weight!r}"
             )
+        if isinstance(given.network, NetworkConfig):
+            if twice := [name for name in NETWORK_NAMES if getattr(given, name) is not None]:
+                raise SettingError(
+                    f"{twice[0]} is given twice; leave it out, or give network as a dict"
+                )
+        elif unknown := set(given.network or {}) - FURTHER_NAMES:
+            known = ", ".join(sorted(FURTHER_NAMES))
+            raise SettingError(f"network has no {min(unknown)!r}; choose from {known}")
+        return cls(given=given, training=TrainConfig.of(given.training))
+
+    @property
+    def network_values(self) -> dict[str, Any]:
+        """The settings of the network that were given, by the names of `NetworkConfig`."""
+        network = self.given.network
+        if isinstance(network, NetworkConfig):
+            return {one.name: getattr(network, one.name) for one in fields(NetworkConfig)}
+        named = {new: getattr(self.given, old) for old, new in NETWORK_NAMES.items()}
+        return {k: v for k, v in {**named, **(network or {})}.items() if v is not None}
+
+    @property
+    def may_induce(self) -> bool:
+        """Whether the user left open which network there is and how it is trained."""
+        chosen = {"num_states", "transition", "similarity"} & self.network_values.keys()
+        return not (chosen or self.training.recipe or self.given.warm_start)
+
+    def training_for(self, classes: Sequence[Label]) -> TrainConfig:
+        """The training with class weights as a tuple in the order of the classes."""
+        weight = self.given.class_weight
+        if isinstance(weight, Mapping):
+            if unknown := [label for label in weight if label not in classes]:
+                raise SettingError(f"class_weight has {unknown[0]!r}, which is none of the labels")
+            weights = tuple(float(weight.get(label, 1.0)) for label in classes)
+            if not all(value >= 0 for value in weights):
+                raise SettingError(f"class_weight must be >= 0 for every label, got {weight}")
+            weight = weights
+        return replace(self.training, class_weight=weight)
+
+    def to_dict(self, seed: int) -> dict[str, Any]:
+        """Plain values, for the model folder; labels need not be keys of JSON."""
+        given, defaults = self.given, TrainConfig()
+        values = {one.name: getattr(given, one.name) for one in fields(given)}
+        training = {k: v for k, v in vars(self.training).items() if v != getattr(defaults, k)}
+        network = given.network
+        network = network.to_dict() if isinstance(network, NetworkConfig) else network
+        values |= {"training": training, "network": dict(network or {}), "random_state": seed}
+        values["cell"] = getattr(given.cell, "name", given.cell)
+        if isinstance(given.class_weight, Mapping):
+            values["class_weight"] = None
+        return values
 
 
-def in_order(kind: type[Parameters]) -> list[Field[Any]]:
-    """The fields as the signature has them: those that may be given by position first."""
-    return sorted(fields(kind), key=lambda one: bool(one.kw_only))
+NETWORK_NAMES = {
+    "cell": "cell",
+    "states": "num_states",
+    "hidden_size": "hidden_size",
+    "layers": "num_layers",
+    "transition": "transition",
+    "pooling": "pooling",
+}
+"""Parameters of the estimator that are settings of the network, and their names there."""
+FURTHER_NAMES = {one.name for one in fields(NetworkConfig)} - {
+    *NETWORK_NAMES.values(),
+    *("num_symbols", "num_classes", "custom_cell"),
+}
+"""Settings of the network that `network` has."""
 
 
-def describe(kind: type[Parameters]) -> str:
+def from_saved(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of the estimator from the settings in a model folder, version 0.1's included."""
+    names = {one.name for one in fields(Parameters)}
+    given = {k: v for k, v in settings.items() if k in names}
+    if "learn" not in given:  # version 0.1 had all parameters in one list
+        training = {one.name for one in fields(TrainConfig)} - names
+        given["training"] = {k: v for k, v in settings.items() if k in training}
+        found = {k: v for k, v in settings.items() if k in FURTHER_NAMES and v is not None}
+        if "embedding_size" in settings:
+            found["input_size"] = settings["embedding_size"]
+        given["network"] = found
+        given["learn"] = "auto" if settings.get("consolidate", True) else "network"
+    return given
+
+
+def is_text(symbols: int, tokens: str) -> bool:
+    """Whether sequences are treated as texts: prose, or very many different symbols."""
+    return tokens == "text" or symbols >= TEXT_SYMBOLS
+
+
+def network_config(
+    settings: Settings, symbols: int, classes: int, tokens: str = "symbols"
+) -> NetworkConfig:
+    """The network for so many symbols and classes; what was not given follows from the data.
+
+    `tokens` says how strings were split into symbols.
+    """
+    values, learn = settings.network_values, settings.given.learn
+    text = is_text(symbols, tokens)
+    cell = find_cell(values.pop("cell", None) or ("lstm-p" if text else "gru"))
+    memory, by_gradient = cell.has_memory, learn in ("network", "paper") and not text
+    pooling = "max" if values.get("num_states") == 0 else "states"
+    pooling = values.get("pooling", pooling if text else "last")
+    states = 50 if by_gradient else 20
+    if pooling == "states":
+        states = max(10, 2 * classes)  # some for every class, and some that are neutral
+    similarity = values.get("similarity", "dot" if memory or by_gradient else "euclidean")
+    temperatures = {"dot": 1.0, "euclidean": 1.0 if memory else 0.3, "cosine": 0.1}
+    chosen = {
+        "input_size": 100,
+        "hidden_size": 100,
+        "num_states": states,
+        "temperature": temperatures.get(similarity, 1.0),
+        "dropout": 0.5 if text else 0.0,
+        **values,
+        "similarity": similarity,
+        "pooling": pooling,
+        "num_symbols": symbols + FIRST_SYMBOL,
+        "num_classes": classes,
+        "cell": cell.name,
+        "custom_cell": None if cell.name in CELLS else cell,
+    }
+    return NetworkConfig(**chosen)
+
+
+def text_note(settings: Settings, config: NetworkConfig, tokens: str) -> tuple[str, ...]:
+    """What was chosen because the sequences look like texts, in one line, and what overrides it."""
+    symbols = config.num_symbols - FIRST_SYMBOL
+    given = settings.network_values
+    chosen = [name for name in ("cell", "pooling", "dropout") if name not in given]
+    if not is_text(symbols, tokens) or not chosen:
+        return ()
+    values = ", ".join(f"{name} {getattr(config, name)}" for name in chosen)
+    why = "prose" if tokens == "text" else f"{symbols:,} different symbols"
+    return (f"{why}, so read as text: {values}; give these to override",)
+
+
+def stages_of(settings: Settings, config: NetworkConfig, training: TrainConfig) -> list[Stage]:
+    """The stages of the recipe that was given, or that fits `learn`, the network and the data."""
+    learn = settings.given.learn
+    if config.pooling == "states":
+        fitting = "text" if config.num_symbols else "direct"
+    elif not config.num_states:
+        fitting = "direct"
+    elif learn == "paper":
+        fitting = "paper"
+    else:
+        fitting = "warm"
+    name = training.recipe or fitting
+    stages = choose("recipe", name, RECIPES)(training)
+    embeddings = training.embeddings
+    if name == "text" and learn in ("network", "paper"):  # n-grams teach nothing
+        embeddings = embeddings or "ppmi"
+    if embeddings is not None:
+        start = init_ppmi_embeddings if embeddings == "ppmi" else None
+        stages[0] = replace(stages[0], prepare=start)
+    return stages
+
+
+def described() -> Iterator[tuple[str, Field[Any]]]:
+    """Every parameter with its documentation, and the group it belongs to."""
+    for group, kind in (("", Parameters), ("network", NetworkConfig), ("training", TrainConfig)):
+        for one in fields(kind):
+            if one.metadata:
+                yield group, one
+
+
+def describe() -> str:
     """The section "Parameters" of a docstring."""
     lines = ["Parameters", "----------"]
-    for one in in_order(kind):
-        values = one.metadata["values"] or str(one.type)
-        lines += [f"{one.name} : {values}, default {one.default!r}", f"    {one.metadata['help']}"]
+    for group, one in described():
+        if not group:
+            values = one.metadata["values"] or str(one.type)
+            lines.append(f"{one.name} : {values}, default {one.default!r}")
+            lines.append(f"    {one.metadata['help']}")
     return "\n".join(f"    {line}" for line in lines).lstrip()
-
-
-def plain_values(given: Mapping[str, Any]) -> Parameters:
-    """Valid parameters as plain Python values, which a grid search may give as NumPy's."""
-    plain = {k: v.item() if hasattr(v, "dtype") else v for k, v in given.items()}
-    found = Parameters(**plain)
-    found.validate()
-    return found
-
-
-def with_class_weights(given: Parameters, classes: Sequence[Label]) -> Parameters:
-    """Class weights given by label as a tuple in the order of the classes."""
-    if not isinstance(given.class_weight, Mapping):
-        return given
-    if unknown := [label for label in given.class_weight if label not in classes]:
-        raise SettingError(f"class_weight has {unknown[0]!r}, which is none of the labels")
-    weights = tuple(float(given.class_weight.get(label, 1.0)) for label in classes)
-    if not all(weight >= 0 for weight in weights):
-        raise SettingError(f"class_weight must be >= 0 for every label, got {given.class_weight}")
-    return replace(given, class_weight=weights)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,25 +21,35 @@ from sklearn import exceptions
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 
 from kleene.automata.matcher import label_array
-from kleene.config import Parameters, describe, plain_values, with_class_weights
+from kleene.config import Parameters, Settings, describe, from_saved, network_config
 from kleene.data.alphabet import Alphabet
 from kleene.data.batch import Encoded
 from kleene.data.examples import Examples
 from kleene.data.store import Store
 from kleene.data.streaming import Streamed, bounded_share
 from kleene.data.validate import UnknownSymbols, as_classes, as_labels, as_words
-from kleene.defaults import config_of, stages_of
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError, NotFittedError, SettingError
+from kleene.evaluation.figures import answers
 from kleene.evaluation.metrics import Predictions, predict
+from kleene.fitting import (
+    MIN_HELD_OUT,
+    MIN_VALIDATION,
+    Rows,
+    cross_validate,
+    fit_model,
+    measured,
+    split_rows,
+)
 from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.nn.cells import Cell
 from kleene.nn.classifier import Classifier
+from kleene.nn.config import NetworkConfig
 from kleene.nn.fused import load_kernels
-from kleene.pipeline import Rows, fit_model
-from kleene.training.loop import Hook
+from kleene.training.config import TrainConfig
 from kleene.training.progress import Reporter
+from kleene.training.run import Hook, Run
 from kleene.training.text_bar import TextBar
 
 if TYPE_CHECKING:
@@ -49,13 +59,24 @@ if TYPE_CHECKING:
     from kleene.explain.prototypes import Prototypes
     from kleene.extraction.result import Extraction
 
-LEAST_SPLIT = 50
-"""Of fewer rows none are held out."""
 FITTED = ("model_", "network_", "alphabet_", "history_", "classes_", "words_")
+NESTED = {"network": NetworkConfig, "training": TrainConfig}
+"""Parameters that have parameters of their own, such as `training__epochs`."""
 
 
 class UnfittedError(NotFittedError, exceptions.NotFittedError):  # type: ignore[misc]
-    """The same to those who wait for scikit-learn's own: call `fit` first."""
+    """Also a scikit-learn `NotFittedError`: call `fit` first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """An untrained model, and the rows to train it with; `SequenceClassifier.prepare` makes it."""
+
+    model: Model
+    settings: Settings
+    examples: Examples
+    words: list[Word]
+    seed: int
 
 
 @dataclass(eq=False, repr=False)
@@ -68,14 +89,42 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
     ----------
     classes_ : the labels, in the order of `predict_proba`.
     model_, network_, alphabet_, history_ : the trained model and its parts.
+    origin_ : who learned: `trained`, `paper`, `induced`, `ngrams` or `plain`; see `kleene.select`.
     fit_log_ : what `fit` did, in words, such as which automaton was found and what was kept.
-    figures_ : accuracy on training and held-out rows, of the majority class and, if asked for, of
-        n-grams, and precision, recall and F1 of each class.
+    figures_ : accuracy on training, validation and held-out rows, of the majority class and, if
+        asked for, of n-grams, and precision, recall and F1 of each class.
 
     >>> words, labels = ["ab", "ba", "abab", "aa"] * 20, [1, 0, 1, 0] * 20
     >>> SequenceClassifier(random_state=0).fit(words, labels).predict(["ab"]).tolist()
     [1]
     """
+
+    # -- parameters -----------------------------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters; with `deep`, also those inside `network` and `training`."""
+        found: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(Parameters)}
+        for name, kind in NESTED.items() if deep else ():
+            given = found[name]
+            values = vars(given) if isinstance(given, kind) else given or {}
+            found |= {f"{name}__{key}": value for key, value in values.items()}
+        return found
+
+    def set_params(self, **params: Any) -> SequenceClassifier:
+        """Set parameters; `training__epochs=5` sets one inside `training`."""
+        known = {one.name for one in fields(Parameters)}
+        for key, value in params.items():
+            name, nested, inner = key.partition("__")
+            if name not in known or (nested and name not in NESTED):
+                raise SettingError(f"SequenceClassifier has no parameter {key!r}")
+            if nested:
+                given = getattr(self, name)
+                whole = isinstance(given, NESTED[name])
+                value = (
+                    replace(given, **{inner: value}) if whole else {**(given or {}), inner: value}
+                )
+            setattr(self, name, value)
+        return self
 
     # -- learning -------------------------------------------------------------------------------
 
@@ -99,101 +148,40 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
         curriculum other than by length. `checkpoint` names a file in which the run is saved every
         `checkpoint_every` seconds, and from which it continues where the file exists. `hook` is
         called after every epoch with the network and the epoch's figures. `baseline` also fits
-        n-grams with logistic regression to the same rows, for `figures_`. The processes of
-        `process_group` share every batch; the first alone runs the induction at the end.
+        n-grams with logistic regression to the same rows, for `figures_`; with fewer than 1,000
+        rows, cross-validation measures the accuracy of both. The processes of `process_group`
+        share every batch; the first alone searches for an automaton and chooses.
         """
-        seed = self._seed()
-        model, words, labels = self._begin(X, y, seed)
-        examples = Examples(
-            words=model.alphabet.encode_many(words),
-            labels=labels,
-            keys=None if keys is None else np.asarray(keys, dtype=np.int64),
-            weights=_row_weights(sample_weight, len(words)),
-        )
-        training, held_out = examples, None
-        if self.validation and len(examples) >= LEAST_SPLIT:
-            training, held_out = examples.split(self.validation, seed)
-            held_out = held_out if len(held_out) else None
-        self._fit(
-            model,
-            Rows(training=training, held_out=held_out, sample=examples, everything=examples.words),
-            seed=seed,
-            checkpoint=checkpoint,
-            checkpoint_every=checkpoint_every,
+        run = Run(
+            seed=self._seed(),
             reporter=reporter,
             hook=hook,
-            baseline=baseline,
-            process_group=process_group,
-        )
-        self.words_ = words
-        return self
-
-    def fit_stored(
-        self,
-        store: Store,
-        *,
-        checkpoint: str | Path | None = None,
-        checkpoint_every: float = 30.0,
-        reporter: Reporter | None = None,
-        baseline: bool = False,
-        process_group: ProcessGroup = SINGLE_PROCESS,
-    ) -> SequenceClassifier:
-        """Learn from encoded rows on disk, in memory that does not grow with their number.
-
-        What looks at all rows at once (validation, the search for an automaton) sees a sample of a
-        bounded size. See `kleene.data.encode` for how a store is made.
-        """
-        seed = self._seed()
-        model = self._untrained(
-            store.alphabet, store.classes, tokens=store.tokens, longest=store.longest, seed=seed
-        )
-        share = bounded_share(store, self.validation) if len(store) >= LEAST_SPLIT else 0.0
-        training = Streamed(store=store, share=share, seed=seed)
-        everything = (word for part in Streamed(store=store).parts() for word in part.words)
-        rows = Rows(
-            training=training,
-            held_out=training.held_out(),
-            sample=training.sample(),
-            everything=everything,
-        )
-        self._fit(
-            model,
-            rows,
-            seed=seed,
-            checkpoint=checkpoint,
+            checkpoint=None if checkpoint is None else Path(checkpoint),
             checkpoint_every=checkpoint_every,
-            reporter=reporter,
-            baseline=baseline,
-            process_group=process_group,
+            processes=process_group,
         )
-        return self
+        prepared = self.prepare(X, y, sample_weight, keys=keys, seed=run.seed)
+        return self.fit_prepared(prepared, run, baseline=baseline)
 
-    def _fit(
-        self, model: Model, rows: Rows, *, seed: int, reporter: Reporter | None, **options: Any
-    ) -> None:
-        load_kernels()  # now, so that the same seed gives the same weights whatever ran before
-        if reporter is None and self.verbose:
-            reporter = TextBar()
-        parameters = with_class_weights(self._plain, model.classes)
-        fitted = fit_model(model, rows, parameters, seed=seed, reporter=reporter, **options)
-        self.fit_log_ = fitted.log
-        self.figures_ = fitted.figures
-        self._adopt(fitted.model)
-
-    def check(self, X: Sequence[Any], y: Sequence[Label]) -> None:
-        """Raise the errors that `fit` would raise for its input and parameters; learn nothing."""
-        model, _, _ = self._begin(X, y, self._seed())
-        stages_of(with_class_weights(self._plain, model.classes), model.network)
-
-    def _begin(
-        self, X: Sequence[Any], y: Sequence[Label], seed: int
-    ) -> tuple[Model, list[Word], NDArray[np.int64]]:
-        """The untrained model, and words and classes to train it with."""
+    def prepare(
+        self,
+        X: Sequence[Any],
+        y: Sequence[Label],
+        sample_weight: Sequence[float] | None = None,
+        *,
+        keys: Sequence[int] | None = None,
+        seed: int | None = None,
+    ) -> Prepared:
+        """Check parameters and data, and build the untrained model; `fit_prepared` trains it."""
+        settings, seed = (
+            Settings.of(self.get_params(deep=False)),
+            self._seed() if seed is None else seed,
+        )
         earlier = self.model_ if self.warm_start and hasattr(self, "model_") else None
         words, tokens = as_words(X, self.tokens if earlier is None else earlier.tokens)
         labels, classes = as_classes(words, y)
-        parameters = self._plain  # which refuses wrong ones
-        alphabet = Alphabet.from_words(words, parameters.max_symbols, parameters.min_count)
+        training = settings.training
+        alphabet = Alphabet.from_words(words, training.max_symbols, training.min_count)
         longest = max(map(len, words))
         if earlier is not None:
             if unknown := set(classes) - set(earlier.classes):
@@ -201,52 +189,119 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
                     f"warm_start needs the labels of the last fit, got {min(map(repr, unknown))}; "
                     "fit with warm_start=False"
                 )
-            numbers = {label: i for i, label in enumerate(earlier.classes)}
-            labels = np.array([numbers[classes[i]] for i in labels], dtype=np.int64)
+            labels = np.array([earlier.class_ids[classes[i]] for i in labels], dtype=np.int64)
             alphabet, classes = earlier.alphabet, earlier.classes
             longest = max(longest, earlier.longest)
-        model = self._untrained(alphabet, classes, tokens=tokens, longest=longest, seed=seed)
+        model = untrained(settings, alphabet, classes, tokens=tokens, longest=longest, seed=seed)
         if earlier is not None:
             old, new = earlier.network.state_dict(), model.network.state_dict()
             same = {
                 name: w for name, w in old.items() if name in new and new[name].shape == w.shape
             }
             model.network.load_state_dict(same, strict=False)
-        return model, words, labels
-
-    def _untrained(
-        self,
-        alphabet: Alphabet,
-        classes: tuple[Label, ...],
-        *,
-        tokens: str,
-        longest: int,
-        seed: int,
-    ) -> Model:
-        parameters = self._plain
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            config = config_of(parameters, len(alphabet.symbols), len(classes), tokens)
-            network = Classifier(config)
-        try:
-            network.to(self.device or "cpu")
-        except (RuntimeError, AssertionError) as error:
-            reason = str(error).splitlines()[0]
-            raise SettingError(
-                f"device {self.device!r} is not available: {reason}; use cpu"
-            ) from None
-        cell = getattr(parameters.cell, "name", parameters.cell)
-        settings = {**vars(parameters), "cell": cell, "random_state": seed}
-        if isinstance(parameters.class_weight, dict):  # labels need not be keys of JSON
-            settings["class_weight"] = None
-        return Model(
-            network=network,
-            alphabet=alphabet,
-            classes=classes,
-            tokens=tokens,
-            longest=longest,
-            settings=settings,
+        examples = Examples(
+            words=alphabet.encode_many(words),
+            labels=labels,
+            keys=None if keys is None else np.asarray(keys, dtype=np.int64),
+            weights=_row_weights(sample_weight, len(words)),
         )
+        return Prepared(model=model, settings=settings, examples=examples, words=words, seed=seed)
+
+    def fit_prepared(
+        self, prepared: Prepared, run: Run, *, baseline: bool = False
+    ) -> SequenceClassifier:
+        """Learn from what `prepare` returned."""
+        examples, settings = prepared.examples, prepared.settings
+        rows = split_rows(examples, settings, prepared.seed)
+        cross = baseline and rows.held_out is None and len(examples) >= MIN_VALIDATION
+        cross = cross and run.processes.world_size == 1 and not self.warm_start
+        self._fit(
+            prepared.model,
+            rows,
+            settings,
+            run,
+            baseline=baseline,
+            folded=examples if cross else None,
+        )
+        self.words_ = prepared.words
+        return self
+
+    def fit_stored(
+        self, store: Store, run: Run | None = None, *, baseline: bool = False
+    ) -> SequenceClassifier:
+        """Learn from encoded rows on disk, in memory that does not grow with their number.
+
+        What looks at all rows at once (validation, the search for an automaton) sees a sample of a
+        bounded size. See `kleene.data.encode` for how a store is made.
+        """
+        settings, run = Settings.of(self.get_params(deep=False)), run or Run(seed=self._seed())
+        model = untrained(
+            settings,
+            store.alphabet,
+            store.classes,
+            tokens=store.tokens,
+            longest=store.longest,
+            seed=run.seed,
+        )
+        share = bounded_share(store, self.validation) if len(store) >= MIN_VALIDATION else 0.0
+        training = Streamed(store=store, share=share, seed=run.seed)
+        everything = (word for part in Streamed(store=store).parts() for word in part.words)
+        held_out = validation = training.held_out()
+        if held_out is not None and len(store) >= MIN_HELD_OUT and settings.training.held_out:
+            validation, held_out = held_out.split(0.5, run.seed)
+        else:
+            held_out = None
+        rows = Rows(
+            training=training,
+            validation=validation,
+            held_out=held_out,
+            sample=training.sample(),
+            everything=everything,
+        )
+        self._fit(model, rows, settings, run, baseline=baseline)
+        return self
+
+    def _fit(
+        self,
+        model: Model,
+        rows: Rows,
+        settings: Settings,
+        run: Run,
+        *,
+        baseline: bool,
+        folded: Examples | None = None,
+    ) -> None:
+        load_kernels()  # now, so that the same seed gives the same weights whatever ran before
+        if run.reporter is None and self.verbose:
+            run = replace(run, reporter=TextBar())
+        fitted = fit_model(model, rows, settings, run)
+        if run.processes.is_main:
+            held_out = None
+            if rows.held_out is not None:
+                held_out = answers(
+                    fitted.model.network,
+                    rows.training,
+                    rows.held_out,
+                    baseline=baseline,
+                    seed=run.seed,
+                )
+            elif folded is not None:
+                held_out = cross_validate(
+                    lambda: untrained(
+                        settings,
+                        model.alphabet,
+                        model.classes,
+                        tokens=model.tokens,
+                        longest=model.longest,
+                        seed=run.seed,
+                    ),
+                    folded,
+                    settings,
+                    run,
+                )
+            fitted = measured(fitted, rows, held_out)
+        self.fit_log_, self.figures_, self.origin_ = fitted.log, fitted.figures, fitted.origin
+        self._adopt(fitted.model)
 
     def _seed(self) -> int:
         """The seed of this fit: `random_state`, or a number drawn from it."""
@@ -260,10 +315,6 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
                 f"got {self.random_state!r}"
             )
         return int(self.random_state)
-
-    @property
-    def _plain(self) -> Parameters:
-        return plain_values(self.get_params(deep=False))
 
     def _adopt(self, model: Model) -> None:
         self.model_ = model
@@ -311,12 +362,6 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
         best = self._evaluate(X).predicted
         found: NDArray[Any] = self.classes_[best]
         return found
-
-    @property
-    def reading_(self) -> tuple[str, ...]:
-        """Deprecated name of `fit_log_`."""
-        warnings.warn("reading_ is now called fit_log_", DeprecationWarning, stacklevel=2)
-        return self.fit_log_
 
     @property
     def model(self) -> Model:
@@ -466,20 +511,43 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
     @classmethod
     def from_model(cls, model: Model) -> SequenceClassifier:
         """An estimator around a trained model."""
-        names = cls._get_param_names()
-        given = {k: v for k, v in model.settings.items() if k in names}
+        given = from_saved(model.settings)
         if (own := model.network.config.custom_cell) is not None:
             given["cell"] = own
         estimator = cls(**given)
         estimator.fit_log_ = tuple(model.settings.get("fit_log", ()))
+        estimator.origin_ = model.origin
         estimator._adopt(model)
         return estimator
 
-    @classmethod
-    def of(cls, model: Model) -> SequenceClassifier:
-        """Deprecated name of `from_model`."""
-        warnings.warn("of is now called from_model", DeprecationWarning, stacklevel=2)
-        return cls.from_model(model)
+
+def untrained(
+    settings: Settings,
+    alphabet: Alphabet,
+    classes: tuple[Label, ...],
+    *,
+    tokens: str,
+    longest: int,
+    seed: int,
+) -> Model:
+    """A model with random weights for an alphabet and classes."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = Classifier(network_config(settings, len(alphabet.symbols), len(classes), tokens))
+    device = settings.given.device or "cpu"
+    try:
+        network.to(device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise SettingError(f"device {device!r} is not available: {reason}; use cpu") from None
+    return Model(
+        network=network,
+        alphabet=alphabet,
+        classes=classes,
+        tokens=tokens,
+        longest=longest,
+        settings=settings.to_dict(seed),
+    )
 
 
 def _row_weights(given: Sequence[float] | None, rows: int) -> NDArray[np.float32] | None:
@@ -493,6 +561,4 @@ def _row_weights(given: Sequence[float] | None, rows: int) -> NDArray[np.float32
     return weights
 
 
-SequenceClassifier.__doc__ = (SequenceClassifier.__doc__ or "").format(
-    parameters=describe(Parameters)
-)
+SequenceClassifier.__doc__ = (SequenceClassifier.__doc__ or "").format(parameters=describe())

@@ -30,13 +30,14 @@ from kleene.extraction.result import Extraction
 from kleene.extraction.target import MAX_SYMBOLS, ExternalNetwork, Oracle
 from kleene.extraction.transitions.corpus import count_corpus
 from kleene.extraction.words import encode_words
-from kleene.induction.teach import consolidate
+from kleene.induction.teach import teach
 from kleene.machine import Symbol
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
 from kleene.proof.certificate import Certificate, Refusal
 from kleene.proof.certify import certify
+from kleene.training.run import Run
 
 MAX_PAIRS = 100_000  # states x symbols; larger machines are proved by `certify` only
 COUNTER = "counter"
@@ -243,7 +244,7 @@ def _distil(
         longest=network.longest,
     )
     examples = Examples(words=words, labels=np.asarray(network.classify(words), dtype=np.int64))
-    student, same = consolidate(model, dfa, examples, seed=seed)
+    student, same = teach(model, dfa, examples, Run(seed=seed))
     if not same:
         raise TrainingError(
             f"the student did not learn the automaton of {dfa.num_states} states; "

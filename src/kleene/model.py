@@ -76,15 +76,35 @@ class Model:
         return {symbol: i for i, symbol in enumerate(self.alphabet.symbols)}
 
     @property
-    def is_finite_state(self) -> bool:
-        """Whether the network in hard mode is a finite automaton over its symbols (Theorem 2).
+    def readable_by(self) -> str | None:
+        """How an automaton is read off the network; everything that reads a model asks here.
 
-        It is if its layers have centroids, its cell carries no memory beside them, and the last
-        state alone decides the class. Other networks are read by words, or by queries (L*).
+        - `"table"`: in hard mode the network is a finite automaton over its symbols (Theorem 2).
+          Its layers have centroids, its cell carries no memory, the last state decides the class.
+        - `"counts"`: the network has states, but also a memory, or it classifies all steps; its
+          transitions are counted along given sequences (Algorithm 1).
+        - `"clusters"`: the network has no states; its hidden vectors are clustered, or it is asked.
+        - None: the input is vectors, not symbols.
         """
         rnn, config = self.network.rnn, self.network.config
-        states_only = rnn.num_states > 0 and rnn.regularized and not rnn.cell.has_memory
-        return states_only and config.pooling == "last" and config.num_symbols > 0
+        if not config.num_symbols:
+            return None
+        if not (rnn.num_states and rnn.regularized):
+            return "clusters"
+        return "counts" if rnn.cell.has_memory or config.pooling != "last" else "table"
+
+    @property
+    def is_finite_state(self) -> bool:
+        """Whether the network in hard mode is a finite automaton over its symbols (Theorem 2)."""
+        return self.readable_by == "table"
+
+    @property
+    def origin(self) -> str:
+        """Who learned: `trained`, `paper`, `induced`, `ngrams`, `plain`, or `unknown`.
+
+        `kleene.select.ORIGINS` says each in words; models of version 0.1 do not know theirs.
+        """
+        return str(self.settings.get("origin", "unknown"))
 
     @property
     def reads_symbols(self) -> bool:

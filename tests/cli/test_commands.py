@@ -318,9 +318,6 @@ def test_demo_tells_the_whole_story(
     kleene: Kleene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    estimator = kl.SequenceClassifier.__init__
-    defaults = {**estimator.__kwdefaults__, "hidden_size": 16, "embedding_size": 8}
-    monkeypatch.setattr(estimator, "__kwdefaults__", defaults)  # the same in a few seconds
     outcome = kleene("demo")
     assert outcome.status == 0
     assert "the same language as the truth" in outcome.out

@@ -12,7 +12,7 @@ from kleene.datasets.made_orders import HEADER, made_orders
 from kleene.model import Model
 
 QUICK = ("--states", "3", "--hidden-size", "8", "--embedding-size", "4", "--epochs", "1")
-PLAIN = (*QUICK, "--recipe", "direct", "--no-consolidate", "--no-baseline")
+PLAIN = (*QUICK, "--recipe", "direct", "--learn", "network", "--no-baseline")
 
 
 def orders(path: Path) -> Path:

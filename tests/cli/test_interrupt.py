@@ -10,7 +10,7 @@ import pytest
 from shell import SMALL, Kleene, assert_one_clear_line, start
 
 DATA = ("languages", "sample", "tomita5", "-n", 400, "--lengths", "0:9", "--out")
-OPTIONS = (*SMALL, "--recipe", "direct", "--epochs", 12, "--patience", 12, "--no-consolidate")
+OPTIONS = (*SMALL, "--recipe", "direct", "--epochs", 12, "--patience", 12, "--learn", "network")
 PATIENCE = 240  # seconds
 
 
@@ -57,6 +57,6 @@ def test_overwrite_starts_anew(kleene: Kleene, tmp_path: Path) -> None:
     data, out = tmp_path / "data.tsv", tmp_path / "model"
     assert kleene(*DATA, data).status == 0
     interrupted(data, out, signal.SIGINT)
-    quick = (*SMALL, "--epochs", 1, "--no-consolidate")
+    quick = (*SMALL, "--epochs", 1, "--learn", "network")
     assert kleene("train", data, "--out", out, *quick, "--overwrite").status == 0
     assert not (out / "checkpoint.safetensors").exists()

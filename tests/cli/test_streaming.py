@@ -20,7 +20,7 @@ from kleene.data.layout import Layout
 from kleene.data.streaming import Streamed
 from kleene.errors import DataWarning
 
-QUICK = (*SMALL, "--epochs", "2", "--no-consolidate", "--batch-size", "8")
+QUICK = (*SMALL, "--epochs", "2", "--learn", "network", "--batch-size", "8")
 WEIGHTS = "model.safetensors"
 
 
@@ -180,8 +180,9 @@ def test_python_and_the_command_line_train_the_same_weights(
     outcome = kleene("train", data, "--out", tmp_path / "cli", *QUICK, "--seed", 3)
     assert outcome.status == 0, outcome.err
     found = read_data(data)
-    settings = {"hidden_size": 16, "embedding_size": 8, "epochs": 2, "batch_size": 8}
-    estimator = kl.SequenceClassifier(**settings, consolidate=False, random_state=3)
+    training = {"epochs": 2, "batch_size": 8}
+    given = {"hidden_size": 16, "network": {"input_size": 8}, "training": training}
+    estimator = kl.SequenceClassifier(**given, learn="network", random_state=3)
     estimator.fit(found.words, found.labels).save(tmp_path / "python")
     one, two = (kl.Model.load(tmp_path / way) for way in ("cli", "python"))
     assert (one.tokens, one.classes, one.alphabet) == (two.tokens, two.classes, two.alphabet)
@@ -199,4 +200,4 @@ def test_labels_that_say_missing_are_warned_of(kleene: Kleene, tmp_path: Path, l
         assert f"the label {label!r} is taken as a class" in outcome.err
     found = read_data(data)
     with pytest.warns(DataWarning, match=f"the label {label!r}"):
-        kl.SequenceClassifier(epochs=1).check(found.words, found.labels)
+        kl.SequenceClassifier(training={"epochs": 1}).check(found.words, found.labels)

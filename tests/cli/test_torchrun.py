@@ -14,7 +14,7 @@ import pytest
 from safetensors.torch import load_file
 from shell import SMALL, Kleene
 
-OPTIONS = (*SMALL, "--recipe", "direct", "--patience", "99", "--no-consolidate")
+OPTIONS = (*SMALL, "--recipe", "direct", "--patience", "99", "--learn", "network")
 PATIENCE = 400  # seconds
 pytestmark = pytest.mark.slow
 

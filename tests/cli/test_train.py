@@ -15,7 +15,7 @@ from shell import SMALL, Kleene, assert_one_clear_line
 import kleene as kl
 from kleene.model import Model
 
-QUICK = (*SMALL, "--epochs", "1", "--no-consolidate")
+QUICK = (*SMALL, "--epochs", "1", "--learn", "network")
 WORDS = "".join(f"{'ab' * (i % 5)}{'a' * (i % 3)}\t{i % 2}\n" for i in range(40))
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from toys import small_estimator
 
-from kleene import Model, SequenceClassifier
+from kleene import Model
 from kleene.data import fingerprint as module
 from kleene.data.fingerprint import fingerprint, known_share
 
@@ -42,8 +43,7 @@ def test_a_sample_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_model_knows_its_rows_after_it_was_saved(tmp_path: Path) -> None:
     words, labels = ["ab", "ba", "aab", "bba"] * 5, [1, 0, 1, 0] * 5
-    small = {"hidden_size": 4, "embedding_size": 4, "epochs": 1, "consolidate": False}
-    model = Model.load(SequenceClassifier(**small).fit(words, labels).save(tmp_path))
+    model = Model.load(small_estimator(epochs=1).fit(words, labels).save(tmp_path))
     assert model.was_trained_on(["ab", "ba"]) == 1
     assert model.was_trained_on(["ab", "bbbb"]) == 0.5
     assert model.was_trained_on([]) is None

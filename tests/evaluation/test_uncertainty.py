@@ -142,10 +142,9 @@ def test_the_estimator_keeps_its_contract() -> None:
     made = kl.SequenceClassifier(
         cell="lstm-p",
         states=3,
-        dropout=0.3,
+        network={"dropout": 0.3, "input_size": 4},
         hidden_size=6,
-        embedding_size=4,
-        epochs=1,
+        training={"epochs": 1},
         random_state=0,
     ).fit(words, labels)
     mean = made.predict_proba(words, samples=6, seed=3)

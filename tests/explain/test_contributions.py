@@ -15,6 +15,7 @@ from kleene.explain.scoring import state_scores
 from kleene.nn.classifier import Classifier
 from kleene.nn.state_weights import full_weights, state_weights
 from kleene.training.loop import fit
+from kleene.training.run import Run
 from kleene.training.stages import Stage
 from kleene.training.typical_states import agreement
 
@@ -77,7 +78,7 @@ def test_training_records_what_is_typical() -> None:
     network = toy_network(pooling="states")
     words = [word for word in ALPHABET.encode_many(toy_words()) if len(word)]
     examples = Examples(words=words, labels=np.arange(len(words)) % 2)
-    fit(network, examples, stages=[Stage(epochs=1)], seed=0)
+    fit(network, examples, stages=[Stage(epochs=1)], run=Run(seed=0))
     rows = [traced.trace.weights[0] for w in words for traced in batched_traces(network, [w])]
     expected = torch.stack([sum(row.mean(0) for row in rows), sum(row.amax(0) for row in rows)])
     torch.testing.assert_close(network.typical[:2], expected / len(words), atol=1e-5, rtol=0)

@@ -23,7 +23,7 @@ from kleene.training.checkpoints.checkpoint import load_checkpoint
 
 SMALL = ("--hidden-size", "8", "--embedding-size", "4", "--dropout", "0.1", "--learn-temperature")
 KINDS = {
-    "plain": (*SMALL, "--epochs", "3", "--checkpoint-every", "0", "--no-consolidate"),
+    "plain": (*SMALL, "--epochs", "3", "--checkpoint-every", "0", "--learn", "network"),
     "consolidated": (*SMALL, "--epochs", "1", "--checkpoint-every", "0"),
 }
 CHECKPOINT = "checkpoint.safetensors"

@@ -52,7 +52,16 @@ def _warm_up() -> None:
     with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as sys.stderr:
         data = f"{folder}/data.tsv"
         sample = ["languages", "sample", "tomita1", "-n", "60", "--lengths", "0:6", "--out", data]
-        small = ["--hidden-size", "8", "--embedding-size", "4", "--epochs", "1", "--no-consolidate"]
+        small = [
+            "--hidden-size",
+            "8",
+            "--embedding-size",
+            "4",
+            "--epochs",
+            "1",
+            "--learn",
+            "network",
+        ]
         assert main(sample) == 0
         assert main(["train", data, "--out", f"{folder}/model", *small]) == 0
     sys.stderr = sys.__stderr__

@@ -22,13 +22,14 @@ from kleene.proof.certify import certify
 from kleene.training.checkpoints.checkpoint import load_checkpoint
 from kleene.training.history import Epoch
 from kleene.training.loop import fit
+from kleene.training.run import Run
 
 
 def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True)
     words, labels = words_and_labels()
-    classifier = kl.SequenceClassifier(hidden_size=8, embedding_size=4, random_state=0)
+    classifier = kl.SequenceClassifier(hidden_size=8, network={"input_size": 4}, random_state=0)
     classifier.fit(words, labels).save(folder / "model")
     reading = classifier.extract(words)
     proof = certify(classifier.model, reading.dfa)
@@ -72,7 +73,7 @@ def keep_checkpoint(path: Path) -> None:
             raise KeyboardInterrupt
 
     try:
-        fit(network, examples, stages=stages, seed=0, checkpoint=path, hook=stop)
+        fit(network, examples, stages=stages, run=Run(seed=0, checkpoint=path, hook=stop))
     except KeyboardInterrupt:
         return
     raise SystemExit("the run was not stopped")

@@ -24,6 +24,7 @@ from kleene.proof.certificate import Certificate
 from kleene.proof.verify import verify
 from kleene.training.checkpoints.checkpoint import load_checkpoint
 from kleene.training.loop import fit
+from kleene.training.run import Run
 
 KEPT = sorted(path for path in (Path(__file__).parent / "kept").iterdir() if path.is_dir())
 
@@ -73,9 +74,9 @@ def test_a_stopped_run_goes_on(kept: Path, said: dict[str, Any], tmp_path: Path)
     tensors, _ = load_checkpoint(path)
     assert tensors["weights.head.bias"].tolist() == said["head"]
     network, examples, stages = begun()
-    history = fit(network, examples, stages=stages, seed=0, checkpoint=path)
+    history = fit(network, examples, stages=stages, run=Run(seed=0, checkpoint=path))
     unbroken, *_ = begun()
-    whole = fit(unbroken, examples, stages=stages, seed=0)
+    whole = fit(unbroken, examples, stages=stages, run=Run(seed=0))
     assert len(history) == len(whole) == 3
     torch.testing.assert_close(network.head.bias, unbroken.head.bias, atol=1e-3, rtol=1e-3)
 

@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("unicode")
     lines = [json.dumps({"sequence": word, "label": label(word)}) for word in words()]
     (place / "data.jsonl").write_text("\n".join(lines) + "\n")
-    small = ["--hidden-size", "8", "--embedding-size", "4", "--epochs", "2", "--no-consolidate"]
+    small = ["--hidden-size", "8", "--embedding-size", "4", "--epochs", "2", "--learn", "network"]
     out = str(place / "model")
     assert main(["train", str(place / "data.jsonl"), "--out", out, *small]) == 0
     return place

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from kleene import SequenceClassifier
+from kleene.config import described
 from kleene.data.examples import Examples
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
@@ -40,3 +43,13 @@ def same_bits(a: dict[str, Tensor], b: dict[str, Tensor]) -> bool:
 
 def without_time(history: History) -> list[dict]:
     return [{**epoch, "seconds": 0} for epoch in history.to_dict()["epochs"]]
+
+
+def small_estimator(**given: Any) -> SequenceClassifier:
+    """A small network trained briefly; settings of network and training may be given flat."""
+    nested: dict[str, Any] = {"network": {"input_size": 4}, "training": {"epochs": 2}}
+    plain: dict[str, Any] = {"hidden_size": 8, "learn": "network", "random_state": 0}
+    inside = {one.name: group for group, one in described() if group}
+    for name, value in given.items():
+        (nested[inside[name]] if name in inside else plain)[name] = value
+    return SequenceClassifier(**plain, **nested)

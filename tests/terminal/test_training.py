@@ -10,7 +10,7 @@ from urllib.request import urlopen
 import pytest
 from terminal import SIZES, TRAIN, Terminal, TerminalRun, run_in_terminal, write_data
 
-PLAIN = ("--hidden-size", 16, "--embedding-size", 8, "--recipe", "direct", "--no-consolidate")
+PLAIN = ("--hidden-size", 16, "--embedding-size", 8, "--recipe", "direct", "--learn", "network")
 
 
 def test_a_fresh_run_leaves_a_line_for_each_stage(trained: tuple[Path, TerminalRun]) -> None:

@@ -21,8 +21,9 @@ from kleene.nn import Gumbel, gumbel_hard, mixture
 from kleene.nn.classifier import Classifier
 from kleene.training import loop as loop_module
 from kleene.training import loss as loss_module
-from kleene.training.loop import MOST_FAILURES, fit
+from kleene.training.loop import MAX_FAILURES, fit
 from kleene.training.progress import PREPARING, Bar
+from kleene.training.run import Run
 from kleene.training.stages import Curriculum, Stage, start_counts
 from kleene.training.text_bar import TextBar
 
@@ -87,7 +88,7 @@ def test_same_seed_same_bits_another_seed_others() -> None:
     runs = []
     for seed in (0, 0, 1):
         network = make_network(transition="gumbel", dropout=0.2)
-        history = fit(network, EXAMPLES, stages=[STAGE], seed=seed)
+        history = fit(network, EXAMPLES, stages=[STAGE], run=Run(seed=seed))
         runs.append((weights_of(network), without_time(history)))
         torch.rand(3)  # what the user draws in between does not matter
     assert same_bits(runs[0][0], runs[1][0])
@@ -114,7 +115,7 @@ def test_the_best_weights_come_back_and_patience_ends_the_stage() -> None:
 
     network = make_network()
     stage = replace(STAGE, epochs=50, patience=4)
-    history = fit(network, EXAMPLES, stages=[stage], validation=mislabelled, hook=hook)
+    history = fit(network, EXAMPLES, stages=[stage], validation=mislabelled, run=Run(hook=hook))
     best = max(range(len(seen)), key=lambda i: seen[i][:2])
     assert len(history) == best + 1 + 4 < 50
     assert same_bits(weights_of(network), seen[best][2])
@@ -222,7 +223,7 @@ def test_a_stage_may_leave_the_component_off() -> None:
 
 def test_a_hooks_notes_are_kept() -> None:
     history = fit(
-        make_network(), EXAMPLES, stages=[STAGE], hook=lambda n, e: {"twice": 2 * e.epoch}
+        make_network(), EXAMPLES, stages=[STAGE], run=Run(hook=lambda n, e: {"twice": 2 * e.epoch})
     )
     assert history.curve("notes") == [{"twice": 0}, {"twice": 2}, {"twice": 4}]
 
@@ -234,7 +235,7 @@ def test_no_words_are_an_error() -> None:
 
 def test_a_bar_shows_the_figures(capsys) -> None:
     stages = [STAGE, replace(STAGE, name="more", patience=3, curriculum=Curriculum())]
-    fit(make_network(), EXAMPLES, stages=stages, validation=EXAMPLES, reporter=Bar())
+    fit(make_network(), EXAMPLES, stages=stages, validation=EXAMPLES, run=Run(reporter=Bar()))
     text = capsys.readouterr().err
     for part in ("train", "more", "loss", "accuracy"):
         assert part in text
@@ -265,7 +266,7 @@ def test_a_bar_says_that_a_stage_gets_ready() -> None:
 
     stream = io.StringIO()
     stages = [replace(STAGE, epochs=1), replace(STAGE, name="more", epochs=1, prepare=prepare)]
-    fit(make_network(), EXAMPLES, stages=stages, reporter=TextBar(stream))
+    fit(make_network(), EXAMPLES, stages=stages, run=Run(reporter=TextBar(stream)))
     assert seen[0].split("\r")[-1].split() == ["more", *PREPARING.split()]
 
 
@@ -317,7 +318,7 @@ def test_training_that_keeps_failing_says_so(monkeypatch) -> None:
     seen = fail_at(set(range(1, 99)), network, monkeypatch)
     with pytest.raises(TrainingError, match=r"even at 0\.015625"):
         fit(network, EXAMPLES, stages=[STAGE])
-    assert len(seen) == 1 + 1 + MOST_FAILURES
+    assert len(seen) == 1 + 1 + MAX_FAILURES
     assert same_bits(weights_of(network), seen[0])
 
 

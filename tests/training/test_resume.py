@@ -21,6 +21,7 @@ from kleene.training.checkpoints import checkpointer as checkpointer_module
 from kleene.training.checkpoints.checkpoint import load_checkpoint, save_checkpoint
 from kleene.training.history import History
 from kleene.training.loop import fit
+from kleene.training.run import Run
 from kleene.training.stages import Curriculum, Stage
 
 FILES = {fit_module.__file__, checkpointer_module.__file__, ema_module.__file__}
@@ -63,10 +64,12 @@ def run(network: Classifier, checkpoint: Path | None = None, **settings: object)
         EXAMPLES,
         stages=STAGES,
         validation=VALIDATION,
-        seed=7,
-        checkpoint=checkpoint,
-        hook=lambda n, e: {"norm": float(n.head.weight.detach().norm())},
-        **settings,
+        run=Run(
+            seed=7,
+            checkpoint=checkpoint,
+            hook=lambda n, e: {"norm": float(n.head.weight.detach().norm())},
+            **settings,
+        ),
     )
 
 
@@ -158,7 +161,9 @@ def test_interrupted_between_two_stages_the_best_weights_are_not_forgotten(tmp_p
 
     def train(network: Classifier, **changed: object) -> None:
         stages = [replace(STAGES[0], epochs=4, patience=9), replace(STAGES[1], **changed)]
-        fit(network, EXAMPLES, stages=stages, validation=mislabelled, checkpoint=checkpoint)
+        fit(
+            network, EXAMPLES, stages=stages, validation=mislabelled, run=Run(checkpoint=checkpoint)
+        )
 
     checkpoint = tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
@@ -184,7 +189,7 @@ def test_a_finished_run_without_the_component_stays_without(tmp_path) -> None:
     stages = [replace(STAGES[0], epochs=1)]
     for _ in range(2):
         network = start()
-        fit(network, EXAMPLES, stages=stages, checkpoint=tmp_path / "run")
+        fit(network, EXAMPLES, stages=stages, run=Run(checkpoint=tmp_path / "run"))
         assert not network.rnn.regularized
 
 
@@ -246,16 +251,16 @@ def test_progress_that_makes_no_sense(interrupted, progress) -> None:
 
 
 def test_the_checkpoint_of_another_run(interrupted) -> None:
-    given = {"network": start(), "examples": EXAMPLES, "stages": STAGES, "seed": 7}
+    given = {"network": start(), "examples": EXAMPLES, "stages": STAGES}
     for differs, changed in [
         ("network", {"network": make_network(hidden_size=7)}),
-        ("seed", {"seed": 8}),
+        ("seed", {"run": Run(seed=8, checkpoint=interrupted)}),
         ("words", {"examples": VALIDATION}),
         ("stages", {"stages": STAGES[:2]}),
         ("stages", {"stages": [replace(stage, optimizer="adam") for stage in STAGES]}),
     ]:
         with pytest.raises(TrainingError, match=rf"another run \(another {differs}\);"):
-            fit(**{**given, **changed}, checkpoint=interrupted)
+            fit(**{"run": Run(seed=7, checkpoint=interrupted), **given, **changed})
 
 
 def test_what_is_saved_comes_back(tmp_path) -> None:

@@ -13,6 +13,7 @@ from kleene.data.store import write_store
 from kleene.data.streaming import Streamed
 from kleene.training.centroids import seed_centroids
 from kleene.training.loop import fit
+from kleene.training.run import Run
 from kleene.training.stages import Curriculum, Stage
 
 STAGES = [
@@ -50,8 +51,8 @@ def streamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Streamed:
 def test_it_goes_on_to_the_same_bits(streamed: Streamed, steps: int, tmp_path: Path) -> None:
     def run(**more: object):
         network = make_network(dropout=0.1)
-        settings = {"stages": STAGES, "validation": streamed.held_out(), "seed": 2}
-        return network, fit(network, streamed, **settings, **more)
+        settings = {"stages": STAGES, "validation": streamed.held_out()}
+        return network, fit(network, streamed, **settings, run=Run(seed=2, **more))
 
     class Stop:
         """Ctrl-C after some steps."""

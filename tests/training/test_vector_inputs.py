@@ -14,6 +14,7 @@ from kleene.evaluation.metrics import evaluate
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
 from kleene.training.loop import fit
+from kleene.training.run import Run
 from kleene.training.stages import Stage
 
 
@@ -51,5 +52,10 @@ def test_a_network_learns_from_vectors() -> None:
     )
     network = Classifier(config)
     examples = Examples(words=words, labels=labels)
-    fit(network, examples, stages=[Stage(epochs=60, learning_rate=2e-2, target=0.97)], seed=0)
+    fit(
+        network,
+        examples,
+        stages=[Stage(epochs=60, learning_rate=2e-2, target=0.97)],
+        run=Run(seed=0),
+    )
     assert evaluate(network, examples).accuracy > 0.95

@@ -254,7 +254,7 @@ def test_a_run_can_be_watched(chromium: Any) -> None:
 
     words = ["", "a", "b", "ab", "ba", "aab", "bba", "abab", "aa", "bb"] * 20
     labels = [int(word.endswith("a")) for word in words]
-    estimator = SequenceClassifier(hidden_size=16, embedding_size=8, random_state=0)
+    estimator = SequenceClassifier(hidden_size=16, network={"input_size": 8}, random_state=0)
     watch = Watch(words, (0, 1), Alphabet("ab"), inner=Quiet())
 
     def train() -> None:
@@ -269,6 +269,8 @@ def test_a_run_can_be_watched(chromium: Any) -> None:
         assert opened.locator("svg.chart").count() == 2
         assert accessible(opened) == []
     thread.join()
-    alone = SequenceClassifier(hidden_size=16, embedding_size=8, random_state=0).fit(words, labels)
+    alone = SequenceClassifier(hidden_size=16, network={"input_size": 8}, random_state=0).fit(
+        words, labels
+    )
     for name, tensor in alone.model.network.state_dict().items():
         assert tensor.equal(estimator.model.network.state_dict()[name]), name

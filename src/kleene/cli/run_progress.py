@@ -75,7 +75,7 @@ class Runs(Quiet):
         """An epoch is over."""
         outcome = f"{epoch.stage} {epoch.epoch + 1}: loss {epoch.loss:.4f}, {epoch.accuracy:.1%}"
         if epoch.validation_accuracy is not None:
-            outcome += f", held out {epoch.validation_accuracy:.1%}"
+            outcome += f", validation {epoch.validation_accuracy:.1%}"
         if self._bars is not None and self._one is not None:
             self._bars.update(self._one, outcome=outcome)
         elif epoch.validation_accuracy is not None:

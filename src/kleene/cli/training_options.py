@@ -10,7 +10,9 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from kleene.config import Parameters, in_order
+from kleene.config import Parameters, described
+from kleene.nn.config import NetworkConfig
+from kleene.training.config import TrainConfig
 
 
 def with_parameters(command: Callable[..., None]) -> Callable[..., None]:
@@ -24,11 +26,17 @@ def with_parameters(command: Callable[..., None]) -> Callable[..., None]:
         for one in inspect.signature(command).parameters.values()
         if one.name != "parameters"
     ]
-    options = list(_options())
+    options, groups = list(_options()), {one.name: group for group, one in described()}
 
     @functools.wraps(command)
     def run(**arguments: Any) -> None:
-        given = {one.name: arguments.pop(one.name) for one in options}
+        given: dict[str, Any] = {"network": {}, "training": {}}
+        for one in options:
+            value, group = arguments.pop(one.name), groups[one.name]
+            if not group:
+                given[one.name] = value
+            elif value is not None:
+                given[group][one.name] = value
         command(**arguments, parameters=given)
 
     arranged = [*own, *options]
@@ -40,14 +48,18 @@ def with_parameters(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _options() -> Iterator[inspect.Parameter]:
-    hints = get_type_hints(Parameters)
-    for one in in_order(Parameters):
+    kinds = {"": Parameters, "network": NetworkConfig, "training": TrainConfig}
+    for group, one in described():
         if one.metadata["option"]:
+            hint = get_type_hints(kinds[group])[one.name]
+            default = one.default
+            if group == "network":  # what is not given follows from the data
+                hint, default = hint | None, None
             yield inspect.Parameter(
                 one.name,
                 inspect.Parameter.KEYWORD_ONLY,
-                default=one.default,
-                annotation=Annotated[hints[one.name], _option(one)],
+                default=default,
+                annotation=Annotated[hint, _option(one)],
             )
 
 

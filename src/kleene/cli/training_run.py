@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kleene.cli.console import say
-from kleene.cli.training_source import STORE, InMemory, TrainingSource
+from kleene.cli.training_source import STORE, TrainingSource
 from kleene.cli.training_summary import summarize
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import KleeneError, ModelError, SettingError, TrainingError
@@ -27,8 +27,9 @@ from kleene.files import read_regular, sweep, write_atomically
 
 if TYPE_CHECKING:
     from kleene.cli.input import DataSource
-    from kleene.estimator import SequenceClassifier
+    from kleene.estimator import Prepared, SequenceClassifier
     from kleene.training.progress import Reporter
+    from kleene.training.run import Run
     from kleene.web.watch import Watch
 
 FORMAT = "kleene.run/1"
@@ -64,23 +65,30 @@ class TrainingRun:
         from kleene.estimator import SequenceClassifier
         from kleene.model_folder import FILES
         from kleene.training.progress import Bar, Quiet
+        from kleene.training.run import Run
 
         torch.set_num_threads(self.threads)
         started = time.monotonic()
         estimator = SequenceClassifier(**self.settings)
-        self.source.check(estimator)
+        prepared = self.source.prepare(estimator)
+        run = Run(
+            seed=self.settings["random_state"],
+            checkpoint=self.checkpoint,
+            checkpoint_every=self.checkpoint_every,
+            processes=self.process_group,
+        )
         if not self.process_group.is_main:
-            self._help(estimator)
+            self._help(estimator, run)
             return None
         with _locked(self.folder), _stoppable(), self._explained_interrupts():
             if self.process_group.broadcast_object(self._begin(resume, overwrite)):
                 reporter = Bar() if sys.stderr.isatty() else Quiet()
-                watch = self._watch(reporter) if watched else None
-                how: dict[str, Any] = {} if watch is None else {"hook": watch.hook}
-                how |= {"checkpoint": self.checkpoint, "checkpoint_every": self.checkpoint_every}
-                how |= {"reporter": watch or reporter, "baseline": self.baseline}
+                watch = _watch(prepared, reporter) if watched else None
+                run = replace(
+                    run, reporter=watch or reporter, hook=None if watch is None else watch.hook
+                )
                 try:
-                    self.source.fit(estimator, self.folder, self.process_group, **how)
+                    self.source.fit(estimator, self.folder, run, baseline=self.baseline)
                     estimator.model_ = replace(estimator.model, layout=self.source.layout)
                     estimator.save(self.folder)
                 except KleeneError:
@@ -102,31 +110,11 @@ class TrainingRun:
             finally:
                 (self.folder / STORE).unlink(missing_ok=True)
 
-    def _help(self, estimator: SequenceClassifier) -> None:
+    def _help(self, estimator: SequenceClassifier, run: Run) -> None:
         """Do the work of a process that is not the first."""
         with _stoppable():
             if self.process_group.broadcast_object():
-                self.source.fit(
-                    estimator, self.folder, self.process_group, checkpoint=self.checkpoint
-                )
-
-    def _watch(self, inner: Reporter) -> Watch:
-        """A page on which the run can be watched, opened in a browser where there is one."""
-        import webbrowser
-
-        from kleene.data.alphabet import Alphabet
-        from kleene.data.validate import as_classes
-        from kleene.web.watch import Watch
-
-        if not isinstance(self.source, InMemory):
-            raise SettingError("--watch needs examples in memory; leave it out, or add --no-stream")
-        words, labels = self.source.words, self.source.labels
-        bounds = self.settings["max_symbols"], self.settings["min_count"]
-        classes = as_classes(words, labels)[1]
-        watch = Watch(words, classes, Alphabet.from_words(words, *bounds), inner=inner)
-        say(f"watch the run on {watch.page}")
-        webbrowser.open(watch.page)
-        return watch
+                self.source.fit(estimator, self.folder, run, baseline=False)
 
     @property
     def checkpoint(self) -> Path:
@@ -216,6 +204,21 @@ class TrainingRun:
         if self.process_group.world_size > 1:
             command = f"torchrun --nproc-per-node {self.process_group.world_size} -m kleene"
         return f"interrupted; continue with `{command} {shlex.join(arguments)} --resume`"
+
+
+def _watch(prepared: Prepared | None, inner: Reporter) -> Watch:
+    """A page on which the run can be watched, opened in a browser where there is one."""
+    import webbrowser
+
+    from kleene.web.watch import Watch
+
+    if prepared is None:
+        raise SettingError("--watch needs examples in memory; leave it out, or add --no-stream")
+    model = prepared.model
+    watch = Watch(prepared.words, model.classes, model.alphabet, inner=inner)
+    say(f"watch the run on {watch.page}")
+    webbrowser.open(watch.page)
+    return watch
 
 
 @contextmanager

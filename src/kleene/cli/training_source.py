@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -19,7 +19,8 @@ from kleene.errors import DataError
 from kleene.machine import Label, Word
 
 if TYPE_CHECKING:
-    from kleene.estimator import SequenceClassifier
+    from kleene.estimator import Prepared, SequenceClassifier
+    from kleene.training.run import Run
 
 STORE = "words.store"
 
@@ -37,24 +38,23 @@ class TrainingSource(Protocol):
         """The columns that the examples were found in, and the bins of numbers."""
         ...
 
-    def check(self, estimator: SequenceClassifier) -> None:
-        """Raise what can be said against words, labels and parameters before training."""
+    def prepare(self, estimator: SequenceClassifier) -> Prepared | None:
+        """Check words, labels and parameters; the untrained model, where words are in memory."""
         ...
 
-    def fit(
-        self, estimator: SequenceClassifier, folder: Path, process_group: ProcessGroup, **how: Any
-    ) -> None:
+    def fit(self, estimator: SequenceClassifier, folder: Path, run: Run, *, baseline: bool) -> None:
         """Fit the estimator; what is needed on disk goes to the folder."""
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class InMemory:
     """All words at once."""
 
     words: Sequence[Word]
     labels: Sequence[Label]
     layout: Layout
+    prepared: Prepared | None = None
 
     @cached_property
     def digest(self) -> str:
@@ -64,15 +64,17 @@ class InMemory:
             total.update(repr((word, label)).encode("utf-8", "surrogatepass"))
         return total.hexdigest()
 
-    def check(self, estimator: SequenceClassifier) -> None:
-        """Raise what can be said against words, labels and parameters before training."""
-        estimator.check(self.words, self.labels)
+    def prepare(self, estimator: SequenceClassifier) -> Prepared:
+        """Check words, labels and parameters, and build the untrained model."""
+        self.prepared = estimator.prepare(self.words, self.labels)
+        return self.prepared
 
-    def fit(
-        self, estimator: SequenceClassifier, folder: Path, process_group: ProcessGroup, **how: Any
-    ) -> None:
+    def fit(self, estimator: SequenceClassifier, folder: Path, run: Run, *, baseline: bool) -> None:
         """Fit the estimator."""
-        estimator.fit(self.words, self.labels, process_group=process_group, **how)
+        assert self.prepared is not None
+        estimator.fit_prepared(
+            self.prepared, replace(run, seed=self.prepared.seed), baseline=baseline
+        )
 
 
 @dataclass(kw_only=True)
@@ -97,19 +99,17 @@ class OnDisk:
         layout = source.layout.to_dict()
         return file_digest(source.path, layout, self.tokens, self.max_symbols, self.min_count)
 
-    def check(self, estimator: SequenceClassifier) -> None:
-        """Raise what can be said against the parameters; words are not looked at yet."""
-        estimator.check(["a", "b"], [0, 1])
+    def prepare(self, estimator: SequenceClassifier) -> None:
+        """Check the parameters; words are not looked at yet."""
+        estimator.prepare(["a", "b"], [0, 1])
 
-    def fit(
-        self, estimator: SequenceClassifier, folder: Path, process_group: ProcessGroup, **how: Any
-    ) -> None:
+    def fit(self, estimator: SequenceClassifier, folder: Path, run: Run, *, baseline: bool) -> None:
         """Encode the words into the folder, unless they are there, and fit the estimator."""
-        if process_group.is_main:
+        if run.processes.is_main:
             self._encode(folder)
-        process_group.broadcast_object()  # the others wait for it
+        run.processes.broadcast_object()  # the others wait for it
         self.store = self.store or open_store(folder / STORE)
-        estimator.fit_stored(self.store, process_group=process_group, **how)
+        estimator.fit_stored(self.store, run, baseline=baseline)
 
     def _encode(self, folder: Path) -> None:
         path = folder / STORE
@@ -145,7 +145,7 @@ def open_training_source(
     stored = OnDisk(
         source=source,
         tokens=tokens,
-        max_symbols=settings["max_symbols"],
-        min_count=settings["min_count"],
+        max_symbols=settings["training"].get("max_symbols"),
+        min_count=settings["training"].get("min_count", 1),
     )
     return stored, tokens

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kleene.cli.console import answer, answer_table, label_text, say
 from kleene.errors import ModelError
+from kleene.select import ORIGINS
 
 if TYPE_CHECKING:
     from kleene.cli.input import DataSource
@@ -15,18 +16,20 @@ if TYPE_CHECKING:
     from kleene.evaluation.metrics import Evaluation
     from kleene.model import Model
 
-MOST_CLASSES = 12
-"""Of more classes, `kleene evaluate` shows the table."""
+MAX_CLASSES = 12
+"""With more classes, only `kleene evaluate` shows the table."""
 METRICS = ("precision", "recall", "f1")
-ACCURACIES = ("training_accuracy", "held_out_accuracy", "baseline_accuracy", "majority_accuracy")
+FIGURES = (
+    *("training_rows", "training_accuracy", "validation_rows", "validation_accuracy"),
+    *("held_out_rows", "held_out_accuracy", "held_out_interval", "held_out_folds"),
+    *("baseline_accuracy", "majority_accuracy"),
+)
 
 
 def summarize(
     model: Model, folder: Path, seconds: float, test: DataSource | None
 ) -> dict[str, Any]:
     """The figures of a run as plain values, for JSON."""
-    from kleene.defaults import readable
-
     data = model.settings.get("data")
     if data is None:
         raise ModelError(f"{folder} was trained by an earlier version; train with --overwrite")
@@ -35,13 +38,12 @@ def summarize(
         "rows": data["rows"],
         "classes": len(model.classes),
         "symbols": len(model.alphabet.symbols),
-        "training_rows": data["training_rows"],
-        "held_out_rows": data["held_out_rows"],
-        **{name: data[name] for name in ACCURACIES},
+        **{name: data.get(name) for name in FIGURES},
         "per_class": named(model, data["per_class"]),
         "cell": model.network.config.cell,
         "states": model.network.rnn.num_states,
-        "readable": readable(model.network),
+        "origin": model.origin,
+        "readable_by": model.readable_by,
         "steps": model.settings["fit_log"],
         "seconds": round(seconds, 3),
     }
@@ -78,11 +80,12 @@ def answer_summary(summary: dict[str, Any]) -> None:
     count = summary["states"]
     lines += [
         ("network", f"{summary['cell']}, {f'{count} states' if count else 'no states'}"),
+        ("learned by", ORIGINS.get(summary["origin"], summary["origin"])),
         *(("log" if i == 0 else "", step) for i, step in enumerate(summary["steps"])),
         ("time", f"{summary['seconds']:.1f} s"),
     ]
-    answer("\n".join(f"{name:<10}{value}" for name, value in lines))
-    if 1 < summary["classes"] <= MOST_CLASSES:
+    answer("\n".join(f"{name:<12}{value}" for name, value in lines))
+    if 1 < summary["classes"] <= MAX_CLASSES:
         answer()
         answer_classes(summary["per_class"], "held-out" if summary["held_out_rows"] else "training")
     held_out, baseline = summary["held_out_accuracy"], summary["baseline_accuracy"]
@@ -105,16 +108,29 @@ def answer_classes(per_class: list[dict[str, Any]], kind: str = "") -> None:
 
 
 def _accuracies(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """A line for each accuracy; one that may be chance says so first."""
     lines = []
     if "test_accuracy" in summary:
         lines.append(("test", _share(summary["test_accuracy"], summary["test_rows"])))
-    if summary["held_out_rows"]:
+    if summary["held_out_interval"]:
+        low, high = summary["held_out_interval"]
+        majority = summary["majority_accuracy"]
+        if low <= majority:
+            often = max(summary["per_class"], key=lambda one: one["rows"])["label"]
+            lines.insert(0, ("result", f"no better than always answering {often}"))
         text = _share(summary["held_out_accuracy"], summary["held_out_rows"])
-        if summary["baseline_accuracy"] is not None:
-            text += f"; n-grams {summary['baseline_accuracy']:.2%}"
-        lines.append(("held-out", f"{text}; majority class {summary['majority_accuracy']:.2%}"))
+        text += f", 95 % interval {low:.1%} to {high:.1%}"
+        if folds := summary["held_out_folds"]:
+            text += f" ({folds}-fold cross-validation)"
+        lines.append(("held-out", text))
+        baseline = summary["baseline_accuracy"]
+        compared = "" if baseline is None else f"n-grams {baseline:.2%}, "
+        lines.append(("", f"{compared}majority class {majority:.2%} of the same rows"))
     else:
-        lines.append(("held-out", "no rows (fewer than 50 given, or --validation 0)"))
+        lines.append(("held-out", "no rows (fewer than 50 given, or --no-baseline)"))
+    if summary["validation_rows"]:
+        text = _share(summary["validation_accuracy"], summary["validation_rows"])
+        lines.append(("validation", f"{text}, which choices were made on"))
     return [*lines, ("training", _share(summary["training_accuracy"], summary["training_rows"]))]
 
 

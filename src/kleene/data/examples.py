@@ -105,3 +105,10 @@ class Examples:
             members = random.permutation(np.flatnonzero(self.labels == label))
             held[members[: min(round(share * len(members)), len(members) - 1)]] = True
         return self.select(np.flatnonzero(~held)), self.select(np.flatnonzero(held))
+
+    def folds(self, count: int, seed: int) -> list[Ints]:
+        """Indices of so many parts of about equal size, with the classes spread evenly."""
+        random = np.random.default_rng(seed)
+        order = random.permutation(len(self))
+        order = order[np.argsort(self.labels[order], kind="stable")]
+        return [np.sort(order[i::count]) for i in range(count)]

@@ -14,26 +14,31 @@ from kleene.data.batch import Encoded
 from kleene.data.examples import Examples
 
 LENGTHS = (1, 2, 3)
-MOST_ROWS, MOST_NGRAMS, MOST_FEATURES = 100_000, 20_000_000, 50_000
+MAX_ROWS, MAX_NGRAMS, MAX_FEATURES = 100_000, 20_000_000, 50_000
 """Bounds that keep the fit to some seconds: training rows, their n-grams, distinct n-grams."""
 STRENGTHS, INNER = (1.0, 0.1, 10.0), 0.2
 """Inverse regularisation strengths, of which a share of the training rows chooses one."""
 
 
 def ngram_accuracy(training: Examples, held_out: Examples, *, seed: int = 0) -> float:
-    """Accuracy on the held-out rows of a logistic regression on n-gram counts of the others."""
+    """Accuracy on held-out rows of a logistic regression on n-gram counts."""
+    return float((ngram_answers(training, held_out, seed=seed) == held_out.labels).mean())
+
+
+def ngram_answers(training: Examples, held_out: Examples, *, seed: int = 0) -> Ints:
+    """Classes that a logistic regression on n-gram counts gives held-out rows."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
     training = _bounded(training, seed)
     classes = np.unique(training.labels)
     if len(classes) < 2:
-        return float((held_out.labels == classes[0]).mean())
+        return np.full(len(held_out), classes[0])
     symbols = np.unique(np.concatenate([np.zeros(0, np.int64), *training.words]))
     base = len(symbols) + 1
     rows, keys = ngrams(_numbered(training.words, symbols), base)
     known, counts = np.unique(keys, return_counts=True)
-    known = np.sort(known[np.argsort(-counts, kind="stable")[:MOST_FEATURES]])
+    known = np.sort(known[np.argsort(-counts, kind="stable")[:MAX_FEATURES]])
     table, labels = _table(rows, keys, known, len(training)), training.labels
     inner = np.random.default_rng(seed).random(len(labels)) < INNER
 
@@ -48,7 +53,8 @@ def ngram_accuracy(training: Examples, held_out: Examples, *, seed: int = 0) -> 
             best = STRENGTHS[int(np.argmax(scores))]
         model = fitted(best, np.ones(len(labels), dtype=bool))
     unseen = _table(*ngrams(_numbered(held_out.words, symbols), base), known, len(held_out))
-    return float(model.score(unseen, held_out.labels))
+    answers: Ints = model.predict(unseen)
+    return answers
 
 
 def _numbered(words: Sequence[Encoded], symbols: Ints) -> list[Ints]:
@@ -86,7 +92,7 @@ def _bounded(examples: Examples, seed: int) -> Examples:
     """As many rows, drawn at random, as the bounds allow."""
     order = np.random.default_rng(seed).permutation(len(examples))
     sizes = np.cumsum(len(LENGTHS) * examples.lengths[order])
-    most = max(1, min(MOST_ROWS, int(np.searchsorted(sizes, MOST_NGRAMS, side="right"))))
+    most = max(1, min(MAX_ROWS, int(np.searchsorted(sizes, MAX_NGRAMS, side="right"))))
     return examples if len(order) <= most else examples.select(np.sort(order[:most]))
 
 

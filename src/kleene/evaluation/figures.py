@@ -5,55 +5,110 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
+from kleene.arrays import Ints
 from kleene.data.examples import Examples
 from kleene.data.streaming import TrainingData
-from kleene.evaluation.baseline import ngram_accuracy
-from kleene.evaluation.metrics import ClassMetrics, evaluate, merged
+from kleene.evaluation.baseline import ngram_answers
+from kleene.evaluation.metrics import ClassMetrics, class_metrics, evaluate, merged, wilson_interval
 from kleene.nn.classifier import Classifier
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figures:
-    """Accuracies on training rows and on held-out rows, beside two baselines on the latter.
+class Answers:
+    """Labels of rows that were used for nothing else, and what was answered to them."""
 
-    Without held-out rows, `majority_accuracy` and `per_class` are of the training rows.
+    labels: Ints
+    predicted: Ints
+    baseline: Ints | None
+    """Answers of n-grams with logistic regression; None where they were not asked for."""
+    folds: int = 0
+    """Cross-validation over so many folds answered; 0 where the network itself did."""
+
+    @property
+    def right(self) -> int:
+        """How many answers are right."""
+        return int((self.predicted == self.labels).sum())
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the accuracy (Wilson)."""
+        return wilson_interval(self.right, len(self.labels))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """Accuracies on training, validation and held-out rows, and of two baselines.
+
+    Choices were made on the validation rows; the held-out rows were used for nothing else. The
+    baselines and `per_class` are measured on the held-out rows, or without any on the validation
+    rows, or on the training rows.
     """
 
     training_rows: int
     training_accuracy: float
+    validation_rows: int
+    validation_accuracy: float | None
     held_out_rows: int
     held_out_accuracy: float | None
+    held_out_interval: tuple[float, float] | None
+    """The 95 % interval of the held-out accuracy (Wilson)."""
+    held_out_folds: int
+    """Held-out rows of cross-validation over so many folds; 0 for rows of their own."""
     baseline_accuracy: float | None
     """Of n-grams with logistic regression; None where it was not asked for."""
     majority_accuracy: float
     """Of always predicting the most frequent class."""
     per_class: tuple[ClassMetrics, ...]
 
+    @property
+    def learned_nothing(self) -> bool:
+        """Whether the held-out accuracy may be that of the most frequent class."""
+        return self.held_out_interval is not None and (
+            self.held_out_interval[0] <= self.majority_accuracy
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {**asdict(self), "per_class": [asdict(one) for one in self.per_class]}
 
 
+def answers(
+    network: Classifier, training: TrainingData, held_out: Examples, *, baseline: bool, seed: int
+) -> Answers:
+    """The answers of a network, and of n-grams trained on the same rows, to held-out rows."""
+    found = evaluate(network, held_out)
+    compared = ngram_answers(next(training.parts()), held_out, seed=seed) if baseline else None
+    return Answers(labels=held_out.labels, predicted=found.predicted, baseline=compared)
+
+
 def measure(
     network: Classifier,
     training: TrainingData,
-    held_out: Examples | None,
-    *,
-    baseline: bool = False,
-    seed: int = 0,
+    validation: Examples | None,
+    held_out: Answers | None,
 ) -> Figures:
-    """Run the network over all rows, and the baseline over as many as take some seconds."""
+    """Run the network over training and validation rows, and count the held-out answers."""
     trained = merged([evaluate(network, part) for part in training.parts()])
-    shown = trained if held_out is None else evaluate(network, held_out)
-    compared = None
-    if baseline and held_out is not None:
-        compared = ngram_accuracy(next(training.parts()), held_out, seed=seed)
+    checked = None if validation is None else evaluate(network, validation)
+    shown = checked or trained
+    labels, predicted, baseline = shown.labels, shown.predicted, None
+    if held_out is not None:
+        labels, predicted, baseline = held_out.labels, held_out.predicted, held_out.baseline
+    counts = np.bincount(labels, minlength=network.config.num_classes)
     return Figures(
         training_rows=len(trained.labels),
         training_accuracy=trained.accuracy,
-        held_out_rows=0 if held_out is None else len(held_out),
-        held_out_accuracy=None if held_out is None else shown.accuracy,
-        baseline_accuracy=compared,
-        majority_accuracy=shown.majority_accuracy,
-        per_class=shown.per_class,
+        validation_rows=0 if checked is None else len(checked.labels),
+        validation_accuracy=None if checked is None else checked.accuracy,
+        held_out_rows=0 if held_out is None else len(labels),
+        held_out_accuracy=None if held_out is None else held_out.right / len(labels),
+        held_out_interval=None
+        if held_out is None
+        else wilson_interval(held_out.right, len(labels)),
+        held_out_folds=0 if held_out is None else held_out.folds,
+        baseline_accuracy=None if baseline is None else float((baseline == labels).mean()),
+        majority_accuracy=float(counts.max() / max(len(labels), 1)),
+        per_class=class_metrics(labels, predicted, network.config.num_classes),
     )

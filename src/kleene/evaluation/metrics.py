@@ -58,16 +58,7 @@ class Evaluation:
     @property
     def per_class(self) -> tuple[ClassMetrics, ...]:
         """Precision, recall and F1 of each class."""
-        table = self.confusion
-        return tuple(
-            ClassMetrics(
-                rows=int(table[i].sum()),
-                precision=_ratio(table[i, i], table[:, i].sum()),
-                recall=_ratio(table[i, i], table[i].sum()),
-                f1=_ratio(2 * table[i, i], table[i].sum() + table[:, i].sum()),
-            )
-            for i in range(len(table))
-        )
+        return class_metrics(self.labels, self.predicted, self.probabilities.shape[1])
 
     @property
     def reliability(self) -> Reliability:
@@ -77,10 +68,32 @@ class Evaluation:
     @property
     def confusion(self) -> NDArray[np.int64]:
         """How many words of class i (row) were taken for class j (column)."""
-        classes = self.probabilities.shape[1]
-        table = np.zeros((classes, classes), dtype=np.int64)
-        np.add.at(table, (self.labels, self.predicted), 1)
-        return table
+        return confusion(self.labels, self.predicted, self.probabilities.shape[1])
+
+
+def confusion(
+    labels: NDArray[np.int64], predicted: NDArray[np.int64], classes: int
+) -> NDArray[np.int64]:
+    """How many words of class i (row) were taken for class j (column)."""
+    table = np.zeros((classes, classes), dtype=np.int64)
+    np.add.at(table, (labels, predicted), 1)
+    return table
+
+
+def class_metrics(
+    labels: NDArray[np.int64], predicted: NDArray[np.int64], classes: int
+) -> tuple[ClassMetrics, ...]:
+    """Precision, recall and F1 of each class."""
+    table = confusion(labels, predicted, classes)
+    return tuple(
+        ClassMetrics(
+            rows=int(table[i].sum()),
+            precision=_ratio(table[i, i], table[:, i].sum()),
+            recall=_ratio(table[i, i], table[i].sum()),
+            f1=_ratio(2 * table[i, i], table[i].sum() + table[:, i].sum()),
+        )
+        for i in range(classes)
+    )
 
 
 def merged(parts: Sequence[Evaluation]) -> Evaluation:

@@ -14,9 +14,9 @@ automaton grows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from math import ceil, inf, sqrt
+from math import ceil, inf
 
 import numpy as np
 
@@ -70,6 +70,11 @@ class Candidate:
     def errors(self) -> int:
         """Errors on all rows."""
         return self.training_errors + self.held_out_errors
+
+    @property
+    def length_by_table(self) -> float:
+        """Bits of the table, with all transitions written down, and of the labels."""
+        return self.found.length_by_table
 
 
 class CandidateSearch:
@@ -312,41 +317,3 @@ def _samples(evidence: Evidence, random: np.random.Generator) -> Iterator[Eviden
         yield evidence
     else:
         yield evidence.subset(np.sort(order[:MAX_WORDS]))
-
-
-# -- the choice ---------------------------------------------------------------------------------
-
-
-def choose(candidates: Sequence[Candidate]) -> Candidate:
-    """The shortest description among those about as good as the one of the fewest errors.
-
-    The description of a pattern is short, however large its automaton. That is a reason to believe
-    a pattern that explains all rows. Where errors are left, the smallest automaton of about as many
-    errors is taken, if its table and the labels are described in fewer bits. Numbers of errors are
-    taken to be Poisson; one is added, since none seen does not mean none.
-    """
-    best = min(candidates, key=lambda one: (one.held_out_errors, one.errors))
-    good = [one for one in candidates if _about_as_good(one, best)]
-    shortest = min(good, key=lambda one: one.description_length)
-    smaller = [one for one in good if _smaller(one, shortest)]
-    return min(smaller, key=lambda one: (one.num_states, one.description_length), default=shortest)
-
-
-def _about_as_good(one: Candidate, best: Candidate) -> bool:
-    """Whether its held-out errors are within one standard error of the fewest.
-
-    If it has fewer errors on all rows: within one standard error of the difference.
-    """
-    more = one.held_out_errors - best.held_out_errors
-    if more <= sqrt(best.held_out_errors + 1):
-        return True
-    difference = sqrt(one.held_out_errors + 1 + best.held_out_errors + 1)
-    return one.errors < best.errors and more <= difference
-
-
-def _smaller(one: Candidate, shortest: Candidate) -> bool:
-    few = shortest.errors + sqrt(shortest.errors)
-    saves = one.found.length_by_table < shortest.found.length_by_table
-    return (
-        shortest.errors > 0 and one.num_states < shortest.num_states and one.errors <= few and saves
-    )

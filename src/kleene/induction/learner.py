@@ -20,7 +20,6 @@ from kleene.induction.candidates import (
     MAX_STATES_SUGGESTED,
     Candidate,
     CandidateSearch,
-    choose,
 )
 from kleene.induction.evidence import Evidence
 from kleene.induction.expectation import expected_table
@@ -28,6 +27,7 @@ from kleene.induction.patterns import patterns
 from kleene.induction.result import FrontPoint, Induction
 from kleene.induction.search import Budget, Found, Search
 from kleene.machine import Label
+from kleene.select import choose_automaton
 
 HELD_OUT_SHARE, MIN_ROWS = 0.1, 200
 """The share of the rows that is held back to check candidates, if there are enough rows."""
@@ -148,7 +148,7 @@ def search_automaton(
     search = Search(everything, budget, max_states=max_states, seed=seed)
     candidates.run(suggested, None if first is None else _known(first, candidates, search))
     stopped = candidates.budget.is_spent
-    chosen = choose(candidates.found)
+    chosen = choose_automaton(candidates.found)
     final = search.judge(chosen.found.table, chosen.found.model_bits)
     final = replace(final, outputs=chosen.found.outputs)
     if chosen.held_out_errors:

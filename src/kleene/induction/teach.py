@@ -1,4 +1,4 @@
-"""Teach a memory-less network to be an automaton, and read automata that a network suggests.
+"""Search the rows of a `fit` for an automaton, and teach a memory-less network to be one.
 
 Teaching needs no words. From the centroid of each state, one step of the cell with each symbol must
 come nearest to the centroid of the next state, and the classes after the end token must be the
@@ -10,29 +10,32 @@ hundred states are learned in about a second.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from math import inf
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from kleene.arrays import Ints
 from kleene.automata import DFA
 from kleene.data.alphabet import FIRST_SYMBOL, START, Alphabet
+from kleene.data.batch import Encoded
 from kleene.data.examples import Examples
 from kleene.evaluation.metrics import evaluate
 from kleene.extraction.table import transition_table
-from kleene.kmeans import cluster_centres
+from kleene.induction.evidence import Evidence
+from kleene.induction.learner import compile_kernels, search_automaton
+from kleene.induction.result import Induction
 from kleene.machine import Label
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
+from kleene.nn.config import NetworkConfig
 from kleene.nn.similarity import scores
-from kleene.training.centroids import hidden_vectors
 from kleene.training.history import Epoch, History
-from kleene.training.loop import Hook
-from kleene.training.progress import Quiet, Reporter
+from kleene.training.run import Run
 from kleene.training.stages import Stage
 
 STATE_MARGIN, CLASS_MARGIN = 12.0, 6.0
@@ -45,38 +48,82 @@ STAGE = Stage(name="machine", epochs=1, learning_rate=LEARNING_RATE)
 """Teaching as the history and the progress bar show it."""
 SPREAD = 0.5
 """Centroids begin at random vectors with entries up to this size."""
-CLUSTERS = (8, 16, 32, 64)
+MIN_SECONDS = 20.0
+"""A search may always do so many seconds' work: long subsequences and counts are found in about
+ten, and where they explain the rows no cell is trained."""
+EPOCHS, SECONDS_PER_SYMBOL = 10, 4e-6
+"""With many rows, the search may take as long as so many epochs would. Training takes about so much
+a symbol; an estimate, unlike a clock, keeps `fit` repeatable."""
+GIVE_UP = 0.5
+"""Share of the most common class's errors above which the search gives up early."""
 
 
-def consolidate(
+def can_be_taught(config: NetworkConfig) -> bool:
+    """Whether such a network can be taught an automaton: one layer, no memory, the last step."""
+    one_layer = config.pooling == "last" and config.num_layers == 1 and config.num_symbols > 0
+    return one_layer and config.num_states > 0 and not config.cell_object.has_memory
+
+
+def search_rows(
     model: Model,
-    dfa: DFA,
-    examples: Examples,
+    rows: Examples,
+    validation: Examples | None,
     *,
-    seed: int = 0,
-    reporter: Reporter | None = None,
-    hook: Hook | None = None,
-) -> tuple[Model, bool]:
-    """A network with a state for each state of `dfa`, taught to be `dfa`, and whether it is.
+    seconds: float,
+    give_up: bool,
+    seed: int,
+) -> Induction:
+    """Search rows for a small automaton; `validation` rows, which are among them, choose one.
+
+    The search takes at most `seconds` of CPU time, and less where its work is done before.
+    """
+    check = evidence_of(model, validation or Examples(words=[], labels=rows.labels[:0]))
+    training = evidence_of(model, rows).without(check)
+    epochs = 1 + EPOCHS * SECONDS_PER_SYMBOL * int(rows.lengths.sum())
+    compile_kernels()
+    return search_automaton(
+        training,
+        check,
+        seconds=min(seconds, max(MIN_SECONDS, epochs)),
+        limit=seconds,
+        hopeless=GIVE_UP if give_up else inf,
+        seed=seed,
+    )
+
+
+def evidence_of(model: Model, examples: Examples) -> Evidence:
+    """Encoded rows as evidence; rows with unknown symbols are left out."""
+    words = [Alphabet.columns(word) for word in examples.words]
+    return Evidence.from_columns(
+        words, examples.labels, alphabet=model.alphabet.symbols, classes=model.classes
+    )
+
+
+def teach(model: Model, dfa: DFA, examples: Examples, run: Run) -> tuple[Model, bool]:
+    """A network taught to be `dfa`, and whether it is.
 
     It is if its own table is the automaton, and if it also runs as the automaton on `examples`
     with its probabilities as they are, not rounded to one state.
     """
     dfa, started = dfa.minimize(), time.monotonic()
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(run.seed)
     start = random.uniform(-SPREAD, SPREAD, (dfa.num_states, model.network.rnn.hidden_size))
-    taught = replace(model, network=with_centroids(model.network, start.astype(np.float32)))
-    shown = labelled_by(dfa, examples, model)
-    with reporter or Quiet() as active:
+    network = with_centroids(model.network, start.astype(np.float32))
+    taught = replace(model, network=network)
+    distinct = list({word.tobytes(): word for word in examples.words}.values())
+    answers = automaton_answers(dfa, model, distinct)
+    known = np.flatnonzero(answers >= 0)
+    shown = Examples(words=[distinct[i] for i in known.tolist()], labels=answers[known])
+    with run.bar as active:
         active.begin(STAGE)
         teach_table(
-            taught.network,
+            network,
             dfa,
             model.classes,
-            seed=seed,
+            seed=run.seed,
             progress=lambda done: active.step(STAGE, 0, done),
         )
-        measured = evaluate(taught.network, shown)
+        measured = evaluate(network, shown)
         same = bool(transition_table(taught).dfa == dfa)
         epoch = Epoch(
             stage=STAGE.name,
@@ -87,30 +134,26 @@ def consolidate(
             rate=LEARNING_RATE,
             seconds=time.monotonic() - started,
             states=dfa.num_states,
-            temperature=taught.network.rnn.temperature,
+            temperature=network.rnn.temperature,
         )
-        notes = {} if hook is None else dict(hook(taught.network, epoch) or {})
+        notes = {} if run.hook is None else dict(run.hook(network, epoch) or {})
         epoch = replace(epoch, notes={**notes, "same": float(same)})
         active.end(epoch)
     taught = replace(taught, history=History([*model.history.epochs, epoch]))
     return taught, same and measured.accuracy == 1
 
 
-def labelled_by(dfa: DFA, examples: Examples, model: Model) -> Examples:
-    """The distinct words whose symbols the automaton knows, labelled by the automaton."""
-    distinct = {word.tobytes(): word for word in examples.words}
-    words = [word for word in distinct.values() if (word >= FIRST_SYMBOL).all()]
-    numbers = {label: i for i, label in enumerate(model.classes)}
-    ends = [_end(dfa, Alphabet.columns(word).tolist()) for word in words]
-    labels = np.array([numbers[dfa.outputs[state]] for state in ends], dtype=np.int64)
-    return Examples(words=words, labels=labels)
-
-
-def _end(dfa: DFA, columns: list[int]) -> int:
-    state = dfa.initial
-    for column in columns:
-        state = dfa.rows[state][column]
-    return state
+def automaton_answers(dfa: DFA, model: Model, words: Sequence[Encoded]) -> Ints:
+    """The class that an automaton gives each encoded word; -1 for words with unknown symbols."""
+    found = np.full(len(words), -1, dtype=np.int64)
+    for row, word in enumerate(words):
+        if len(word) and word.min() < FIRST_SYMBOL:
+            continue
+        state = dfa.initial
+        for column in Alphabet.columns(word).tolist():
+            state = dfa.rows[state][column]
+        found[row] = model.class_ids[dfa.outputs[state]]
+    return found
 
 
 def teach_table(
@@ -174,23 +217,6 @@ def missing_margin(found: Tensor, goals: Tensor, margin: float) -> Tensor:
     others = found.scatter(-1, goals[:, None], -torch.inf).amax(-1, keepdim=True)
     missing = torch.relu(1 - (goal - others) / margin)
     return missing.mean() + missing.amax() / 10
-
-
-def suggestions(
-    model: Model, examples: Examples, *, clusters: Sequence[int] = CLUSTERS, seed: int = 0
-) -> Iterator[Callable[[], DFA]]:
-    """Automata that a trained cell suggests: its hidden vectors clustered, its table read off.
-
-    One automaton for each number of clusters, made when it is asked for.
-    """
-    vectors = hidden_vectors(model.network, examples, seed=seed)
-    for count in clusters:
-        yield partial(_cluster_table, model, vectors, count, seed)
-
-
-def _cluster_table(model: Model, vectors: NDArray[np.float32], count: int, seed: int) -> DFA:
-    network = with_centroids(model.network, cluster_centres(vectors, count, seed))
-    return transition_table(replace(model, network=network)).dfa.minimize()
 
 
 def with_centroids(network: Classifier, centroids: NDArray[np.float32]) -> Classifier:

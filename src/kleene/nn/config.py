@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar, cast
 
 import torch
@@ -28,6 +28,55 @@ POOLINGS = ("last", "mean", "max", "states")
 CELL_MEMBERS = ("name", "gates", "has_memory", "reads_hidden", "peepholes", "step")
 
 Choice = TypeVar("Choice")
+
+
+def parameter(
+    default: Any,
+    help: str,
+    values: str = "",
+    *,
+    least: int | None = None,
+    above: float | None = None,
+    below: float | None = None,
+    option: bool | str = True,
+) -> Any:
+    """A field with its documentation.
+
+    `values` names what it may be: choices separated by "|", or a name for numbers. `least`, `above`
+    and `below` bound numbers. `option` says whether the command line has it, and under which name
+    if not its own.
+    """
+    bounds = {"least": least, "above": above, "below": below}
+    about = {"help": help, "values": values, "option": option, **bounds}
+    return field(default=default, metadata=about)
+
+
+def check_values(config: Any) -> None:
+    """Raise an error that names the parameter whose value is not one of its kind."""
+    for one in fields(config):
+        value, about = getattr(config, one.name), one.metadata
+        if not about or (value is None and one.default is None):
+            continue
+        kind = str(one.type).removesuffix(" | None")
+        if kind == "str" and isinstance(value, str) and "|" in about["values"]:
+            choose(one.name, value, dict.fromkeys(about["values"].split("|")))
+        if kind not in ("int", "float"):
+            continue
+        numbers: Any = int if kind == "int" else int | float
+        right = isinstance(value, numbers) and not isinstance(value, bool)
+        least, above, below = (about[name] for name in ("least", "above", "below"))
+        texts = [
+            f"{sign} {bound}"
+            for sign, bound in ((">=", least), (">", above), ("<", below))
+            if bound is not None
+        ]
+        if right:
+            right = (least is None or value >= least) and (above is None or value > above)
+            right = right and (below is None or value < below)
+        if not right:
+            noun = "a whole number" if kind == "int" else "a number"
+            must = " ".join([noun, " and ".join(texts)]).strip()
+            raise SettingError(f"{one.name} must be {must}, got {value!r}")
 
 
 def choose(kind: str, name: str, choices: Mapping[str, Choice]) -> Choice:
@@ -65,28 +114,38 @@ def find_cell(cell: str | Cell) -> Cell:
 class NetworkConfig:
     """Everything that builds a network; written to a model folder as JSON."""
 
-    num_symbols: int
+    num_symbols: int = 0
     """Rows of the embedding table, special symbols included; 0 if the input is vectors."""
-    num_classes: int
+    num_classes: int = 2
     cell: str = "gru"
     custom_cell: Cell | None = None
     """A cell of one's own, whose name is `cell`."""
-    input_size: int = 32
-    """Size of the embedding, or of the input vectors."""
+    input_size: int = parameter(
+        32, "Size of the symbols' vectors. None: 100.", "D", option="--embedding-size"
+    )
     hidden_size: int = 64
     num_states: int = 20
     num_layers: int = 1
     transition: str = "mixture"
-    similarity: str = "dot"
-    temperature: float = 1.0
-    learn_temperature: bool = False
+    similarity: str = parameter(
+        "dot",
+        "How hidden vectors are compared with centroids. None: euclidean, and dot for cells with "
+        "memory and for learn=paper.",
+        "dot|euclidean|cosine",
+    )
+    temperature: float = parameter(
+        1.0, "Temperature of the transition probabilities. None: what fits the similarity.", "TAU"
+    )
+    learn_temperature: bool = parameter(False, "Learn the temperature, too.")
     pooling: str = "last"
     """What is classified: the last step (the paper's), the mean or maximum over all steps, or
     `states`: mean and maximum of the state probabilities, so that each state has its weights."""
     end_token: bool = cast(bool, None)
     """Whether one more cell application, without the component, precedes the classification;
     by default with `pooling="last"`, the only pooling that it has an effect on."""
-    dropout: float = 0.0
+    dropout: float = parameter(
+        0.0, "Share of the entries dropped in training. None: 0, and 0.5 for texts.", "P"
+    )
 
     def __post_init__(self) -> None:
         if self.custom_cell is None:

@@ -30,6 +30,7 @@ from kleene.nn.mode import HARD
 from kleene.training.history import Epoch, History
 from kleene.training.loop import fit
 from kleene.training.progress import Quiet, Reporter
+from kleene.training.run import Run
 from kleene.training.sharpen_gates import set_forget_bias, sharpening_stages
 from kleene.training.stages import Curriculum, Stage
 
@@ -200,13 +201,14 @@ def _attempt(
         task.train,
         stages=[adam, rmsprop],
         validation=task.validation,
-        seed=seed,
-        reporter=reporter,
+        run=Run(seed=seed, reporter=reporter),
     ).epochs
     sharper = replace(rmsprop, epochs=recipe.round_epochs, learning_rate=3e-4, patience=None)
     rounds = [_judged(network, task)]
     for number, part in enumerate(sharpening_stages(sharper, rounds=recipe.rounds)):
-        more = fit(network, task.train, stages=[part], seed=seed + number, reporter=reporter)
+        more = fit(
+            network, task.train, stages=[part], run=Run(seed=seed + number, reporter=reporter)
+        )
         history.extend(more.epochs)
         rounds.append(_judged(network, task))
         if not any(sum(one.wrong) for one in rounds[-RIGHT_ROUNDS:]):

@@ -26,6 +26,7 @@ from kleene.reproduce.training import Task, falling_rate, train_and_test
 from kleene.training.centroids import seed_centroids
 from kleene.training.loop import fit
 from kleene.training.reconstruction import reconstruct_gate_inputs
+from kleene.training.run import Run
 from kleene.training.sharpen_gates import set_forget_bias
 from kleene.training.stages import Stage
 
@@ -113,7 +114,7 @@ def cell_of_plain_network(network: Classifier, examples: TrainingData, seed: int
     plain = Classifier(replace(network.config, num_states=0, pooling="max"))
     cell = {name: weight for name, weight in network.state_dict().items() if "head" not in name}
     plain.load_state_dict(cell | plain.head.state_dict(prefix="head."), strict=False)
-    fit(plain, examples, stages=CELL_STAGES, seed=seed)
+    fit(plain, examples, stages=CELL_STAGES, run=Run(seed=seed))
     cell = {name: w for name, w in plain.state_dict().items() if "head" not in name}
     network.load_state_dict(cell, strict=False)
     reconstruct_gate_inputs(network, examples, seed)

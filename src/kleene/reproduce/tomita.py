@@ -11,9 +11,8 @@ import numpy as np
 import torch
 
 from kleene.automata import DFA
-from kleene.config import plain_values
+from kleene.config import Settings, network_config
 from kleene.data.examples import Examples
-from kleene.defaults import config_of
 from kleene.estimator import SequenceClassifier
 from kleene.extraction.table import transition_table
 from kleene.induction.teach import with_centroids
@@ -30,6 +29,7 @@ from kleene.training.config import TrainConfig
 from kleene.training.loop import fit
 from kleene.training.progress import Reporter
 from kleene.training.recipes import cell_stage
+from kleene.training.run import Run
 
 LENGTHS = [*range(16), 20, 25, 30]
 WORDS = 2000
@@ -86,10 +86,12 @@ def control(
     alphabet = classifier.alphabet_
     examples = Examples(words=alphabet.encode_many(words), labels=np.array(labels, dtype=np.int64))
     torch.manual_seed(seed)
-    config = config_of(plain_values(classifier.get_params()), len(alphabet.symbols), 2)
+    config = network_config(
+        Settings.of(classifier.get_params(deep=False)), len(alphabet.symbols), 2
+    )
     network = Classifier(config)
     training, held = examples.split(0.1, seed)
-    fit(network, training, validation=held, stages=[cell_stage(TrainConfig())], seed=seed)
+    fit(network, training, validation=held, stages=[cell_stage(TrainConfig())], run=Run(seed=seed))
     centres = cluster_centres(hidden_vectors(network, examples, seed=seed), 20, seed)
     model = replace(classifier.model, network=with_centroids(network, centres))
     return bool(transition_table(model).dfa == dfa)

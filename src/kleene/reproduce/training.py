@@ -22,6 +22,7 @@ from kleene.nn.config import NetworkConfig
 from kleene.training.history import Epoch, History
 from kleene.training.loop import fit
 from kleene.training.progress import Reporter
+from kleene.training.run import Run
 from kleene.training.stages import Stage
 
 HELD_OUT = 0.1
@@ -77,10 +78,7 @@ def train_and_test(
             training,
             validation=held,
             stages=chosen,
-            seed=seed,
-            checkpoint=folder / file,
-            reporter=reporter,
-            hook=hook,
+            run=Run(seed=seed, checkpoint=folder / file, reporter=reporter, hook=hook),
         ).epochs
     model = Model(
         network=classifier,

@@ -1,54 +1,45 @@
-"""How a network is trained, as plain values: the training half of the estimator's parameters.
-
-Every parameter is declared here or in `kleene.config`, once, with its default and its help. The
-signature of `SequenceClassifier` and the options of `kleene train` are made from these fields.
-"""
+"""How a network is trained, as plain values: `SequenceClassifier(training=...)`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from typing import Any
 
 from kleene.errors import SettingError
+from kleene.nn.config import check_values, parameter
+
+OPTIMIZERS = ("adam", "adadelta", "rmsprop")
+EMBEDDINGS = ("random", "ppmi")
 
 
-def parameter(
-    default: Any,
-    help: str,
-    values: str = "",
-    *,
-    least: int | None = None,
-    option: bool | str = True,
-    kw_only: bool = True,
-) -> Any:
-    """A field with its documentation.
-
-    `values` names what it may be, `least` bounds whole numbers, and `option` says whether the
-    command line has it, and under which name if not its own.
-    """
-    about = {"help": help, "values": values, "least": least, "option": option}
-    return field(default=default, metadata=about, kw_only=kw_only)
-
-
-@dataclass
+@dataclass(frozen=True, kw_only=True)
 class TrainConfig:
-    """What a recipe leaves open. Not frozen, as scikit-learn's `set_params` assigns to it."""
+    """What a recipe leaves open, and what is done to the rows before training."""
 
     recipe: str | None = parameter(
         None,
-        "The stages of training. None: what fits the cell and the data.",
-        "warm|direct|curriculum|text|reconstruct",
+        "The stages of training. None: the recipe that fits `learn`, the cell and the data.",
+        "network|paper|warm|direct|curriculum|text|reconstruct",
     )
-    optimizer: str = parameter("adam", "The optimiser.", "adam|adadelta|rmsprop")
-    learning_rate: float = parameter(3e-3, "The learning rate at the start.", "RATE")
-    batch_size: int = parameter(32, "Rows in a batch.", "N", least=1)
+    optimizer: str | None = parameter(
+        None, "The optimiser. None: adam, and rmsprop for learn=paper.", "|".join(OPTIMIZERS)
+    )
+    learning_rate: float | None = parameter(
+        None,
+        "The learning rate at the start. None: 0.003, 0.0003 for learn=paper.",
+        "RATE",
+        above=0,
+    )
+    batch_size: int | None = parameter(
+        None, "Rows in a batch. None: 32, and 8 for learn=paper.", "N", least=1
+    )
     epochs: int | None = parameter(
-        None, "Epochs of a stage at most. None: the recipe's own number.", "N", least=1
+        None, "Maximum number of epochs of a stage. None: the recipe's own number.", "N", least=1
     )
     patience: int | None = parameter(
         None,
-        "Epochs without improvement on the held-out rows after which a stage ends. None: the "
+        "Epochs without improvement on the validation rows after which a stage ends. None: the "
         "recipe's own number.",
         "N",
         least=1,
@@ -56,26 +47,47 @@ class TrainConfig:
     embeddings: str | None = parameter(
         None,
         "How the embedding starts: at random, or with PPMI vectors of the training rows. None: "
-        "random; the recipe text takes ppmi and lets n-grams teach the states.",
-        "random|ppmi",
+        "ppmi for texts, else random.",
+        "|".join(EMBEDDINGS),
     )
     ema: float | None = parameter(
         None,
-        "Decay of an exponential moving average of the weights, which is kept in their place. "
-        "None: 0.998 for the recipes text and reconstruct, else no average.",
+        "Decay of an exponential moving average of the weights, which replaces them. None: 0.998 "
+        "for the recipes text and reconstruct, else no average.",
         "DECAY",
+        above=0,
+        below=1,
     )
-    class_weight: str | Mapping[Any, float] | tuple[float, ...] | None = parameter(
-        None,
-        "Weights of the classes: a dict from label to weight, or 'balanced', inverse to their "
-        "frequency.",
-        "dict|balanced",
-        option=False,
+    held_out: float = parameter(
+        0.1,
+        "Share of the rows that is used for nothing but the accuracy at the end; files of fewer "
+        "than 1,000 rows hold out none.",
+        "SHARE",
+        least=0,
+        below=1,
     )
+    max_symbols: int | None = parameter(
+        None, "Keep only so many of the most frequent symbols. None: all.", "N", least=1
+    )
+    min_count: int = parameter(1, "Keep only symbols that occur so often.", "N", least=1)
+    search_seconds: float = parameter(
+        30.0, "Maximum CPU seconds of the search for an automaton.", "SECONDS", above=0
+    )
+    class_weight: str | tuple[float, ...] | None = None
+    """Weights in the order of the classes, or "balanced"; `fit` sets it from the estimator's."""
 
-    @property
-    def weights_by_class(self) -> str | tuple[float, ...] | None:
-        """`class_weight` as a stage takes it, by class and not by label."""
-        if isinstance(self.class_weight, Mapping):
-            raise SettingError("class_weight by label needs the labels; call with_class_weights")
-        return self.class_weight
+    def __post_init__(self) -> None:
+        check_values(self)
+
+    @classmethod
+    def of(cls, given: TrainConfig | Mapping[str, Any] | None) -> TrainConfig:
+        """The configuration given whole, or its defaults with some values changed."""
+        if isinstance(given, TrainConfig):
+            return given
+        values = dict(given or {})
+        known = {one.name for one in fields(cls)}
+        if unknown := set(values) - known:
+            raise SettingError(
+                f"training has no {min(unknown)!r}; choose from {', '.join(sorted(known))}"
+            )
+        return cls(**values)

@@ -12,9 +12,8 @@ with noise (dropout, Gumbel, samples), each process but the first draws noise of
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,6 @@ from torch import Tensor
 from kleene.data.batch import Batch
 from kleene.data.examples import Examples
 from kleene.data.streaming import TrainingData
-from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError, TrainingError, WorkerError
 from kleene.evaluation.metrics import evaluate
 from kleene.nn.classifier import Classifier
@@ -38,14 +36,12 @@ from kleene.training.checkpoints.snapshot import Progress, copy_tensors
 from kleene.training.ema import ema_weights, load_ema
 from kleene.training.history import Epoch, History
 from kleene.training.loss import weighted_loss
-from kleene.training.progress import Quiet, Reporter
+from kleene.training.progress import Reporter
+from kleene.training.run import Run
 from kleene.training.stages import Stage, make_optimizer
 from kleene.training.typical_states import record_typical_states
 
-Hook = Callable[[Classifier, Epoch], Mapping[str, float] | None]
-"""Called after every epoch; what it returns is kept in the history as the epoch's notes."""
-
-MOST_FAILURES = 6
+MAX_FAILURES = 6
 
 
 def fit(
@@ -54,31 +50,18 @@ def fit(
     *,
     stages: Sequence[Stage],
     validation: Examples | None = None,
-    seed: int = 0,
-    hook: Hook | None = None,
-    checkpoint: Path | None = None,
-    checkpoint_every: float = 30.0,
-    reporter: Reporter | None = None,
-    process_group: ProcessGroup = SINGLE_PROCESS,
+    run: Run | None = None,
     cell_weights: dict[str, Tensor] | None = None,
 ) -> History:
-    """Train a network through the stages; continue from `checkpoint` where that file exists.
+    """Train a network through the stages; continue from the run's checkpoint where it exists.
 
-    `checkpoint_every` is the least number of seconds between two checkpoints. With `validation` and
-    a stage's `patience`, the best weights are restored at the end of that stage. `cell_weights`
-    receives the weights at the end of the last stage without states.
+    With `validation` rows and a stage's `patience`, the best weights are restored at the end of
+    that stage. `cell_weights` receives the weights at the end of the last stage without states.
     """
     if not len(examples):
         raise DataError("no examples to train on; give at least one of each class")
-    loop = _Loop(network, examples, stages, validation, seed, hook, process_group)
-    loop.checkpointer = Checkpointer(
-        network,
-        loop.identity,
-        checkpoint,
-        checkpoint_every=checkpoint_every,
-        writes=process_group.is_main,
-    )
-    with torch.enable_grad(), torch.random.fork_rng(devices=[]), reporter or Quiet() as active:
+    loop = _Loop(network, examples, stages, validation, run or Run())
+    with torch.enable_grad(), torch.random.fork_rng(devices=[]), loop.how.bar as active:
         loop.run(active)
     if cell_weights is not None:
         cell_weights.update(loop.cell)
@@ -92,17 +75,14 @@ class _Loop:
         examples: TrainingData,
         stages: Sequence[Stage],
         validation: Examples | None,
-        seed: int,
-        hook: Hook | None,
-        process_group: ProcessGroup,
+        how: Run,
     ) -> None:
         self.network, self.examples, self.stages = network, examples, stages
-        self.validation, self.seed, self.hook = validation, seed, hook
-        self.process_group = process_group
+        self.validation, self.how, self.process_group = validation, how, how.processes
         self.history, self.progress = History(), Progress()
         self.best: dict[str, Tensor] = {}
         self.cell: dict[str, Tensor] = {}
-        self.checkpointer: Checkpointer
+        self.checkpointer = Checkpointer(network, self.identity, how)
         self.mode = OWN
         self.epoch_started = time.monotonic()
 
@@ -127,6 +107,8 @@ class _Loop:
             tensors = {}
             while not self._stage_over(stage):
                 self._epoch(stage, optimizer, reporter)
+                if self._stuck(stage):
+                    optimizer = self._restart(stage)
             if self.best:
                 self.network.load_state_dict(self.best)
             else:
@@ -137,7 +119,7 @@ class _Loop:
         for stage in self.stages[-1:]:
             self._component(stage)
         if self.network.config.pooling == "states":
-            record_typical_states(self.network, self.examples, self.seed)
+            record_typical_states(self.network, self.examples, self.how.seed)
         self.checkpointer.record(self.progress, self.history, self.best, self.cell)
         self.checkpointer.save(self.history)
 
@@ -160,6 +142,24 @@ class _Loop:
             restore_optimizer(optimizer, tensors)
         return optimizer
 
+    def _stuck(self, stage: Stage) -> bool:
+        """Whether the network has spent too many steps on one level of the curriculum."""
+        curriculum, last = stage.curriculum, self.history.epochs[-1]
+        if curriculum is None or curriculum.restart_after is None or self.progress.step:
+            return False
+        spent = self.progress.level_steps > curriculum.restart_after
+        return spent and last.accuracy < curriculum.fair
+
+    def _restart(self, stage: Stage) -> torch.optim.Optimizer:
+        """Begin the stage again with other random weights."""
+        at = self.progress
+        torch.manual_seed(self._seed(at.stage, at.restarts))
+        fresh = Classifier(self.network.config).state_dict()
+        self.network.load_state_dict(fresh)
+        self.best = {}
+        self.progress = Progress(stage=at.stage, epoch=at.epoch, restarts=at.restarts + 1)
+        return self._enter(stage, {})
+
     def _check_start(self, stage: Stage) -> None:
         """Let the weights before the first epoch be the best so far."""
         if self.validation is not None and stage.patience is not None:
@@ -172,7 +172,7 @@ class _Loop:
         rnn.regularized = stage.regularized and rnn.num_states > 0
 
     def _seed(self, *where: int) -> int:
-        return int(np.random.SeedSequence([self.seed, *where]).generate_state(1)[0])
+        return int(np.random.SeedSequence([self.how.seed, *where]).generate_state(1)[0])
 
     def _seed_noise(self, seed: int) -> None:
         """`torch.manual_seed`; on the CPU without the other devices, a hundred times as fast."""
@@ -234,7 +234,7 @@ class _Loop:
         at = self.progress
         self.checkpointer.roll_back(optimizer, at.stage)
         at.failures += 1
-        if at.failures > MOST_FAILURES:
+        if at.failures > MAX_FAILURES:
             raise TrainingError(
                 f"the loss was not finite {at.failures} times, even at {at.rate:g} of the learning "
                 "rate; choose a lower learning rate, or look for huge values in the input"
@@ -291,7 +291,7 @@ class _Loop:
             validation_loss=None if checked is None else checked.loss,
             validation_accuracy=None if checked is None else checked.accuracy,
         )
-        notes = None if self.hook is None else self.hook(self.network, record)
+        notes = None if self.how.hook is None else self.how.hook(self.network, record)
         return record if not notes else replace(record, notes=dict(notes))
 
     def _after(self, stage: Stage, record: Epoch) -> None:
@@ -335,7 +335,7 @@ class _Loop:
         stages = [[stage.name, stage.optimizer, stage.batch_size] for stage in self.stages]
         return {
             "network": self.network.config.to_dict(),
-            "seed": self.seed,
+            "seed": self.how.seed,
             "words": len(self.examples),
             "stages": stages,
         }

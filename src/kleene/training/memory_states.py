@@ -28,9 +28,9 @@ from kleene.evaluation.metrics import evaluate
 from kleene.nn.classifier import Classifier
 from kleene.training.config import TrainConfig
 from kleene.training.history import History
-from kleene.training.loop import Hook, fit
-from kleene.training.progress import Reporter
+from kleene.training.loop import fit
 from kleene.training.recipes import reconstruct, text
+from kleene.training.run import Run
 from kleene.training.stages import Stage, start_counts
 
 STATES = 64
@@ -50,11 +50,9 @@ def memory_states(
     training: TrainingData,
     *,
     by_ngrams: bool,
-    held_out: Examples,
+    validation: Examples,
     config: TrainConfig,
-    seed: int = 0,
-    hook: Hook | None = None,
-    reporter: Reporter | None = None,
+    run: Run,
 ) -> tuple[Classifier, History]:
     """An LSTM with peepholes and states for the symbols and classes of a plain cell.
 
@@ -62,7 +60,7 @@ def memory_states(
     dropped in training by n-grams.
     """
     kind = BY_NGRAMS if by_ngrams else BY_RECONSTRUCTION
-    dropped = DROPOUT * (by_ngrams and _overfits(cell, training, held_out))
+    dropped = DROPOUT * (by_ngrams and _overfits(cell, training, validation))
     settings = replace(
         cell.config,
         cell="lstm-p",
@@ -72,24 +70,22 @@ def memory_states(
         **kind,
     )
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.manual_seed(run.seed)
         made = Classifier(settings).to(cell.device)
     history = fit(
         made,
         training,
-        validation=held_out,
+        validation=validation,
         stages=(ngram_stages if by_ngrams else reconstruction_stages)(config, len(training)),
-        seed=seed,
-        hook=hook,
-        reporter=reporter,
+        run=run,
     )
     return made, history
 
 
-def _overfits(cell: Classifier, training: TrainingData, held_out: Examples) -> bool:
+def _overfits(cell: Classifier, training: TrainingData, validation: Examples) -> bool:
     seen = next(training.parts())
-    seen = seen.select(np.arange(len(seen))[: len(held_out)])
-    return evaluate(cell, seen).accuracy - evaluate(cell, held_out).accuracy > OVERFIT
+    seen = seen.select(np.arange(len(seen))[: len(validation)])
+    return evaluate(cell, seen).accuracy - evaluate(cell, validation).accuracy > OVERFIT
 
 
 def ngram_stages(config: TrainConfig, rows: int) -> list[Stage]:
@@ -117,5 +113,5 @@ def reconstruction_stages(config: TrainConfig, rows: int) -> list[Stage]:
 
 def _ema(config: TrainConfig, rows: int) -> float:
     """Weights are averaged over about two epochs."""
-    steps = max(rows // config.batch_size, 1)
+    steps = max(rows // (config.batch_size or 32), 1)
     return config.ema or min(max(1 - 1 / (2 * steps), 0.9), 0.998)

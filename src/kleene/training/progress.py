@@ -68,7 +68,7 @@ def epoch_figures(epoch: Epoch) -> list[str]:
     """The figures of an epoch, the most important first."""
     figures = [f"loss {epoch.loss:.4f}", f"accuracy {epoch.accuracy:.1%}"]
     if epoch.validation_accuracy is not None:
-        figures.append(f"held out {epoch.validation_accuracy:.1%}")
+        figures.append(f"validation {epoch.validation_accuracy:.1%}")
     if epoch.states is not None:
         figures.append(f"{epoch.states} states")
     if epoch.limit is not None:

@@ -22,8 +22,23 @@ from kleene.training.stages import Curriculum, Stage, start_counts
 from kleene.training.texts.ngram_states import init_ngram_states
 
 Recipe = Callable[[TrainConfig], list[Stage]]
+PAPER = Curriculum(
+    start=2,
+    step=1,
+    threshold=0.99,
+    steps=10**9,
+    fair=0.95,
+    fair_steps=1_000,
+    levels=30,
+    restart_after=4_000,
+)
+"""The lengths of `paper`: the next one at 99 %, or 95 % after 1,000 steps, else other weights."""
 MUCH, FIRST_EPOCHS = 0.1, 3
 """Accuracy that states cost so many epochs after they came on, where more will not help."""
+
+
+def _rate(config: TrainConfig) -> float:
+    return config.learning_rate or 3e-3
 
 
 def cell_stage(config: TrainConfig) -> Stage:
@@ -32,10 +47,10 @@ def cell_stage(config: TrainConfig) -> Stage:
         name="cell",
         regularized=False,
         epochs=config.epochs or 1000,
-        optimizer=config.optimizer,
-        learning_rate=config.learning_rate,
-        batch_size=config.batch_size,
-        class_weight=config.weights_by_class,
+        optimizer=config.optimizer or "adam",
+        learning_rate=_rate(config),
+        batch_size=config.batch_size or 32,
+        class_weight=config.class_weight,
         ema=config.ema,
         curriculum=Curriculum(),
         target=0.999,
@@ -57,10 +72,10 @@ def states_stage(config: TrainConfig, *, cell_accuracy: float | None = None) -> 
     return Stage(
         name="states",
         epochs=config.epochs or 12,
-        optimizer=config.optimizer,
-        learning_rate=config.learning_rate / 6,
-        batch_size=config.batch_size,
-        class_weight=config.weights_by_class,
+        optimizer=config.optimizer or "adam",
+        learning_rate=_rate(config) / 6,
+        batch_size=config.batch_size or 32,
+        class_weight=config.class_weight,
         ema=config.ema,
         noise=lambda epoch: min(1.0, 0.25 * epoch),
         prepare=seed_centroids,
@@ -81,7 +96,7 @@ def reconstruct(config: TrainConfig) -> list[Stage]:
     """
     cell, states = warm(config)
     states = replace(states, noise=None, until=None, ema=config.ema or 0.998)
-    first, fine = config.learning_rate / 3, config.learning_rate / 10
+    first, fine = _rate(config) / 3, _rate(config) / 10
     return [
         cell,
         replace(states, learning_rate=first, prepare=reconstruct_centroids),
@@ -94,10 +109,10 @@ def direct(config: TrainConfig) -> list[Stage]:
     return [
         Stage(
             epochs=config.epochs or 50,
-            optimizer=config.optimizer,
-            learning_rate=config.learning_rate,
-            batch_size=config.batch_size,
-            class_weight=config.weights_by_class,
+            optimizer=config.optimizer or "adam",
+            learning_rate=_rate(config),
+            batch_size=config.batch_size or 32,
+            class_weight=config.class_weight,
             ema=config.ema,
             patience=config.patience or 5,
         )
@@ -111,21 +126,44 @@ def curriculum(config: TrainConfig) -> list[Stage]:
     return [replace(stage, epochs=epochs, curriculum=Curriculum(), target=0.999)]
 
 
+def paper(config: TrainConfig) -> list[Stage]:
+    """Cell and centroids together from random values, as in the paper.
+
+    The paper does not say in which order the words come, nor what happens where a network is
+    stuck. Here short words come first, the next length follows at 99 %, and a network that stays
+    at one length begins again with other weights: without these, most languages are not learned.
+    """
+    stage = direct(config)[0]
+    return [
+        replace(
+            stage,
+            name="paper",
+            epochs=config.epochs or 2_000,
+            optimizer=config.optimizer or "rmsprop",
+            learning_rate=config.learning_rate or 3e-4,
+            batch_size=config.batch_size or 8,
+            patience=config.patience or 2_000,
+            curriculum=PAPER,
+            target=1.0,
+        )
+    ]
+
+
 def text(config: TrainConfig) -> list[Stage]:
     """Texts: states taught by n-grams, averaged weights (EMA), a learning rate that falls once."""
     first = Stage(
         name="text",
         epochs=config.epochs or 8,
-        optimizer=config.optimizer,
-        learning_rate=config.learning_rate,
-        batch_size=config.batch_size,
-        class_weight=config.weights_by_class,
+        optimizer=config.optimizer or "adam",
+        learning_rate=_rate(config),
+        batch_size=config.batch_size or 32,
+        class_weight=config.class_weight,
         ema=config.ema or 0.998,
         patience=config.patience or 4,
         by_loss=True,
         prepare=init_ngram_states,
     )
-    rate, epochs = config.learning_rate / 4, config.epochs or 4
+    rate, epochs = _rate(config) / 4, config.epochs or 4
     fine = replace(first, name="fine", learning_rate=rate, epochs=epochs, prepare=start_counts)
     return [first, fine]
 
@@ -133,6 +171,7 @@ def text(config: TrainConfig) -> list[Stage]:
 RECIPES: dict[str, Recipe] = {
     "warm": warm,
     "direct": direct,
+    "paper": paper,
     "curriculum": curriculum,
     "text": text,
     "reconstruct": reconstruct,

@@ -36,7 +36,10 @@ class Curriculum:
     fair_steps: int = 100
     """Steps after which the limit grows where the network is fair, though not good enough."""
     levels: int = 14
-    """The most levels there may be; where the keys span more, each is a larger step."""
+    """Maximum number of levels; where the keys span more, each is a larger step."""
+    restart_after: int | None = None
+    """Steps on one level after which training begins again with other random weights, if the
+    network is not fair."""
 
     def first(self, keys: Ints, least: int) -> float:
         """The lowest limit, at which there are at least `least` words; easy ones' keys will do."""

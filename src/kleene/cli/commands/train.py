@@ -116,4 +116,4 @@ def train(
         answer_summary(summary)
         report = f"`kleene report {out} {data} --out report.html` shows what its states stand for"
         automaton = f"`kleene extract {out} --out dfa.svg` reads the automaton in it"
-        say(f"next: {automaton if summary['readable'] else report}")
+        say(f"next: {automaton if summary['readable_by'] == 'table' else report}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -22,6 +21,7 @@ from kleene.training.checkpoints.snapshot import (
     save_snapshot,
 )
 from kleene.training.history import History
+from kleene.training.run import Run
 
 
 class Checkpointer:
@@ -30,14 +30,12 @@ class Checkpointer:
     def __init__(
         self,
         network: Classifier,
-        run: Mapping[str, Any],
-        checkpoint: Path | None,
-        *,
-        checkpoint_every: float,
-        writes: bool,
+        identity: Mapping[str, Any],
+        run: Run,
     ) -> None:
-        self.network, self.run = network, run
-        self.checkpoint, self.checkpoint_every, self.writes = checkpoint, checkpoint_every, writes
+        self.network, self.identity = network, identity
+        self.checkpoint, self.checkpoint_every = run.checkpoint, run.checkpoint_every
+        self.writes = run.processes.is_main
         self.good: Snapshot | None = None
         self.spare: dict[str, Tensor] = {}
         self.saved_at = time.monotonic()
@@ -71,7 +69,7 @@ class Checkpointer:
     def save(self, history: History) -> None:
         """Write the last good snapshot."""
         if self.writes and self.checkpoint is not None and self.good is not None:
-            save_snapshot(self.checkpoint, self.good, self.run, history)
+            save_snapshot(self.checkpoint, self.good, self.identity, history)
             self.saved_at = time.monotonic()
 
     def roll_back(self, optimizer: torch.optim.Optimizer, stage: int) -> None:
@@ -85,7 +83,7 @@ class Checkpointer:
         path = self.checkpoint
         if path is None or not path.exists():
             return None
-        snapshot, history = load_snapshot(path, self.run)
+        snapshot, history = load_snapshot(path, self.identity)
         try:
             self.network.load_state_dict(self._weights(snapshot.tensors))
             progress = Progress(**snapshot.progress)

@@ -25,6 +25,7 @@ class Progress:
     step: int = 0
     limit: float | None = None
     level_steps: int = 0
+    restarts: int = 0
     best_accuracy: float = -1.0
     best_loss: float = float("inf")
     stale: int = 0

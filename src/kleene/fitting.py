@@ -1,0 +1,369 @@
+"""What `fit` does with encoded rows, as a list of steps for each `learn`; `select` has the rules.
+
+A step takes what was done so far, the rows and the run, and returns what is done afterwards. The
+list ends at the first step that is sure of its model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from kleene.config import Settings, stages_of, text_note
+from kleene.data.batch import Encoded
+from kleene.data.examples import Examples
+from kleene.data.fingerprint import fingerprint
+from kleene.data.streaming import TrainingData
+from kleene.evaluation.baseline import ngram_accuracy
+from kleene.evaluation.figures import Answers, Figures, answers, measure
+from kleene.evaluation.metrics import evaluate, predict
+from kleene.induction.result import Induction
+from kleene.induction.teach import automaton_answers, can_be_taught, search_rows, teach
+from kleene.model import Model
+from kleene.nn.classifier import Classifier
+from kleene.select import MAX_STATES, NGRAM_LOSS, Comparison, compare, explains
+from kleene.training.config import TrainConfig
+from kleene.training.history import History
+from kleene.training.loop import fit
+from kleene.training.memory_states import memory_states
+from kleene.training.run import Run
+from kleene.training.stages import Stage
+
+MIN_VALIDATION, MIN_HELD_OUT = 50, 1_000
+"""Minimum numbers of rows for validation rows, and for held-out rows of their own."""
+HELD_OUT_STREAM = 7_919
+"""Sets the draw of the held-out rows apart from that of the validation rows."""
+FOLDS = 5
+CROSS_VALIDATION = Stage(name="folds", epochs=FOLDS)
+"""Cross-validation as the progress bar shows it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """The rows of a fit, encoded."""
+
+    training: TrainingData
+    validation: Examples | None
+    """Rows that stop training and choose between models."""
+    held_out: Examples | None
+    """Rows that are used for nothing but the accuracy at the end."""
+    sample: Examples
+    """Training and validation rows, or as many as fit into memory, for the search."""
+    everything: Iterable[Encoded]
+    """All rows, once, for the fingerprint."""
+
+    @property
+    def judged(self) -> tuple[Examples, str]:
+        """The rows that models are compared on, and their name."""
+        if self.validation is None:
+            return self.sample, "training"
+        return self.validation, "validation"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """A model on its way through the steps of `fit`."""
+
+    model: Model
+    settings: Settings
+    training: TrainConfig
+    log: tuple[str, ...] = ()
+    origin: str = "trained"
+    found: Induction | None = None
+    """The automaton found in the rows."""
+    cell: Classifier | None = None
+    """The plain cell that the network with states started from."""
+    sure: bool = False
+    """Whether the model is final, so that no further step is taken."""
+    figures: Figures | None = None
+    """None in all processes but the main one."""
+
+    def add(self, line: str, **changes: Any) -> Fit:
+        """Log what was done."""
+        return replace(self, log=(*self.log, line), **changes)
+
+
+Step = Callable[[Fit, Rows, Run], Fit]
+
+
+def fit_model(model: Model, rows: Rows, settings: Settings, run: Run) -> Fit:
+    """Train an untrained model; of several processes the main one alone searches and selects."""
+    now = Fit(
+        model=model,
+        settings=settings,
+        training=settings.training_for(model.classes),
+        log=text_note(settings, model.network.config, model.tokens),
+    )
+    for step in steps_of(now, rows):
+        if step is train or run.processes.is_main:
+            now = step(now, rows, run)
+        now = replace(now, sure=run.processes.broadcast_object(now.sure))
+        if now.sure:
+            break
+    return now
+
+
+def steps_of(now: Fit, rows: Rows) -> tuple[Step, ...]:
+    """The steps that `learn` and the other parameters ask for, in order."""
+    learn, config = now.settings.given.learn, now.model.network.config
+    teachable = can_be_taught(config)
+    if learn == "automaton" and teachable:
+        return (search, teach_automaton, train, keep_states)
+    if learn == "auto" and teachable and now.settings.may_induce and rows.sample.weights is None:
+        return (
+            search,
+            teach_if_it_explains,
+            train,
+            teach_if_as_good,
+            keep_states_if_as_good,
+            add_memory,
+            drop_states,
+        )
+    if learn == "auto" and not now.settings.may_induce:
+        return (train, keep_states)
+    if learn == "auto":
+        return (train, keep_states_if_as_good, add_memory, drop_states)
+    return (train, keep_states)
+
+
+def search(now: Fit, rows: Rows, run: Run) -> Fit:
+    """Search the rows for a small automaton."""
+    found = search_rows(
+        now.model,
+        rows.sample,
+        rows.validation,
+        seconds=now.training.search_seconds,
+        give_up=now.settings.given.learn == "auto",
+        seed=run.seed,
+    )
+    return now.add(_describe(found), found=found)
+
+
+def teach_if_it_explains(now: Fit, rows: Rows, run: Run) -> Fit:
+    """Teach the automaton to the untrained network if no trained one could do better."""
+    assert now.found is not None
+    judged, kind = rows.judged
+    errors = int((automaton_answers(now.found.dfa, now.model, judged.words) != judged.labels).sum())
+    good = explains(
+        states=now.found.dfa.num_states,
+        training_errors=now.found.training_errors,
+        training_baseline=_majority_errors(rows.sample),
+        validation_errors=errors,
+        validation_rows=len(judged) if kind == "validation" else 0,
+        validation_baseline=_majority_errors(judged),
+    )
+    if now.training.class_weight is not None:  # the search counts all rows alike
+        good = errors == now.found.training_errors == 0
+    return teach_automaton(now, rows, run) if good else now
+
+
+def teach_automaton(now: Fit, rows: Rows, run: Run) -> Fit:
+    """Teach the automaton to the network; if it cannot be learned, say so and go on."""
+    assert now.found is not None
+    dfa, (judged, kind) = now.found.dfa, rows.judged
+    taught, same = teach(now.model, dfa, rows.sample, run)
+    if not same:
+        return now.add("the network did not learn the automaton")
+    accuracy = (automaton_answers(dfa, now.model, judged.words) == judged.labels).mean()
+    what = "the network" if len(now.model.history) else "the untrained network"
+    return now.add(
+        f"taught {what} the {dfa.num_states}-state automaton: "
+        f"{accuracy:.2%} of {len(judged):,} {kind} rows",
+        model=taught,
+        origin="induced",
+        sure=True,
+    )
+
+
+def train(now: Fit, rows: Rows, run: Run) -> Fit:
+    """Train the network by gradient, with the recipe that was given or that fits."""
+    weights: dict[str, Tensor] = {}
+    model, config = now.model, now.model.network.config
+    history = fit(
+        model.network,
+        rows.training,
+        validation=rows.validation,
+        stages=stages_of(now.settings, config, now.training),
+        run=run,
+        cell_weights=weights,
+    )
+    cell = plain_cell(model.network, weights) if weights and config.num_states else None
+    return replace(
+        now, model=replace(model, history=history), origin=_origin(now.settings, config), cell=cell
+    )
+
+
+def teach_if_as_good(now: Fit, rows: Rows, run: Run) -> Fit:
+    """Teach the automaton to the network if it is as good as the best network there is."""
+    assert now.found is not None
+    judged, kind = rows.judged
+    dfa = now.found.dfa
+    network = now.cell or now.model.network
+    compared = compare(
+        judged,
+        automaton_answers(dfa, now.model, judged.words),
+        predict(network, judged.words).predicted,
+        names=(f"{dfa.num_states}-state automaton", "network"),
+        kind=kind,
+    )
+    small = dfa.num_states <= MAX_STATES and kind == "validation"
+    good = compared.simple_is_as_good if small else compared.simple_is_no_worse
+    if now.training.class_weight is not None:
+        good = good and now.found.training_errors == 0
+    now = now.add(str(compared))
+    return teach_automaton(now, rows, run) if good else now
+
+
+def keep_states(now: Fit, rows: Rows, run: Run) -> Fit:
+    """Keep the network with states, and log what they cost."""
+    if now.cell is None:
+        return replace(now, sure=True)
+    compared = _states_against_cell(now.model.network, now.cell, rows)
+    cost = "" if compared.simple_is_as_good else "; the states cost accuracy"
+    return now.add(f"{compared}{cost}", sure=True)
+
+
+def keep_states_if_as_good(now: Fit, rows: Rows, run: Run) -> Fit:
+    """Keep the network with states where they cost no accuracy."""
+    if now.cell is None or now.model.network.config.pooling == "states":
+        return replace(now, sure=True)
+    compared = _states_against_cell(now.model.network, now.cell, rows)
+    if compared.simple_is_as_good:
+        return now.add(f"kept the network with states: {compared}", sure=True)
+    return now.add(f"states without memory cost accuracy: {compared}")
+
+
+def add_memory(now: Fit, rows: Rows, run: Run) -> Fit:
+    """Train an LSTM with states and memory, and keep it where its states cost no accuracy."""
+    config = now.model.network.config
+    asked = {"cell", "pooling"} & now.settings.network_values.keys()
+    assert now.cell is not None
+    if asked or config.num_layers > 1 or not config.num_symbols or rows.validation is None:
+        return now
+    accuracy = evaluate(now.cell, rows.validation).accuracy
+    by_ngrams = accuracy <= NGRAM_LOSS + ngram_accuracy(
+        next(rows.training.parts()), rows.validation, seed=run.seed
+    )
+    network, history = memory_states(
+        now.cell,
+        rows.training,
+        by_ngrams=by_ngrams,
+        validation=rows.validation,
+        config=now.training,
+        run=run.without_checkpoint,
+    )
+    compared = _states_against_cell(network, now.cell, rows)
+    line = f"an LSTM with memory{', taught by n-grams' if by_ngrams else ''}: {compared}"
+    if not compared.simple_is_as_good:
+        return now.add(line)
+    history = History([*now.model.history.epochs, *history.epochs])
+    model = replace(now.model, network=network, history=history)
+    return now.add(line, model=model, origin="ngrams" if by_ngrams else "trained", sure=True)
+
+
+def drop_states(now: Fit, rows: Rows, run: Run) -> Fit:
+    """Keep the plain cell."""
+    assert now.cell is not None
+    model = replace(now.model, network=now.cell)
+    return now.add("kept the plain cell", model=model, origin="plain", sure=True)
+
+
+def measured(now: Fit, rows: Rows, held_out: Answers | None) -> Fit:
+    """Add the figures, and what the model folder says of rows and training."""
+    figures = measure(now.model.network, rows.training, rows.validation, held_out)
+    data = {**fingerprint(rows.everything), **figures.to_dict()}
+    about = {"origin": now.origin, "data": data, "fit_log": list(now.log)}
+    model = replace(now.model, settings={**now.model.settings, **about})
+    return replace(now, model=model, figures=figures)
+
+
+def cross_validate(
+    make: Callable[[], Model], examples: Examples, settings: Settings, run: Run
+) -> Answers:
+    """Answers to all rows, each by a model that was fitted without its fold.
+
+    Small data lose no training rows to held-out ones that way.
+    """
+    folds = examples.folds(FOLDS, run.seed)
+    predicted = np.zeros(len(examples), dtype=np.int64)
+    baseline = np.zeros_like(predicted)
+    with run.bar as active:
+        active.begin(CROSS_VALIDATION)
+        for i, fold in enumerate(folds):
+            rest = examples.select(np.setdiff1d(np.arange(len(examples)), fold))
+            inner = split_rows(rest, settings, run.seed, held_out=False)
+            found = fit_model(make(), inner, settings, Run(seed=run.seed))
+            some = examples.select(fold)
+            answered = answers(
+                found.model.network, inner.training, some, baseline=True, seed=run.seed
+            )
+            assert answered.baseline is not None
+            predicted[fold], baseline[fold] = answered.predicted, answered.baseline
+            active.step(CROSS_VALIDATION, i, 1.0)
+    return Answers(labels=examples.labels, predicted=predicted, baseline=baseline, folds=FOLDS)
+
+
+def split_rows(examples: Examples, settings: Settings, seed: int, *, held_out: bool = True) -> Rows:
+    """Training, validation and held-out rows of examples in memory."""
+    kept, held = examples, None
+    if held_out and settings.training.held_out and len(examples) >= MIN_HELD_OUT:
+        kept, held = examples.split(settings.training.held_out, seed + HELD_OUT_STREAM)
+    training, validation = kept, None
+    if settings.given.validation and len(kept) >= MIN_VALIDATION:
+        training, validation = kept.split(settings.given.validation, seed)
+    return Rows(
+        training=training,
+        validation=validation if validation is not None and len(validation) else None,
+        held_out=held if held is not None and len(held) else None,
+        sample=kept,
+        everything=examples.words,
+    )
+
+
+def plain_cell(network: Classifier, weights: dict[str, Tensor]) -> Classifier:
+    """A network without states of the same shape, with the weights of the cell."""
+    cell = Classifier(replace(network.config, num_states=0, learn_temperature=False))
+    cell.load_state_dict({name: weights[name] for name in cell.state_dict()})
+    return cell.to(network.device).eval()
+
+
+def _states_against_cell(network: Classifier, cell: Classifier, rows: Rows) -> Comparison:
+    judged, kind = rows.judged
+    return compare(
+        judged,
+        predict(network, judged.words).predicted,
+        predict(cell, judged.words).predicted,
+        names=(f"{network.rnn.num_states} states", "plain cell"),
+        kind=kind,
+    )
+
+
+def _origin(settings: Settings, config: Any) -> str:
+    """Where a network comes from that was trained by the recipe of `train`."""
+    if not config.num_states:
+        return "plain"
+    recipe, learn = settings.training.recipe, settings.given.learn
+    if recipe == "paper" or (learn == "paper" and recipe is None):
+        return "paper"
+    by_text = config.pooling == "states" and config.num_symbols and recipe in (None, "text")
+    by_ngrams = by_text and learn == "auto" and settings.training.embeddings is None
+    return "ngrams" if by_ngrams else "trained"
+
+
+def _majority_errors(rows: Examples) -> int:
+    """Errors of always predicting the most common class."""
+    return len(rows) - int(np.bincount(rows.labels).max(initial=0))
+
+
+def _describe(found: Induction) -> str:
+    stopped = "; the search stopped when its time was up" if found.stopped_early else ""
+    states = "1 state" if found.dfa.num_states == 1 else f"{found.dfa.num_states} states"
+    return (
+        f"found an automaton of {states}, {found.origin}, "
+        f"wrong on {found.training_errors:,} of {found.rows:,} rows, "
+        f"in {found.seconds:.1f} s{stopped}"
+    )

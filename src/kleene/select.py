@@ -1,0 +1,202 @@
+"""Which of two models is better, and every outcome of `fit`.
+
+The simpler of two models is kept unless it loses accuracy on the same rows, by more than chance or
+by more than a point. What `fit` may end with, by `learn`:
+
+| learn | outcome | when | origin |
+| --- | --- | --- | --- |
+| automaton | the network is taught the automaton | if it can learn the automaton | induced |
+| automaton | the network trained by gradient | it cannot learn the automaton | trained |
+| network | the network trained by gradient | always | trained |
+| paper | the network trained as in the paper | always | paper |
+| auto | taught before training | the automaton explains the rows | induced |
+| auto | taught after training | the automaton is as good as the network | induced |
+| auto | the network with states | they cost no accuracy, or were asked for | trained |
+| auto | an LSTM with states and memory | the states of the first network cost accuracy | trained |
+| auto | the same, taught by n-grams | n-grams are about as good as the plain cell | ngrams |
+| auto | texts: states taught by n-grams | the sequences are texts | ngrams |
+| auto | the plain cell | states cost accuracy, with memory too | plain |
+| any | the network without states | `states=0` | plain |
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from kleene.arrays import Ints
+from kleene.data.examples import Examples
+
+ORIGINS = {
+    "trained": "gradient, on the rows",
+    "paper": "gradient, by the paper's recipe",
+    "induced": "an automaton found in the rows, taught to the network",
+    "ngrams": "n-grams, taught to the network",
+    "plain": "gradient, without states",
+}
+"""Where a model comes from, in words."""
+MAX_STATES = 30
+"""An automaton of more states is not small: it must not lose anything."""
+MAX_LOSS, MAX_BASELINE_LOSS, MIN_ROWS = 0.01, 0.1, 3
+"""Accuracy that a simpler model may lose, however few the rows; the same as a share of the rows
+that the most common class gets wrong; and the number of rows that is always allowed."""
+UNEXPLAINED, UNEXPLAINED_VALIDATION = 0.01, 0.005
+"""Shares of the most common class's errors, on training and on validation rows, that an automaton
+may leave and still be taken without training a network."""
+NGRAM_LOSS = 0.03
+"""Accuracy that n-grams may lose against the plain cell where they teach the states."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """A simpler model and another one on the same rows, by the weights of the rows."""
+
+    simple: str
+    other: str
+    kind: str
+    """`"validation"` or `"training"`."""
+    rows: int
+    simple_accuracy: float
+    other_accuracy: float
+    baseline_errors: float
+    """Weight of the rows that the most common class gets wrong."""
+    lost: float
+    """Weight of the rows that only the other model gets right, less that of the rows that only the
+    simple one does."""
+    standard_error: float
+    """Of `lost`, if both were equally good; equal rows say the same thing, not as many things."""
+
+    @property
+    def simple_is_as_good(self) -> bool:
+        """Whether the simple model loses at most one standard error, and at most a point."""
+        allowed = min(MAX_LOSS * self.rows, MAX_BASELINE_LOSS * self.baseline_errors)
+        return self.lost <= self.standard_error and self.lost <= max(allowed, MIN_ROWS) + 1e-9
+
+    @property
+    def simple_is_no_worse(self) -> bool:
+        """Whether the simple model loses nothing."""
+        return self.lost <= 0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.simple} {self.simple_accuracy:.2%}, {self.other} {self.other_accuracy:.2%} "
+            f"of {self.rows:,} {self.kind} rows"
+        )
+
+
+def compare(
+    rows: Examples, simple: Ints, other: Ints, *, names: tuple[str, str], kind: str
+) -> Comparison:
+    """Compare the classes that two models predict for the same rows; -1 is no answer."""
+    weights = np.ones(len(rows)) if rows.weights is None else rows.weights.astype(np.float64)
+    right, other_right = simple == rows.labels, other == rows.labels
+    lost = weights * (other_right.astype(np.float64) - right)
+    distinct: dict[tuple[bytes, int], float] = defaultdict(float)
+    for row in np.flatnonzero(lost).tolist():
+        distinct[rows.words[row].tobytes(), int(rows.labels[row])] += lost[row]
+    total = float(weights.sum()) or 1.0
+    return Comparison(
+        simple=names[0],
+        other=names[1],
+        kind=kind,
+        rows=len(rows),
+        simple_accuracy=float(weights[right].sum()) / total,
+        other_accuracy=float(weights[other_right].sum()) / total,
+        baseline_errors=total - float(np.bincount(rows.labels, weights).max(initial=0.0)),
+        lost=float(lost.sum()),
+        standard_error=sqrt(sum(value**2 for value in distinct.values())),
+    )
+
+
+def explains(
+    *,
+    states: int,
+    training_errors: int,
+    training_baseline: int,
+    validation_errors: int,
+    validation_rows: int,
+    validation_baseline: int,
+) -> bool:
+    """Whether an automaton is so good that no network need be trained.
+
+    The baselines are the errors of the most common class.
+    """
+    one_error = min(1.0, MAX_LOSS * validation_rows, MAX_BASELINE_LOSS * validation_baseline)
+    allowed = max(one_error, UNEXPLAINED_VALIDATION * validation_baseline)
+    allowed = allowed if states <= MAX_STATES and validation_rows else 0.0
+    return training_errors <= UNEXPLAINED * training_baseline and validation_errors <= allowed
+
+
+class Judged(Protocol):
+    """A candidate automaton: its errors and the bits that describe it."""
+
+    @property
+    def num_states(self) -> int:
+        """Number of states."""
+        ...
+
+    @property
+    def errors(self) -> int:
+        """Errors on all rows."""
+        ...
+
+    @property
+    def held_out_errors(self) -> int:
+        """Errors on the validation rows."""
+        ...
+
+    @property
+    def description_length(self) -> float:
+        """Bits of the automaton and of the labels."""
+        ...
+
+    @property
+    def length_by_table(self) -> float:
+        """The same with all transitions written down."""
+        ...
+
+
+Candidate = TypeVar("Candidate", bound=Judged)
+
+
+def choose_automaton(judged: Sequence[Candidate]) -> Candidate:
+    """The shortest description among the automata about as good as the one of fewest errors.
+
+    The description of a pattern is short, however large its automaton: a reason to believe a
+    pattern that explains all rows. Where errors are left, the smallest automaton of about as many
+    errors is taken, if its table and the labels are described in fewer bits. Numbers of errors are
+    taken to be Poisson; one is added, since none seen does not mean none.
+    """
+    best = min(judged, key=lambda one: (one.held_out_errors, one.errors))
+    good = [one for one in judged if _about_as_good(one, best)]
+    shortest = min(good, key=lambda one: one.description_length)
+    smaller = [one for one in good if _smaller(one, shortest)]
+    return min(smaller, key=lambda one: (one.num_states, one.description_length), default=shortest)
+
+
+def _about_as_good(one: Judged, best: Judged) -> bool:
+    """Whether its validation errors are within one standard error of the fewest.
+
+    If it has fewer errors on all rows: within one standard error of the difference.
+    """
+    more = one.held_out_errors - best.held_out_errors
+    if more <= sqrt(best.held_out_errors + 1):
+        return True
+    difference = sqrt(one.held_out_errors + 1 + best.held_out_errors + 1)
+    return one.errors < best.errors and more <= difference
+
+
+def _smaller(one: Judged, shortest: Judged) -> bool:
+    allowed = shortest.errors + sqrt(shortest.errors)
+    saves = one.length_by_table < shortest.length_by_table
+    return (
+        shortest.errors > 0
+        and one.num_states < shortest.num_states
+        and one.errors <= allowed
+        and saves
+    )
