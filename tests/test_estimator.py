@@ -70,7 +70,7 @@ def test_tools_of_scikit_learn_take_it(fitted: SequenceClassifier) -> None:
 
 
 def test_grid_search_with_numbers_of_numpy() -> None:
-    grid = {"states": np.array([2, 3]), "learning_rate": np.array([0.01])}
+    grid = {"states": np.array([2, 3]), "training__learning_rate": np.array([0.01])}
     search = GridSearchCV(small(epochs=1), grid, cv=2).fit(WORDS, LABELS)
     best = search.best_estimator_
     assert best.model.network.rnn.num_states == search.best_params_["states"]
@@ -192,7 +192,7 @@ def test_wrong_data(words: Any, labels: Any) -> None:
     with pytest.raises(DataError):
         small().fit(words, labels)
     with pytest.raises(DataError):
-        small().check(words, labels)
+        small().prepare(words, labels)
 
 
 @pytest.mark.parametrize(

@@ -73,9 +73,9 @@ def test_parameters_inside_network_and_training_are_reached_by_name() -> None:
         ({"class_weight": {7: 1.0}}, "class_weight has 7, which is none of the labels"),
         ({"class_weight": {0: -1.0}}, "class_weight must be >= 0"),
         ({"embeddings": "glove"}, "embeddings must be one of random, ppmi"),
-        ({"ema": 1.0}, "ema must be a number > 0 and < 1, got 1.0"),
+        ({"ema": 1.0}, "ema must be > 0 and < 1, got 1.0"),
         ({"learn": "small"}, "learn must be one of auto, network, paper, automaton"),
-        ({"search_seconds": 0}, "search_seconds must be a number > 0, got 0"),
+        ({"search_seconds": 0}, "search_seconds must be > 0, got 0"),
         ({"network": {"depth": 1}}, "network has no 'depth'; choose from"),
         ({"training": {"depth": 1}}, "training has no 'depth'; choose from"),
         ({"network": NetworkConfig(), "states": 3}, "states is given twice"),
@@ -126,11 +126,10 @@ def test_wrong_weights_of_rows(weights: list[float]) -> None:
 
 
 def test_warm_start_continues_from_the_last_fit() -> None:
-    once = small(training={"recipe": "direct", "learning_rate": 1e-12, "epochs": 1}).fit(
-        WORDS, LABELS
-    )
+    brief = {"recipe": "direct", "learning_rate": 1e-12, "epochs": 1}
+    once = small(**brief).fit(WORDS, LABELS)
     before = probabilities(once)
-    cold = small(training={"recipe": "direct", "learning_rate": 1e-12, "epochs": 1}, random_state=5)
+    cold = small(**brief, random_state=5)
     cold.model_ = once.model_
     assert probabilities(cold.fit(WORDS, LABELS)) != pytest.approx(np.array(before), abs=1e-4)
     warm = cold.set_params(warm_start=True)
@@ -220,8 +219,8 @@ def test_weights_keep_an_automaton_that_ignores_them_from_the_networks_place(wei
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("learning_rate", None, "learning_rate must be a number > 0, got None"),
-        ("temperature", "hot", "temperature must be a number, got 'hot'"),
+        ("learning_rate", "x", "learning_rate must be a number > 0, got 'x'"),
+        ("temperature", "hot", "temperature must be a number > 0, got 'hot'"),
         ("validation", "0.1", "validation must be a number >= 0 and < 1, got '0.1'"),
         ("random_state", -1, "random_state must be None, a whole number >= 0"),
         ("random_state", 0.5, "random_state must be None, a whole number >= 0"),

@@ -200,4 +200,4 @@ def test_labels_that_say_missing_are_warned_of(kleene: Kleene, tmp_path: Path, l
         assert f"the label {label!r} is taken as a class" in outcome.err
     found = read_data(data)
     with pytest.warns(DataWarning, match=f"the label {label!r}"):
-        kl.SequenceClassifier(training={"epochs": 1}).check(found.words, found.labels)
+        kl.SequenceClassifier(training={"epochs": 1}).prepare(found.words, found.labels)

@@ -192,7 +192,8 @@ def test_every_accuracy_has_its_name_and_its_rows(kleene: Kleene, tmp_path: Path
     sample = ("languages", "sample", "tomita1", "-n", 60, "--seed", 5, "--out", test)
     assert kleene(*sample).status == 0
     found = json.loads(kleene("train", data, "--out", out, *QUICK, "--test", test, "--json").out)
-    assert (found["training_rows"], found["held_out_rows"], found["test_rows"]) == (180, 20, 60)
+    assert (found["training_rows"], found["validation_rows"], found["test_rows"]) == (180, 20, 60)
+    assert (found["held_out_rows"], found["held_out_folds"]) == (200, 5)  # cross-validation
     tested = json.loads(kleene("evaluate", out, test, "--json").out)
     assert found["test_accuracy"] == tested["accuracy"]
     counts = [one["rows"] for one in tested["per_class"]]

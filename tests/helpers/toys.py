@@ -52,4 +52,4 @@ def small_estimator(**given: Any) -> SequenceClassifier:
     inside = {one.name: group for group, one in described() if group}
     for name, value in given.items():
         (nested[inside[name]] if name in inside else plain)[name] = value
-    return SequenceClassifier(**plain, **nested)
+    return SequenceClassifier(**{**nested, **plain})

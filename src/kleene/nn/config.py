@@ -63,20 +63,18 @@ def check_values(config: Any) -> None:
         if kind not in ("int", "float"):
             continue
         numbers: Any = int if kind == "int" else int | float
-        right = isinstance(value, numbers) and not isinstance(value, bool)
-        least, above, below = (about[name] for name in ("least", "above", "below"))
-        texts = [
-            f"{sign} {bound}"
-            for sign, bound in ((">=", least), (">", above), ("<", below))
-            if bound is not None
-        ]
-        if right:
-            right = (least is None or value >= least) and (above is None or value > above)
-            right = right and (below is None or value < below)
-        if not right:
-            noun = "a whole number" if kind == "int" else "a number"
-            must = " ".join([noun, " and ".join(texts)]).strip()
-            raise SettingError(f"{one.name} must be {must}, got {value!r}")
+        number = isinstance(value, numbers) and not isinstance(value, bool)
+        bounds = {">=": about["least"], ">": about["above"], "<": about["below"]}
+        bounds = {sign: bound for sign, bound in bounds.items() if bound is not None}
+        if number and all(_compared(value, sign, bound) for sign, bound in bounds.items()):
+            continue
+        noun = "a whole number " if kind == "int" else "" if number else "a number "
+        must = " and ".join(f"{sign} {bound}" for sign, bound in bounds.items())
+        raise SettingError(f"{one.name} must be {noun}{must}".rstrip() + f", got {value!r}")
+
+
+def _compared(value: float, sign: str, bound: float) -> bool:
+    return value >= bound if sign == ">=" else value > bound if sign == ">" else value < bound
 
 
 def choose(kind: str, name: str, choices: Mapping[str, Choice]) -> Choice:
@@ -134,7 +132,10 @@ class NetworkConfig:
         "dot|euclidean|cosine",
     )
     temperature: float = parameter(
-        1.0, "Temperature of the transition probabilities. None: what fits the similarity.", "TAU"
+        1.0,
+        "Temperature of the transition probabilities. None: what fits the similarity.",
+        "TAU",
+        above=0,
     )
     learn_temperature: bool = parameter(False, "Learn the temperature, too.")
     pooling: str = "last"
@@ -144,10 +145,15 @@ class NetworkConfig:
     """Whether one more cell application, without the component, precedes the classification;
     by default with `pooling="last"`, the only pooling that it has an effect on."""
     dropout: float = parameter(
-        0.0, "Share of the entries dropped in training. None: 0, and 0.5 for texts.", "P"
+        0.0,
+        "Share of the entries dropped in training. None: 0, and 0.5 for texts.",
+        "P",
+        least=0,
+        below=1,
     )
 
     def __post_init__(self) -> None:
+        check_values(self)
         if self.custom_cell is None:
             choose("cell", self.cell, CELLS)
         elif find_cell(self.custom_cell).name != self.cell:
@@ -180,10 +186,6 @@ class NetworkConfig:
         ):
             if getattr(self, name) and not effect:
                 raise SettingError(f"{name}=True has an effect with {condition} only; leave it out")
-        if not 0 <= self.dropout < 1:
-            raise SettingError(f"dropout must be in [0, 1), got {self.dropout!r}")
-        if not self.temperature > 0:
-            raise SettingError(f"temperature must be > 0, got {self.temperature!r}")
 
     @property
     def cell_object(self) -> Cell:
