@@ -202,8 +202,8 @@ def test_every_accuracy_has_its_name_and_its_rows(kleene: Kleene, tmp_path: Path
     for name in ("training_accuracy", "held_out_accuracy", "baseline_accuracy"):
         assert 0 <= found[name] == kept[name] <= 1
     text = kleene("train", data, "--out", tmp_path / "n", *QUICK, "--no-baseline").out
-    assert f"held-out  {found['held_out_accuracy']:.2%} of 20 rows; majority" in text
-    assert f"training  {found['training_accuracy']:.2%} of 180 rows" in text
+    assert f"validation  {found['validation_accuracy']:.2%} of 20 rows, which choices" in text
+    assert f"training    {found['training_accuracy']:.2%} of 180 rows" in text
 
 
 def test_ngrams_that_win_are_named(kleene: Kleene, tmp_path: Path) -> None:
