@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 import torch
 from ledger import Ledger
+from word_substitutions import substitutions
 
 from kleene.data.alphabet import FIRST_SYMBOL
 from kleene.data.examples import Examples
@@ -37,7 +38,6 @@ from kleene.extraction.state_model import state_model
 from kleene.extraction.table import NetworkTable, transition_table
 from kleene.model import Model
 from kleene.proof.certify import certify
-from kleene.proof.substitutions import substitutions
 from kleene.reproduce.texts import encode
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -15,7 +18,9 @@ from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
 from kleene.nn.inference import inference
-from kleene.proof.substitutions import substitutions
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
+from word_substitutions import substitutions
 
 WORDS = tuple(f"word{i}" for i in range(40))
 

@@ -11,7 +11,14 @@ import numpy as np
 import pytest
 import torch
 from hard_machine import HardMachine
-from random_models import KINDS, at_the_edge, built_model, permutations, random_model
+from random_models import (
+    KINDS,
+    at_the_edge,
+    built_model,
+    largest_temperature,
+    permutations,
+    random_model,
+)
 
 from kleene.automata import DFA
 from kleene.data.alphabet import FIRST_SYMBOL
@@ -25,7 +32,7 @@ from kleene.nn.classifier import Classifier
 from kleene.nn.similarity import scores
 from kleene.proof import invariant
 from kleene.proof.certificate import Certificate, Refusal
-from kleene.proof.certify import certify, largest_temperature
+from kleene.proof.certify import certify
 
 
 def hard(model: Model) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from random_models import random_model
+from random_models import largest_temperature, random_model
 
 from kleene import SequenceClassifier
 from kleene.automata import DFA
@@ -24,7 +24,7 @@ from kleene.nn.similarity import dot
 from kleene.nn.transition import soft_argmax
 from kleene.proof import require
 from kleene.proof.certificate import Certificate, Refusal
-from kleene.proof.certify import certify, largest_temperature
+from kleene.proof.certify import certify
 from kleene.proof.verify import CLAIM, verify
 from kleene.proof.verify_files import is_token, load_model
 

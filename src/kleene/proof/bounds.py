@@ -110,8 +110,7 @@ class Bounds:
 
     @classmethod
     def of(cls, model: Model) -> Bounds:
-        """The weights of a model, where the proof knows its kind of network."""
-        require_provable(model)
+        """The weights of a model, whose kind of network must be one that the bounds are for."""
         config = model.network.config
         weights = {
             name: np.asarray(weight.detach().cpu().numpy(), np.float64)

@@ -20,13 +20,11 @@ from kleene.errors import SettingError
 from kleene.extraction.table import NetworkTable, transition_table
 from kleene.machine import Word
 from kleene.model import Model
-from kleene.proof.bounds import Bounds
+from kleene.proof.bounds import Bounds, require_provable
 from kleene.proof.certificate import Certificate, Refusal
 from kleene.proof.invariant import Break, Locations, Proof, largest_closing, prove
 from kleene.proof.verify import CLAIM, claim_at, verify
 from kleene.proof.verify_files import load_model
-
-HIGHEST = 64  # largest_temperature looks up to this many times the running temperature
 
 
 def certify(
@@ -58,18 +56,8 @@ def certify(
     return _refuse_break(model, bounds, candidates[0], outcomes[0], tau, largest)
 
 
-def largest_temperature(model: Model, dfa: DFA | None = None) -> float | None:
-    """The largest temperature at which the network provably is the automaton, to 1 %, or None.
-
-    It is searched up to 64 times the temperature the network runs with, and is that for networks
-    that take the nearest centroid by a clear margin.
-    """
-    bounds, table, goal = _prepare(model, dfa)
-    candidates = _candidates(model, bounds, table, goal, table.dfa.difference(goal) is None)
-    return largest_closing(bounds, candidates, HIGHEST * model.network.rnn.temperature)
-
-
 def _prepare(model: Model, dfa: DFA | None) -> tuple[Bounds, NetworkTable, DFA]:
+    require_provable(model)
     bounds, table = Bounds.of(model), transition_table(model)
     goal = table.dfa.minimize() if dfa is None else dfa
     check_same_alphabet(model.alphabet.symbols, goal.alphabet)

@@ -36,7 +36,6 @@ from kleene.proof.bounds import (
     Array,
     Bounds,
     Interval,
-    LayerBounds,
     _reach,
     _sigmoid,
     _size,
@@ -201,33 +200,15 @@ class _Proof:
     bounds: Bounds = field(init=False)
 
     def __post_init__(self) -> None:
-        config = self.model.network.config
-        weights = {
-            name: np.asarray(weight.detach().cpu().numpy(), np.float64)
-            for name, weight in self.model.network.state_dict().items()
-        }
-        terms = config.input_size + config.hidden_size + 2 * config.num_states + 128
-        layer = LayerBounds(
-            W=weights["rnn.weight_ih_l0"],
-            R=weights["rnn.weight_hh_l0"],
-            b_input=weights["rnn.bias_ih_l0"],
-            b_hidden=weights["rnn.bias_hh_l0"],
-            S=weights["rnn.centroids_l0"],
-            slack=terms * UNIT * 1.001,
+        self.bounds = Bounds.of(self.model)
+        self.layer = self.bounds.layers[0]
+        self.size = self.layer.S.shape[1]
+        network = self.model.network
+        peephole = network.state_dict().get("rnn.peephole_l0")
+        self.peephole = (
+            np.zeros((3, self.size)) if peephole is None else peephole.double().cpu().numpy()
         )
-        self.bounds = Bounds(
-            embedding=weights["embedding.weight"],
-            layers=(layer,),
-            head=weights["head.weight"],
-            b_head=weights["head.bias"],
-            cell=config.cell,
-            similarity=config.similarity,
-            hard=config.transition in ("soft-argmax", "gumbel-hard"),
-            end_token=config.end_token,
-        )
-        self.layer, self.size = layer, config.hidden_size
-        self.peephole = weights.get("rnn.peephole_l0", np.zeros((3, self.size)))
-        self.temperature = float(np.exp(weights["rnn.log_temperature_l0"]))
+        self.temperature = network.rnn.temperature
         self.walk = _Walk.of(self.model, self.machine)
         outputs = self.machine.outputs
         self.classes = np.array([[self.model.classes.index(o) for o in row] for row in outputs])
