@@ -13,7 +13,7 @@ import numpy as np
 from forgery import Forgery
 
 ATTACKS: dict[str, Callable[[Forgery], None]] = {}
-KEEP_DIGEST = {"another_digest", "touched_weights"}
+KEEP_DIGEST = {"another_digest", "touched_weights", "another_layout"}
 
 
 def attack(function: Callable[[Forgery], None]) -> Callable[[Forgery], None]:
@@ -408,3 +408,17 @@ def same_weights_in_double(f: Forgery) -> None:
 def not_a_number_where_nothing_reads(f: Forgery) -> None:
     """NaN in the embedding of the padding, which no sequence has"""
     f.weights["embedding.weight"][0, 0] = np.nan
+
+
+@attack
+def another_layout(f: Forgery) -> None:
+    """other bins for numbers, the digest not changed"""
+    f.config["layout"] = {"bins": {"kind": "sax", "count": 2}}
+
+
+@attack
+def uppercase_symbols(f: Forgery) -> None:
+    """symbols in capitals in a model whose texts are read in lower case"""
+    f.config["tokens"] = "text"
+    f.alphabet["symbols"] = [symbol.upper() for symbol in f.alphabet["symbols"]]
+    f.relabel(lambda dfa: dfa.update(alphabet=[symbol.upper() for symbol in dfa["alphabet"]]))

@@ -17,9 +17,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "explanation" / "proofs.md"
 TESTS = [
-    f"tests/proof/test_{name}.py" for name in ("attacks", "bounds", "holes", "verify", "certify")
+    f"tests/proof/test_{name}.py"
+    for name in ("attacks", "bounds", "holes", "verify", "certify", "counter_bound")
 ]
-CORE, VERIFY, FILES = "verify_core.py", "verify.py", "verify_files.py"
+CORE, VERIFY, FILES, COUNTER = "verify_core.py", "verify.py", "verify_files.py", "counter.py"
 MUTATIONS = [
     (CORE, "boxes ignore upper ends", " and (image[1] <= box[1]).all()", ""),
     (CORE, "boxes ignore lower ends", "(image[0] >= box[0]).all() and ", ""),
@@ -69,7 +70,7 @@ MUTATIONS = [
     (
         VERIFY,
         "digest unchecked",
-        'need(certificate["model_sha256"] == folder.digest,',
+        'need(certificate["model_sha256"] == digest,',
         "need(True,",
     ),
     (VERIFY, "automata not compared", 'need(same, "it is about another automaton")', "pass"),
@@ -94,9 +95,21 @@ MUTATIONS = [
     (
         FILES,
         "digest of the weights only",
-        'hashlib.sha256(about.encode() + b"\\n")',
+        'hashlib.sha256(json.dumps(about, sort_keys=True).encode() + b"\\n")',
         "hashlib.sha256()",
     ),
+    (FILES, "digest without the settings", "[config, alphabet])", "[alphabet])"),
+    (FILES, "history unread", ', "alphabet.json", "history.json")', ', "alphabet.json")'),
+    (FILES, "old digest of any folder", 'None if config.get("layout") else ', ""),
+    (FILES, "symbols that no text has", 'require_tokens(symbols, config["tokens"])', "pass"),
+    (
+        COUNTER,
+        "depth by unreachable states",
+        "machine.clip, reachable(machine)",
+        "machine.clip, list(graph)",
+    ),
+    (COUNTER, "depth without sequences", "if not ends:", "if False:"),
+    (COUNTER, "kept memory: functions have no error", "least - FUNCTION - steep", "least - steep"),
     ("bounds.py", "prover: sums do not round", "slack=terms * UNIT * 1.001", "slack=0.0"),
     ("bounds.py", "prover: functions have no error", "FUNCTION = 2.0**-19", "FUNCTION = 0.0"),
     (

@@ -61,8 +61,8 @@ def certify(
     assumes IEEE float32 sums and products in any order, sigmoid, tanh and exp within their error
     bounds, eval mode, and symbols of the alphabet.
 
-    With a counter machine, status 0 means the same of every sequence of at most --length symbols
-    whose pushes and pops stay within --depth; such a proof has no certificate to verify.
+    With a counter machine, status 0 means the same of every sequence of at most --length symbols on
+    which the machine's counter stays within --depth; such a proof has no certificate to verify.
 
     \b
     Example:
