@@ -13,7 +13,7 @@ from kleene.data.batch import make_batch
 from kleene.errors import ReadingError, SettingError
 from kleene.evaluation.metrics import logits
 from kleene.explain.explain import explain, explain_many
-from kleene.explain.markup import percent
+from kleene.explain.markup import probability_text
 from kleene.explain.scoring import margins, state_labels, state_scores
 from kleene.languages import tomita
 from kleene.model import Model
@@ -127,7 +127,7 @@ def test_an_explanation_shows_everywhere() -> None:
     assert "\x1b" not in html
     ElementTree.fromstring(html.replace("&nbsp;", " "))
     assert "\x1b[31m" not in found.to_text(colors=True).replace("\x1b[0m", "")
-    assert str(found).startswith(f"{found.prediction} ({percent(found.probability)})")
+    assert str(found).startswith(f"{found.prediction} ({probability_text(found.probability)})")
     assert found.top(2)[0][2] == max(found.weights)
 
 

@@ -236,7 +236,7 @@ def test_some_rows_that_were_trained_on_are_said() -> None:
     words = distinct_words(100)
     model = trained(random_model(), words[:50])
     found = values(report(model, words, [i % 2 for i in range(100)]))["figures"]
-    assert found["warning"].startswith("50% of the 100 examples")
+    assert found["warning"].startswith("50.0 % of the 100 examples")
 
 
 def test_an_old_model_does_not_know_its_rows() -> None:

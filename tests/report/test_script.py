@@ -17,6 +17,7 @@ import pytest
 from kleene import DFA
 from kleene.data.words import tokenize
 from kleene.errors import AlphabetError
+from kleene.explain.markup import percent, probability_text
 from kleene.report.html import asset, script
 from kleene.report.view import page_table
 
@@ -24,9 +25,20 @@ NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
 
 
-def in_node(code: str, given: Any) -> Any:
+STUB = """Kleene.h = (tag, attributes, ...children) => ({
+  tag, children: children.flat(Infinity), style: { setProperty(name, value) { this[name] = value; } }
+});
+Kleene.find = (element, name) => [
+  ...(element?.style?.[name] === undefined ? [] : [+element.style[name]]),
+  ...(element?.children ?? []).flatMap((child) => Kleene.find(child, name)),
+];"""
+"""Elements without a browser, and all values of a style property inside one."""
+
+
+def in_node(code: str, given: Any, *assets: str) -> Any:
     """What some code makes of a value, with the page's `Kleene` at hand."""
-    program = f"{asset('machine.js')}\nconst given = JSON.parse(require('fs').readFileSync(0));\n"
+    parts = [asset("machine.js"), asset("dom.js"), STUB, *map(asset, assets)]
+    program = "\n".join([*parts, "const given = JSON.parse(require('fs').readFileSync(0));\n"])
     program += f"process.stdout.write(JSON.stringify(({code})(given)));"
     done = subprocess.run(
         [str(NODE), "-e", program],
@@ -133,3 +145,31 @@ TEXTS = [
 def test_the_page_tokenizes_as_the_library() -> None:
     found = in_node("(texts) => texts.map((text) => Kleene.symbolsOf(text, 'text'))", TEXTS)
     assert found == [list(tokenize(text)) for text in TEXTS]
+
+
+def test_percentages_are_those_of_the_library() -> None:
+    shares = [0, 1e-9, 0.00012, 0.004, 0.3, 0.5, 0.994, 0.9962, 0.99985, 1 - 1e-9, 1]
+    found = in_node("(all) => all.map((s) => [Kleene.percent(s), Kleene.probability(s)])", shares)
+    expected = [[percent(share), probability_text(share)] for share in shares]
+    assert [[text.replace("\xa0", " ") for text in pair] for pair in found] == expected
+
+
+def test_bars_are_shares_of_all_steps() -> None:
+    states = [
+        {"state": i, "label": None, "visits": share, "symbols": []}
+        for i, share in enumerate([0.5, 0.25, 0.25])
+    ]
+    view = {"states": [{"name": str(i), "label": "-"} for i in range(3)], "centroids": [0, 1, 2]}
+    code = "([m, view]) => Kleene.find(Kleene.meanings(m, view), '--share')"
+    assert in_node(code, [{"states": states}, view], "sections.js", "meaning.js") == [
+        0.5,
+        0.25,
+        0.25,
+    ]
+
+
+def test_tiny_weights_have_no_colour() -> None:
+    code = "([one, ws, scale]) => Kleene.find(Kleene.highlighted(one, ws, scale), '--weight')"
+    word = {"word": ["a", "b"], "between": " "}
+    assert in_node(code, [word, [0.02, -0.01], 1.0], "sections.js", "meaning.js") == [0, 0]
+    assert in_node(code, [word, [2.0, -1.0], 2.0], "sections.js", "meaning.js") == [1, 0.5]

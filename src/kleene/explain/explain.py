@@ -27,7 +27,7 @@ from kleene.explain.markup import (
     legend_html,
     marked_html,
     marked_lines,
-    percent,
+    probability_text,
 )
 from kleene.explain.methods import FULL_STRENGTH, METHODS, predicting_states, require_method
 from kleene.explain.scoring import state_labels
@@ -199,7 +199,7 @@ class Explanation:
             basis = f"the {self.method} of state {self._state(self.predicting_state)}"
         elif self.method == "path":
             basis = "the path through the states"
-        return f"{as_text(self.prediction)} ({percent(self.probability)}), by {basis}"
+        return f"{as_text(self.prediction)} ({probability_text(self.probability)}), by {basis}"
 
 
 def explain(model: Model, word: Word, *, method: str | None = None) -> Explanation:

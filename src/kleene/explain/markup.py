@@ -195,6 +195,15 @@ def percent(share: float) -> str:
     return f"{100 * share:.{digits}f} %"
 
 
+def probability_text(value: float) -> str:
+    """A network's probability in percent; only rounding makes it 0 or 1.
+
+    >>> probability_text(1.0)
+    '> 99.99 %'
+    """
+    return percent(min(max(value, 1e-9), 1 - 1e-9))
+
+
 def display_width(text: str) -> int:
     """How many columns of a monospaced font a text takes; wide characters take two."""
     if text.isascii():

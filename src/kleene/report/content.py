@@ -22,6 +22,7 @@ from kleene.extraction.result import Extraction
 from kleene.extractor import extract
 from kleene.machine import Label, Word
 from kleene.model import Model
+from kleene.nn.state_weights import adds_up
 from kleene.report.examples import explained, pick, samples, unit_trajectories, variants
 from kleene.report.figures import epoch_figures, figures
 from kleene.report.plots import tsne_layout
@@ -29,6 +30,7 @@ from kleene.report.trust import trust
 from kleene.report.view import view
 
 MAX_READ, MAX_MAPPED = 3_000, 500  # words that are read, and laid out on the map
+MAX_SECONDS = 4.0  # of active learning, where nothing else reads the network
 VOCABULARY = 100  # symbols; larger alphabets are those of texts
 
 Progress = Callable[[int, int], None]
@@ -51,7 +53,8 @@ def content(
     evaluation = result if isinstance(result, Evaluation) else None
     chosen = np.random.default_rng(seed).permutation(len(words))[:MAX_READ].tolist()
     read = [words[i] for i in sorted(chosen)]
-    reading = extract(model, [_known(model, word) for word in read], method=page_method(model))
+    known = [_known(model, word) for word in read]
+    reading = extract(model, known, method=page_method(model), seconds=MAX_SECONDS)
     picked = pick(words, evaluation, result)
     answers = [model.classes[i] for i in result.predicted.tolist()]
     parts: dict[str, Callable[[], Any]] = {
@@ -108,12 +111,13 @@ def describe(model: Model) -> dict[str, Any]:
 def page_method(model: Model) -> str:
     """How `extract` reads a model for a page.
 
-    A network over a vocabulary that is not finite-state has no faithful automaton, so the cheapest
-    method serves.
+    Networks whose answer is a sum over all steps, and networks with a memory that read a
+    vocabulary, have no faithful automaton: the cheapest method serves for them.
     """
+    if model.is_finite_state or not model.network.config.num_states:
+        return "auto"
     words = len(model.alphabet.symbols) > VOCABULARY
-    states = model.network.config.num_states > 0
-    return "counts" if words and states and not model.is_finite_state else "auto"
+    return "counts" if words or adds_up(model.network) else "auto"
 
 
 def _answers(

@@ -12,7 +12,7 @@ from math import isfinite
 from typing import Any
 
 from kleene.evaluation.metrics import Evaluation
-from kleene.explain.markup import as_text
+from kleene.explain.markup import as_text, percent
 from kleene.machine import Word
 from kleene.model import Model
 from kleene.training.history import Epoch
@@ -55,17 +55,17 @@ def _headline(
         return None
     if known is None:
         return {"name": "Accuracy", **given, "note": "trained on or not: unknown"}
-    return {"name": "Training accuracy", **given, "note": f"{known:.0%} of them trained on"}
+    return {"name": "Training accuracy", **given, "note": f"{percent(known)} of them trained on"}
 
 
 def _warning(rows: int, known: float | None, given: dict[str, Any] | None) -> str | None:
     if not known:
         return None
-    some = f"The {rows:,} examples" if known == 1 else f"{known:.0%} of the {rows:,} examples"
+    some = f"The {rows:,} examples" if known == 1 else f"{percent(known)} of the {rows:,} examples"
     text = f"{some} of this report were among those given to training"
     if given is None:
         return f"{text}."
-    return f"{text}; accuracy on them ({given['accuracy']:.2%}) says little about new ones."
+    return f"{text}; accuracy on them ({percent(given['accuracy'])}) says little about new ones."
 
 
 def _per_class(model: Model, result: Evaluation) -> list[dict[str, Any]]:

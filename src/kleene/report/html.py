@@ -18,6 +18,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from kleene.explain.markup import percent
 from kleene.files import write_atomically
 from kleene.machine import Label, Word
 from kleene.model import Model
@@ -111,7 +112,11 @@ def _digest(text: str) -> str:
 def _facts(content: dict[str, Any]) -> str:
     """What a reader without scripts gets."""
     trust, headline = content["trust"], content["figures"]["headline"]
-    found = "" if headline is None else f"{headline['accuracy']:.2%} of {headline['rows']} examples"
+    found = (
+        ""
+        if headline is None
+        else f"{percent(headline['accuracy'])} of {headline['rows']} examples"
+    )
     lines = [
         f"{content['name']}: {content['model']['cell']}, {content['words']} examples.",
         "" if headline is None else f"{headline['name']}: {found}, {headline['note']}.",

@@ -141,10 +141,12 @@ def tsne(features: ArrayLike, labels: Sequence[Label], *, seed: int = 0, title: 
 def tsne_layout(features: Floats, seed: int) -> Floats:
     """Points of the plane, (row, 2), near each other where the features are."""
     from sklearn.manifold import TSNE
+    from threadpoolctl import threadpool_limits
 
     jitter = np.random.default_rng(seed).normal(0, 1e-4, features.shape)  # equal rows stay apart
     model = TSNE(perplexity=min(30.0, (len(features) - 1) / 3), init="pca", random_state=seed)
-    layout: Floats = model.fit_transform(np.round(features, 3) + jitter)
+    with threadpool_limits(1):  # more threads are slower on a busy machine
+        layout: Floats = model.fit_transform(np.round(features, 3) + jitter)
     return layout
 
 

@@ -91,7 +91,6 @@
       drawing.nodes.map(node),
     );
     picture.style.maxWidth = `${whole[2] * 1.5}px`;
-    picture.style.minWidth = `${Math.min(whole[2] * 0.62, 620)}px`; // on a phone, scroll rather than squint
     const light = (from, to) => {
       picture.querySelectorAll(".lit").forEach((element) => element.classList.remove("lit"));
       picture.querySelector(`[data-state="${to}"]`)?.classList.add("lit");

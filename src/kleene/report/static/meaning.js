@@ -20,7 +20,6 @@
   Kleene.meanings = function (meaning, view) {
     if (isMissing(meaning)) return Kleene.missing(meaning);
     const used = meaning.states.filter((one) => one.visits > 0.0005);
-    const most = Math.max(...used.map((one) => one.visits));
     return h(
       "div",
       { class: "cards" },
@@ -29,7 +28,7 @@
         .map((one) => {
           const state = view.centroids[one.state];
           const bar = h("span", { class: `bar ${Kleene.stateClass(state ?? one.state)}` });
-          bar.style.setProperty("--share", (one.visits / most).toFixed(3));
+          bar.style.setProperty("--share", one.visits.toFixed(3));
           const name = state === undefined ? String(one.state) : view.states[state].name;
           return h(
             "article",
@@ -71,14 +70,13 @@
     );
   };
 
-  /** A text whose symbols are as bright as their weight. */
-  Kleene.highlighted = function (one, weights) {
-    const most = Math.max(...weights.map(Math.abs), 1e-9);
+  /** A text whose symbols are as bright as their weight; `scale` is the weight of full colour. */
+  Kleene.highlighted = function (one, weights, scale) {
     return h(
       "p",
       { class: one.between === "" ? "text chars" : "text", dir: "auto" },
       one.word.map((symbol, i) => {
-        const strength = weights[i] / most;
+        const strength = weights[i] / scale;
         const span = h(
           "span",
           { class: strength < 0 ? "against" : "for", title: `weight ${weights[i]}` },
@@ -86,7 +84,7 @@
         );
         span.style.setProperty(
           "--weight",
-          Math.abs(strength) < 0.03 ? 0 : Math.abs(strength).toFixed(2),
+          Math.abs(strength) < 0.05 ? 0 : Math.abs(strength).toFixed(2),
         );
         return [span, one.between];
       }),
@@ -121,11 +119,11 @@
           h(
             "small",
             {},
-            ` ${Kleene.percent(one.probability)} sure`,
+            ` ${Kleene.probability(one.probability)} sure`,
             one.label !== null && one.label !== one.prediction ? `; it should be ${one.label}` : "",
           ),
         ),
-        Kleene.highlighted(one, one.weights[method]),
+        Kleene.highlighted(one, one.weights[method], one.scales[method]),
       );
     const fill = (method) =>
       list.replaceChildren(
@@ -138,7 +136,7 @@
     const choice = h(
       "select",
       { id: "method", onchange: () => fill(choice.value) },
-      h("option", { value: "evidence" }, "by how much a symbol changes the answer"),
+      h("option", { value: "evidence" }, "by how much each symbol changes the answer"),
       h("option", { value: "level" }, "by the probability of the state that answers"),
     );
     fill("evidence");
@@ -156,6 +154,7 @@
   Kleene.phrases = function (phrases) {
     if (isMissing(phrases)) return Kleene.missing(phrases);
     const speaks = (one) => one.weight >= 0.005; // the others would read 0.00
+    const between = (one) => (one.symbols.every((symbol) => String(symbol).length === 1) ? "" : " ");
     return h(
       "div",
       { class: "cards" },
@@ -172,12 +171,12 @@
                   h(
                     "span",
                     { class: "token", title: `seen ${one.count} times` },
-                    one.symbols.map(Kleene.show).join(" "),
-                    h("small", {}, one.weight.toFixed(2)),
+                    one.symbols.map(Kleene.show).join(one.where ? between(one) : " "),
+                    h("small", {}, one.where || one.weight.toFixed(2)),
                   ),
                 ),
               )
-            : h("p", {}, "None."),
+            : h("p", {}, phrases.n === null ? "None: no short sequence decides it." : "None."),
         ),
       ),
     );

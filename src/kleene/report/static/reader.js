@@ -121,7 +121,7 @@
     return [
       "The answer is ",
       h("strong", {}, label),
-      probability === undefined ? "" : ` (${Kleene.percent(probability)} sure)`,
+      probability === undefined ? "" : ` (${Kleene.probability(probability)} sure)`,
       "; it ends in state ",
       Kleene.chip(view, end),
       ".",

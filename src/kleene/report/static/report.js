@@ -103,15 +103,17 @@ Kleene.report = function (report, place) {
       "Why it answered so",
       trust.summed
         ? "Each symbol is as bright as its share of the answer; the shares add up to it."
-        : "Each symbol is as bright as it speaks for the answer, or against it.",
+        : "Each symbol is as bright as it speaks for the answer, or against it. Pale texts have no symbol that matters more than others.",
       Kleene.examples(report.examples, trust.summed),
     ),
     section(
       "phrases",
-      "Phrases that speak for a class",
-      trust.summed
-        ? "Two symbols in a row, by the mean weight of the states they lead to."
-        : "Two symbols in a row that lead most surely to the state that answers.",
+      report.phrases.n === null ? "Sequences that decide the answer" : "Phrases that speak for a class",
+      report.phrases.n === null
+        ? "The shortest sequences after which nothing changes the answer, and endings that fix it."
+        : trust.summed
+          ? "Two symbols in a row, by the mean weight of the states they lead to."
+          : "Two symbols in a row that lead most surely to the state that answers.",
       Kleene.phrases(report.phrases),
     ),
     section(

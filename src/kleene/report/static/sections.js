@@ -188,18 +188,23 @@
 
   /** Fidelity, disagreement, ambiguities and the proof, in plain words. */
   Kleene.trust = function (trust) {
-    const row = (good, title, ...body) =>
-      h(
+    const row = (checked, title, ...body) => {
+      const good = checked && !trust.warning;
+      return h(
         "li",
         { class: good ? "good" : "care" },
         h("span", { class: "sign", "aria-hidden": "true" }, good ? "✓" : "!"),
         h("div", {}, h("strong", {}, title), h("div", {}, ...body)),
       );
+    };
+    const warning =
+      trust.warning && row(false, "Many symbols of these examples are unknown", trust.warning);
     if (trust.summed) {
       const kept = trust.nearest;
       return h(
         "ul",
         { class: "checks" },
+        warning,
         row(true, "The shares of all symbols add up to the answer", trust.summed),
         kept &&
           row(
@@ -216,6 +221,7 @@
       h(
         "ul",
         { class: "checks" },
+        warning,
         row(
           trust.fidelity.overall === 1,
           `Automaton and network agree on ${Kleene.percent(trust.fidelity.overall)} of the sequences that were tried`,
@@ -237,9 +243,14 @@
           trust.proved,
           trust.proved ? "Proved for all sequences" : "Not proved",
           trust.proof,
-          trust.robust && h("p", {}, trust.robust),
-          trust.detail &&
-            h("details", {}, h("summary", {}, "Details of the proof"), h("p", {}, trust.detail)),
+          (trust.robust || trust.detail) &&
+            h(
+              "details",
+              {},
+              h("summary", {}, "Details of the proof"),
+              trust.robust && h("p", {}, trust.robust),
+              trust.detail && h("p", {}, trust.detail),
+            ),
         ),
         row(
           !trust.ambiguous,

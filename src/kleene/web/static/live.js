@@ -1,7 +1,7 @@
 // The served page: the same views, asked of the models as one types.
 "use strict";
 Kleene.live = function (place) {
-  const { h, section, percent } = Kleene;
+  const { h, section } = Kleene;
   const root = place.dataset.root || ""; // the prefix of a proxy
   let token = new URLSearchParams(location.hash.slice(1)).get("token");
   const PAUSE = 120; // milliseconds after the last key
@@ -112,13 +112,13 @@ Kleene.live = function (place) {
                 { class: "sure" },
                 h("span", {}, name),
                 h("span", { class: "track" }, bar),
-                h("span", {}, percent(share)),
+                h("span", {}, Kleene.probability(share)),
               );
             }),
           );
           reasons.replaceChildren(
             ...(why && why.weights && why.word.length
-              ? [Kleene.highlighted(why, why.weights.evidence), Kleene.legend()]
+              ? [Kleene.highlighted(why, why.weights.evidence, why.scales.evidence), Kleene.legend()]
               : []),
           );
         } catch (error) {
