@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
 
 
 STUB = """Kleene.h = (tag, attributes, ...children) => ({
-  tag, children: children.flat(Infinity), style: { setProperty(name, value) { this[name] = value; } }
+  children: children.flat(Infinity), style: { setProperty(name, value) { this[name] = value; } }
 });
 Kleene.find = (element, name) => [
   ...(element?.style?.[name] === undefined ? [] : [+element.style[name]]),

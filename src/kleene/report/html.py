@@ -112,16 +112,13 @@ def _digest(text: str) -> str:
 def _facts(content: dict[str, Any]) -> str:
     """What a reader without scripts gets."""
     trust, headline = content["trust"], content["figures"]["headline"]
-    found = (
-        ""
-        if headline is None
-        else f"{percent(headline['accuracy'])} of {headline['rows']} examples"
-    )
     lines = [
         f"{content['name']}: {content['model']['cell']}, {content['words']} examples.",
-        "" if headline is None else f"{headline['name']}: {found}, {headline['note']}.",
+        headline
+        and f"{headline['name']}: {percent(headline['accuracy'])} of {headline['rows']} examples, "
+        f"{headline['note']}.",
         content["figures"]["warning"],
-        *(trust.get(part) for part in ("summed", "agreement", "compared", "proof")),
+        *(trust.get(part) for part in ("warning", "summed", "agreement", "compared", "proof")),
         (trust.get("nearest") or {}).get("text"),
         "The drawing and all else need JavaScript; nothing is loaded from anywhere.",
     ]
