@@ -1,4 +1,4 @@
-"""Reading a counter machine off a memory, from networks whose machine is known."""
+"""The counter machine in a memory, of networks whose machine is known."""
 
 from __future__ import annotations
 
@@ -46,9 +46,18 @@ def some_words(n: int = 300, letters: str = "a", seed: int = 0) -> list[str]:
     return [str(word) for word in drawn]
 
 
+UNIT = CountingUnit(unit=0, step=1.0, noise=0.0)
+
+
 @pytest.fixture(scope="module")
-def reading() -> MemoryCounter:
+def found() -> MemoryCounter:
     return extract_counter(counting_model(), some_words())
+
+
+@pytest.fixture(scope="module")
+def record() -> Prefixes:
+    model = counting_model()
+    return record_memory(model, model.alphabet.encode_many(some_words()))
 
 
 def test_the_network_set_by_hand_is_right_on_sampled_words() -> None:
@@ -59,26 +68,20 @@ def test_the_network_set_by_hand_is_right_on_sampled_words() -> None:
     assert evaluate(model.network, examples).accuracy == 1.0
 
 
-def test_counter_and_latch_are_found(reading: MemoryCounter) -> None:
-    assert reading.unit.unit == 0
-    assert reading.unit.step == pytest.approx(1.0, abs=1e-3)
-    assert [str(latch) for latch in reading.latches] == ["unit 1"]
-
-
-def test_the_machine_is_proved_to_be_the_language(reading: MemoryCounter) -> None:
-    assert reading.machine == balanced()
-    assert reading.fidelity == reading.prefix_fidelity == 1.0
-    assert reading.disagreement is None
-    assert reading.unseen == 0
-
-
-def test_the_machine_counts_beyond_every_word_seen(reading: MemoryCounter) -> None:
-    assert reading.machine.accepts("(" * 300 + ")" * 300)
-    assert not reading.machine.accepts("(" * 300 + ")" * 299)
+def test_the_counter_and_its_latch_make_the_language(found: MemoryCounter) -> None:
+    assert found.unit.unit == 0
+    assert found.unit.step == pytest.approx(1.0, abs=1e-3)
+    assert [str(latch) for latch in found.latches] == ["unit 1"]
+    assert found.machine == balanced()  # for all words
+    assert found.fidelity == found.prefix_fidelity == 1.0
+    assert found.disagreement is None
+    assert found.unseen == 0
+    assert found.machine.accepts("(" * 300 + ")" * 300)
+    assert not found.machine.accepts("(" * 300 + ")" * 299)
 
 
 @pytest.mark.parametrize(
-    ("found", "kept"),
+    ("outcomes", "kept"),
     [
         ([(0.9, "a"), (1.0, None), (1.0, None)], 1),  # full agreement ends the search
         ([(0.9, "a"), (0.97, "b"), (0.95, "c"), *[(0.9, "d")] * 7], 1),
@@ -86,23 +89,23 @@ def test_the_machine_counts_beyond_every_word_seen(reading: MemoryCounter) -> No
     ids=["agrees", "agrees best"],
 )
 def test_of_several_samples_the_machine_that_agrees_best_is_kept(
-    reading: MemoryCounter,
+    found: MemoryCounter,
     monkeypatch: pytest.MonkeyPatch,
-    found: list[tuple[float, str | None]],
+    outcomes: list[tuple[float, str | None]],
     kept: int,
 ) -> None:
-    readings = [replace(reading, prefix_fidelity=share, disagreement=w) for share, w in found]
+    counters = [replace(found, prefix_fidelity=share, disagreement=w) for share, w in outcomes]
     tried: list[tuple[int, bool]] = []
 
     def read(
         model: Model, encoded: object, hard: bool, centroids: bool, seed: int, work: Work
     ) -> MemoryCounter:
         tried.append((seed, centroids))
-        return readings[len(tried) - 1]
+        return counters[len(tried) - 1]
 
     monkeypatch.setattr(counter, "_extract", read)
-    assert extract_counter(counting_model(), some_words(), seed=3) is readings[kept]
-    number = kept + 1 if found[kept][1] is None else len(found)
+    assert extract_counter(counting_model(), some_words(), seed=3) is counters[kept]
+    number = kept + 1 if outcomes[kept][1] is None else len(outcomes)
     assert tried == [(3 + i // 2, i % 2 == 1) for i in range(number)]
 
 
@@ -170,27 +173,21 @@ def test_an_untrained_network_is_not_the_language() -> None:
     assert difference is not None
 
 
-def test_overridden_votes_are_those_against_the_majority() -> None:
-    """Without the latch unit, what follows a pop to 0 cannot be told; count by hand."""
-    model = counting_model()
-    record = record_memory(model, model.alphabet.encode_many(some_words()))
-    unit = CountingUnit(unit=0, step=1.0, noise=0.0)
-    votes = count_votes(record, unit, [], 2)
+def test_overridden_votes_are_those_against_the_majority(record: Prefixes) -> None:
+    """Without the latch unit, the step after a pop to 0 is not determined; count by hand."""
+    votes = count_votes(record, UNIT, [], 2)
     by_case: dict[tuple[int, int], dict[int, int]] = {}
     for place, column, move in zip(votes.places, votes.columns, votes.moves, strict=True):
         cases = by_case.setdefault((int(place), int(column)), {})
         cases[int(move)] = cases.get(int(move), 0) + 1
     lost = sum(sum(case.values()) - max(case.values()) for case in by_case.values())
     assert votes.overridden == lost
-    latched = count_votes(record, unit, [Latch(weights=((1, 1.0),), threshold=0.5)], 2)
+    latched = count_votes(record, UNIT, [Latch(weights=((1, 1.0),), threshold=0.5)], 2)
     assert votes.labels_overridden > latched.labels_overridden == 0
 
 
-def test_the_best_latch_leaves_the_fewest_votes_overridden() -> None:
-    model = counting_model()
-    record = record_memory(model, model.alphabet.encode_many(some_words()))
-    unit = CountingUnit(unit=0, step=1.0, noise=0.0)
-    found = best_latch(record, unit, [], 2)
+def test_the_best_latch_leaves_the_fewest_votes_overridden(record: Prefixes) -> None:
+    found = best_latch(record, UNIT, [], 2)
     assert found is not None
     values = record.memory
     lost = [
@@ -198,41 +195,35 @@ def test_the_best_latch_leaves_the_fewest_votes_overridden() -> None:
         for number in range(1, values.shape[1])
         for threshold in np.unique(values[:, number]).tolist()
         for votes in [
-            count_votes(record, unit, [Latch(weights=((number, 1.0),), threshold=threshold)], 2)
+            count_votes(record, UNIT, [Latch(weights=((number, 1.0),), threshold=threshold)], 2)
         ]
     ]
     assert found[1].overridden + found[1].labels_overridden == min(lost)
 
 
-def test_a_search_without_agreement_ends_when_its_votes_are_counted() -> None:
-    model, words = counting_model(), some_words()
-    record = record_memory(model, model.alphabet.encode_many(words))
-    unit = CountingUnit(unit=0, step=1.0, noise=0.0)
+def test_a_search_without_agreement_ends_when_its_votes_are_counted(record: Prefixes) -> None:
     work = Work(limit=3 * len(record.steps))
     while not work.is_done:
-        best_latch(record, unit, [], 2, work=work)
-    assert best_latch(record, unit, [], 2, work=work) is None
+        best_latch(record, UNIT, [], 2, work=work)
+    assert best_latch(record, UNIT, [], 2, work=work) is None
     assert work.done == work.limit
-    without = extract_counter(model, words, max_votes=0)
+    without = extract_counter(counting_model(), some_words(), max_votes=0)
     assert without.latches == ()
     assert without.disagreement is not None
     assert "no one-counter machine found agrees" in str(without)
 
 
-def test_counters_are_the_nesting_depth() -> None:
-    model, words = counting_model(), some_words()
-    record = record_memory(model, model.alphabet.encode_many(words))
-    found = counters(record, CountingUnit(unit=0, step=1.0, noise=0.0))
-    for row, word in enumerate(words):
+def test_counters_are_the_nesting_depth(record: Prefixes) -> None:
+    found = counters(record, UNIT)
+    for row, word in enumerate(some_words()):
         depth = np.cumsum([0, *({"(": 1, ")": -1}.get(symbol, 0) for symbol in word)])
         assert found[record.word == row].tolist() == depth.tolist()
     assert counting_units(record)[0].unit == 0
 
 
-def test_labels_of_the_machine_are_those_of_its_words() -> None:
-    model, machine, words = counting_model(), balanced(), some_words(50)
-    record = record_memory(model, model.alphabet.encode_many(words))
-    labels = machine_labels(model, machine, record)
+def test_labels_of_the_machine_are_those_of_its_words(record: Prefixes) -> None:
+    machine, words = balanced(), some_words()
+    labels = machine_labels(counting_model(), machine, record)
     for label, row, time in zip(labels, record.word, record.time, strict=True):
         assert label == machine.accepts(words[row][:time])
 
@@ -252,11 +243,11 @@ def test_a_network_that_cannot_be_read_says_why() -> None:
 def test_extract_shows_the_counter_beside_the_automaton() -> None:
     model = counting_model()
     words = some_words()
-    reading = extract(model, words, method="counter")
-    assert reading.method == "counter"
-    assert reading.counter is not None
-    assert reading.counter.machine.difference(extract_counter(model, words).machine) is None
-    assert "counter in memory unit" in str(reading)
-    assert reading.to_dict()["counter"]["machine"]["format"].startswith("kleene.counter")
+    found = extract(model, words, method="counter")
+    assert found.method == "counter"
+    assert found.counter is not None
+    assert found.counter.machine.difference(extract_counter(model, words).machine) is None
+    assert "counter in memory unit" in str(found)
+    assert found.to_dict()["counter"]["machine"]["format"].startswith("kleene.counter")
     with pytest.raises(DataError, match="along words"):
         extract(model, method="counter")

@@ -12,7 +12,7 @@ import torch
 from built_models import random_dfa
 
 import kleene as kl
-from kleene.errors import ExtractionError, SettingError
+from kleene.errors import KleeneError
 from kleene.extraction.front import Front, FrontPoint
 from kleene.proof.certificate import Certificate
 
@@ -122,20 +122,28 @@ def test_a_student_is_proved_and_compared() -> None:
     assert student.model.network.rnn.num_states == 2
 
 
-def test_mistakes_are_named() -> None:
-    with pytest.raises(ExtractionError, match="answers differently"):
-        kl.read(lambda words: np.random.default_rng().integers(2, size=len(words)), "ab")
-    with pytest.raises(ExtractionError, match="one label per sequence, got shape"):
-        kl.read(lambda words: np.zeros((len(words), 2)), "ab")
-    with pytest.raises(ExtractionError, match="one label for each"):
-        kl.read(lambda words: [0], "ab")
-    with pytest.raises(ExtractionError, match="alphabet is empty"):
-        kl.read(lambda words: [0] * len(words), "")
-    with pytest.raises(SettingError, match="max_states must be >= 1"):
-        kl.read(lambda words: [0] * len(words), "ab", max_states=0)
-    network = kl.adapt.module(torch.nn.Linear(1, 1))
-    with pytest.raises(SettingError, match="token ids"):
-        kl.read(network, "ab")
+def constant(words: Sequence[str]) -> list[int]:
+    return [0] * len(words)
+
+
+@pytest.mark.parametrize(
+    ("classify", "alphabet", "options", "message"),
+    [
+        (lambda w: np.random.default_rng().integers(2, size=len(w)), "ab", {}, "answers diff"),
+        (lambda w: np.zeros((len(w), 2)), "ab", {}, "one label per sequence, got shape"),
+        (lambda w: [0], "ab", {}, "one label for each"),
+        (constant, "", {}, "alphabet is empty"),
+        (constant, "ab", {"max_states": 0}, "max_states must be >= 1"),
+        (constant, "ab", {"seconds": 0}, "seconds must be > 0"),
+        (None, "ab", {}, "expected a model or a callable"),
+        (torch.nn.Linear(1, 1), "ab", {}, "token ids"),
+    ],
+)
+def test_mistakes_are_named(
+    classify: object, alphabet: str, options: dict[str, int], message: str
+) -> None:
+    with pytest.raises(KleeneError, match=message):
+        kl.read(classify, alphabet, **options)
 
 
 def test_the_knee_is_the_smallest_within_one_standard_error() -> None:

@@ -71,13 +71,10 @@ class FrontSearch:
 
         Returns the last automaton if no difference was found within the limits.
         """
-        budget = QueryBudget(oracle=self.oracle, seconds=seconds, max_queries=max_queries)
+        budget = QueryBudget(self.oracle, seconds=seconds, max_queries=max_queries)
         random = np.random.default_rng(self.seed)
         last, converged, message = learn(
-            self.target,
-            budget,
-            lambda dfa: self._difference(dfa, budget, random),
-            proposed=lambda dfa: self.propose(dfa, "active learning"),
+            self.target, budget, lambda dfa: self._difference(dfa, budget, random)
         )
         self.propose(last, "active learning")
         self.steps.append(message)
@@ -91,6 +88,7 @@ class FrontSearch:
         The last sample is drawn from the automaton, with as many words of each label as possible:
         random words may all have one label.
         """
+        self.propose(dfa, "active learning")
         drawn = draw_from(dfa, random, DRAWN_WORDS, self.longest, self.target.alphabet.symbols)
         for words in (*self.samples, drawn):
             differ = np.flatnonzero(self.oracle(words) != run_ids(self.target, dfa, words))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -34,19 +33,13 @@ class _SpentError(Exception):
     """A limit is reached in the middle of a round."""
 
 
-@dataclass(kw_only=True)
 class QueryBudget:
     """Limits on the number of queries and on their time."""
 
-    oracle: Oracle
-    seconds: float = 10.0
-    max_queries: int = 200_000
-    _deadline: float = field(init=False)
-    _max: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._deadline = time.monotonic() + self.seconds
-        self._max = self.oracle.queries + self.max_queries
+    def __init__(self, oracle: Oracle, *, seconds: float, max_queries: int) -> None:
+        self.oracle = oracle
+        self._deadline = time.monotonic() + seconds
+        self._max = oracle.queries + max_queries
 
     def spent(self) -> bool:
         """Whether a limit is reached."""
@@ -54,24 +47,17 @@ class QueryBudget:
 
 
 def learn(
-    target: Target,
-    budget: QueryBudget,
-    find_difference: FindDifference,
-    *,
-    proposed: Callable[[DFA], None] = lambda _: None,
+    target: Target, budget: QueryBudget, find_difference: FindDifference
 ) -> tuple[DFA, bool, str]:
-    """The last automaton, whether no difference was found, and a message.
-
-    `proposed` is called with the automaton of every equivalence query.
-    """
+    """The last automaton, whether no difference was found, and a message."""
     symbols = target.alphabet.symbols
     if len(symbols) > MAX_SYMBOLS:
         raise ExtractionError(
             f"the alphabet has {len(symbols):,} symbols, and L* asks about each in every state; "
-            f"it is for at most {MAX_SYMBOLS}: use the method counts or mean"
+            f"the maximum is {MAX_SYMBOLS}: use the method counts or mean"
         )
     network = _Network(target, budget)
-    equivalence = _Equivalence(target, network, find_difference, proposed)
+    equivalence = _Equivalence(target, network, find_difference)
     # Truth values make a Dfa; any other labels, a Moore machine.
     kind = "dfa" if all(isinstance(label, bool) for label in target.classes) else "moore"
     note = "no difference found"
@@ -133,11 +119,10 @@ class _Equivalence(AalpyOracle):  # type: ignore[misc]
         target: Target,
         network: _Network,
         find_difference: FindDifference,
-        proposed: Callable[[DFA], None],
     ) -> None:
         symbols = target.alphabet.symbols
         super().__init__(list(symbols), network)
-        self._find, self._proposed = find_difference, proposed
+        self._find = find_difference
         self.rounds = 0
         self.stopped = False
         first = int(network.budget.oracle([np.zeros(0, np.int64)])[0])
@@ -147,7 +132,6 @@ class _Equivalence(AalpyOracle):  # type: ignore[misc]
         """A word that tells them apart, as short as it was found, or None."""
         self.last = DFA.from_aalpy(hypothesis)
         self.rounds += 1
-        self._proposed(self.last)
         spent = self.sul.budget.spent
         word = None if spent() else self._find(self.last)
         self.stopped = word is None and spent()

@@ -4,24 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
 from kleene.arrays import Floats, Ints
 from kleene.extraction.transitions.prefixes import Prefixes
-
-
-class Partition(Protocol):
-    """A way to tell the state of a vector."""
-
-    def read(self, vectors: Floats) -> Ints:
-        """The key of the state of each vector, (n, size) -> (n,)."""
-        ...
-
-    def name(self, key: int) -> str:
-        """The name of a state."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -79,6 +67,9 @@ class Nearest:
     def name(self, key: int) -> str:
         """The number of the centre."""
         return str(key)
+
+
+Partition: TypeAlias = Argmax | Nearest
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
