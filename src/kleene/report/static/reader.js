@@ -104,6 +104,10 @@
       ribbon.classList.toggle("dense", path.between !== "");
       slider.max = Math.max(path.states.length - 1, 0);
       if (path.states.length) go(jump ? Infinity : at);
+      else {
+        count.textContent = "0 / 0";
+        graph.light(null, null);
+      }
     }
     ribbon.addEventListener("keydown", (event) => {
       const move = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: Infinity }[event.key];

@@ -5,6 +5,7 @@ Kleene.live = function (place) {
   const root = place.dataset.root || ""; // the prefix of a proxy
   let token = new URLSearchParams(location.hash.slice(1)).get("token");
   const PAUSE = 120; // milliseconds after the last key
+  const MAX_ROWS = 100; // lines of one text
 
   /** What the server says, or an error in its words. */
   async function ask(path, body, raw) {
@@ -67,6 +68,8 @@ Kleene.live = function (place) {
     function fill() {
       const model = models.find((one) => one.name === choice.value);
       const view = views[model.name];
+      const prose = ["words", "text"].includes(model.tokens);
+      Kleene.stateColors = view.colors; // as in the report: the colours of the classes
       const graph = Kleene.graph(view, "automaton");
       const walk = Kleene.walk(view, graph);
       const bars = h("div", { class: "bars", "aria-live": "polite" });
@@ -76,10 +79,23 @@ Kleene.live = function (place) {
         rows: 2,
         spellcheck: "false",
         autocapitalize: "off",
-        placeholder: ["words", "text"].includes(model.tokens) ? "Type a sentence" : "Type a sequence",
+        placeholder: prose ? "Type a sentence" : "Type a sequence",
       });
       const step = view.machine ? Kleene.machine(view.machine) : null;
+      /** Remove the last answer; say why there is no other. */
+      const clear = (message) => {
+        bars.replaceChildren();
+        reasons.replaceChildren();
+        const answer = message ? [message] : [];
+        walk.show({ symbols: [], between: "", states: [], trouble: Boolean(message), answer });
+      };
       const read = calmly(async (newest) => {
+        if (!box.value.trim()) return clear();
+        const rows = box.value.split("\n").filter((row) => row.trim()).length;
+        if (rows > (prose ? MAX_ROWS : 1))
+          return clear(
+            `These are ${Kleene.number(rows)} lines, and the box takes one sequence. Save the lines as a file and choose it under “A whole file”.`,
+          );
         try {
           const [found, why] = await Promise.all([
             ask("/predict", { model: model.name, words: [box.value] }),
@@ -122,14 +138,7 @@ Kleene.live = function (place) {
               : []),
           );
         } catch (error) {
-          if (newest())
-            walk.show({
-              symbols: [],
-              between: "",
-              states: [],
-              trouble: true,
-              answer: [error.message],
-            });
+          if (newest()) clear(error.message);
         }
       });
       box.addEventListener("input", read);
@@ -178,6 +187,7 @@ Kleene.live = function (place) {
     const result = h("div", { class: "result", "aria-live": "polite" });
     const tokens = () => models.find((model) => model.name === one.value).tokens;
     const again = calmly(async (newest) => {
+      if (!box.value.trim()) return result.replaceChildren();
       try {
         const found = await ask("/compare", { one: one.value, two: two.value, word: box.value });
         if (!newest()) return;
@@ -377,7 +387,7 @@ Kleene.live = function (place) {
       h(
         "div",
         { class: "field inline" },
-        h("label", { for: "column" }, "Column with the texts, if it has a name of its own"),
+        h("label", { for: "column" }, "Column with the texts (optional)"),
         column,
       ),
       h("div", { class: "field" }, h("label", { for: "upload" }, "Choose a file"), input),
