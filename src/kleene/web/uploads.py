@@ -56,9 +56,8 @@ def read_upload(
                     most = f"a file must have at most {limits.lines:,} words"
                     raise RefusedError(413, f"{most}; send it in parts")
         except DataError as error:
-            told = str(error).replace(str(path), "the file")
-            cure = "the column with the texts (text_column)"
-            raise DataError(told.replace("--text-column", cure)) from None
+            told = str(error).replace(str(path), "the file").replace("--text-column", "text_column")
+            raise DataError(told) from None
     return texts, words
 
 

@@ -373,6 +373,7 @@ Kleene.live = function (place) {
               h("p", { class: "note" }, "The first ten are shown; the download has all."),
           );
         } catch (error) {
+          error.message = error.message.replace("text_column", "“Column with the texts”");
           result.replaceChildren(trouble(error));
         }
         input.value = "";
