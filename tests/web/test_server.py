@@ -187,7 +187,7 @@ def test_a_file_comes_back_with_predictions(client: Client) -> None:
         (b"0\n1\n0x1\n", "'x'"),
         (b'{"sequence": "0"}\n{"sequence"', "line 2"),
         (b"word,label\n,0\n", "line 2"),
-        (b"id,body\n1,0110\n2,01\n", "which column is the text among 'id', 'body'"),
+        (b"a,b,c\nfoo,bar,1\nx,y,2\n", "'a', 'b', 'c'; name one with text_column"),
     ],
 )
 def test_a_bad_file_is_told_what_is_wrong(client: Client, content: bytes, needed: str) -> None:
