@@ -13,8 +13,8 @@ import pytest
 from kleene import DFA, Model, adapt
 from kleene.automata import PFA, CounterMachine
 from kleene.data.alphabet import Alphabet
-from kleene.data.encode import file_digest
 from kleene.data.files import read_data
+from kleene.data.fingerprint import file_digest
 from kleene.data.store import open_store, write_store
 from kleene.datasets.archives import members
 from kleene.datasets.mnist import read_idx

@@ -26,14 +26,12 @@ from kleene.data.alphabet import Alphabet
 from kleene.data.batch import Encoded
 from kleene.data.examples import Examples
 from kleene.data.store import Store
-from kleene.data.streaming import Streamed, bounded_share
 from kleene.data.validate import UnknownSymbols, as_classes, as_labels, as_words
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError, NotFittedError, SettingError
 from kleene.evaluation.figures import answers
 from kleene.evaluation.metrics import Predictions, predict
 from kleene.fitting import (
-    MIN_HELD_OUT,
     MIN_VALIDATION,
     Rows,
     cross_validate,
@@ -75,7 +73,8 @@ class Prepared:
     model: Model
     settings: Settings
     examples: Examples
-    words: list[Word]
+    words: list[Word] | None
+    """None where the rows are on disk."""
     seed: int
 
 
@@ -223,7 +222,8 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
             baseline=baseline,
             folded=examples if cross else None,
         )
-        self.words_ = prepared.words
+        if prepared.words is not None:
+            self.words_ = prepared.words
         return self
 
     def fit_stored(
@@ -232,7 +232,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
         """Learn from encoded rows on disk, in memory that does not grow with their number.
 
         What looks at all rows at once (validation, the search for an automaton) sees a sample of a
-        bounded size. See `kleene.data.encode` for how a store is made.
+        bounded size. `kleene.data.store.encode` makes a store.
         """
         settings, run = Settings.of(self.get_params(deep=False)), run or Run(seed=self._seed())
         model = untrained(
@@ -243,23 +243,11 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
             longest=store.longest,
             seed=run.seed,
         )
-        share = bounded_share(store, self.validation) if len(store) >= MIN_VALIDATION else 0.0
-        training = Streamed(store=store, share=share, seed=run.seed)
-        everything = (word for part in Streamed(store=store).parts() for word in part.words)
-        held_out = validation = training.held_out()
-        if held_out is not None and len(store) >= MIN_HELD_OUT and settings.training.held_out:
-            validation, held_out = held_out.split(0.5, run.seed)
-        else:
-            held_out = None
-        rows = Rows(
-            training=training,
-            validation=validation,
-            held_out=held_out,
-            sample=training.sample(),
-            everything=everything,
+        examples = Examples(words=store.words, labels=store.labels)
+        prepared = Prepared(
+            model=model, settings=settings, examples=examples, words=None, seed=run.seed
         )
-        self._fit(model, rows, settings, run, baseline=baseline)
-        return self
+        return self.fit_prepared(prepared, run, baseline=baseline)
 
     def _fit(
         self,

@@ -17,7 +17,6 @@ from kleene.config import Settings, stages_of, text_note
 from kleene.data.batch import Encoded
 from kleene.data.examples import Examples
 from kleene.data.fingerprint import fingerprint
-from kleene.data.streaming import TrainingData
 from kleene.evaluation.baseline import ngram_accuracy
 from kleene.evaluation.figures import Answers, Figures, answers, measure
 from kleene.evaluation.metrics import evaluate, predict
@@ -46,7 +45,7 @@ CROSS_VALIDATION = Stage(name="folds", epochs=FOLDS)
 class Rows:
     """The rows of a fit, encoded."""
 
-    training: TrainingData
+    training: Examples
     validation: Examples | None
     """Rows that stop training and choose between models."""
     held_out: Examples | None
@@ -308,7 +307,7 @@ def cross_validate(
 
 
 def split_rows(examples: Examples, settings: Settings, seed: int, *, held_out: bool = True) -> Rows:
-    """Training, validation and held-out rows of examples in memory."""
+    """Training, validation and held-out rows of examples."""
     kept, held = examples, None
     if held_out and settings.training.held_out and len(examples) >= MIN_HELD_OUT:
         kept, held = examples.split(settings.training.held_out, seed + HELD_OUT_STREAM)
@@ -319,7 +318,7 @@ def split_rows(examples: Examples, settings: Settings, seed: int, *, held_out: b
         training=training,
         validation=validation if validation is not None and len(validation) else None,
         held_out=held if held is not None and len(held) else None,
-        sample=kept,
+        sample=kept.sample(seed),
         everything=examples.words,
     )
 

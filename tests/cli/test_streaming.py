@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +12,9 @@ from shell import SMALL, Kleene, assert_one_clear_line
 
 import kleene as kl
 from kleene.cli.input import DataSource
-from kleene.data import store as store_module
-from kleene.data.encode import encode
+from kleene.cli.training_source import STORE, OnDisk
 from kleene.data.files import read_data
 from kleene.data.layout import Layout
-from kleene.data.streaming import Streamed
 from kleene.errors import DataWarning
 
 QUICK = (*SMALL, "--epochs", "2", "--learn", "network", "--batch-size", "8")
@@ -38,7 +35,7 @@ def source(path: Path) -> DataSource:
 @pytest.mark.parametrize("recipe", ["direct", "curriculum", "warm"])
 def test_the_same_bits_as_in_memory(kleene: Kleene, tmp_path: Path, recipe: str) -> None:
     data = sample(tmp_path / "d.tsv")
-    options = (*QUICK, "--recipe", recipe, "--validation", "0", "--balanced")
+    options = (*QUICK, "--recipe", recipe, "--balanced")
     for way in ("--stream", "--no-stream"):
         outcome = kleene("train", data, "--out", tmp_path / way, *options, way, "--json")
         assert outcome.status == 0, outcome.err
@@ -122,45 +119,28 @@ def test_large_files_are_streamed_of_themselves(kleene: Kleene, tmp_path, monkey
     monkeypatch.setattr("kleene.cli.input.LARGE", 100)
     outcome = kleene("train", sample(tmp_path / "d.tsv"), "--out", tmp_path / "m", *QUICK)
     assert outcome.status == 0
-    assert "words.store" in outcome.err
-    assert not (tmp_path / "m" / "words.store").exists()
+    assert "words.arrow" in outcome.err
+    assert not (tmp_path / "m" / "words.arrow").exists()
 
 
 def test_a_store_is_made_again_only_where_it_must(tmp_path: Path) -> None:
-    data, path = sample(tmp_path / "d.tsv"), tmp_path / "store"
-    how = {"tokens": "words"}
+    data, path = sample(tmp_path / "d.tsv"), tmp_path / STORE
 
-    def made(key: str) -> int:
-        encode(path, source(data).each, key=key, **how)
-        return path.stat().st_ino
+    def made(max_symbols: int) -> OnDisk:
+        found = OnDisk(source=source(data), tokens="words", max_symbols=max_symbols, min_count=1)
+        found._encode(tmp_path)
+        return found
 
-    first = made("a")
-    assert made("a") == first
-    assert made("b") != first
+    made(9)
+    first = path.stat().st_ino
+    made(9)
+    assert path.stat().st_ino == first
+    made(8)
+    assert path.stat().st_ino != first
     path.write_bytes(path.read_bytes()[:-1])
-    made("b")
-    store = encode(path, source(data).each, key="b", **how)
-    words = [word for part in Streamed(store=store).parts() for word in part.words]
-    assert [tuple(store.alphabet.decode(word)) for word in words] == read_data(data).words
-
-
-def test_memory_does_not_grow_with_the_corpus(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(store_module, "BLOCK_WORDS", 64)
-
-    def peak(words: int) -> int:
-        data = sample(tmp_path / f"{words}.tsv", words)
-        tracemalloc.start()
-        about = {"tokens": "words", "key": ""}
-        store = encode(tmp_path / f"{words}.store", source(data).each, **about)
-        streamed = Streamed(store=store, window=4)
-        for _ in streamed.batches(8, seed=0):
-            pass
-        most = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return most
-
-    peak(200)  # imports and caches
-    assert peak(8000) < 1.3 * peak(2000)
+    store = made(8).store
+    assert store is not None
+    assert [tuple(store.alphabet.decode(word)) for word in store.words] == read_data(data).words
 
 
 @pytest.mark.parametrize(

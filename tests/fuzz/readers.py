@@ -22,8 +22,8 @@ from kleene.automata.counter.machine import CounterMachine
 from kleene.data.alphabet import Alphabet
 from kleene.data.bins import Bins
 from kleene.data.files import fit_bins, read_data
-from kleene.data.layout import Layout
-from kleene.data.store import open_store, write_store
+from kleene.data.layout import Example, Layout
+from kleene.data.store import encode, open_store
 from kleene.datasets.archives import members
 from kleene.datasets.corpora import read_imdb
 from kleene.datasets.mnist import read_idx
@@ -359,19 +359,12 @@ def _of_models(folder: Path) -> list[Reader]:
         return symbols.alphabet.encode(word)
 
     store = folder / "words.store"
-    write_store(
-        store,
-        [(model.alphabet.encode(word), i % 2) for i, word in enumerate(("", "ab", "bba"))],
-        alphabet=model.alphabet,
-        classes=model.classes,
-        tokens="chars",
-        key="key",
-    )
+    examples = (Example(word, str(i % 2), i) for i, word in enumerate(("", "ab", "bba")))
+    encode(store, examples, tokens="chars", key="key")
 
     def read_store(content: bytes) -> object:
         store.write_bytes(content)
-        found = open_store(store)
-        return [found.block(i).word(0) for i in range(len(found.index))]
+        return list(open_store(store).words)
 
     symbols = Model(
         network=model.network, alphabet=model.alphabet, classes=model.classes, tokens="symbols"

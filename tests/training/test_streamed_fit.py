@@ -8,9 +8,9 @@ import pytest
 from toys import make_network, same_bits, weights_of, without_time, words_ending_in_5
 
 from kleene.data import store as store_module
-from kleene.data.alphabet import Alphabet
-from kleene.data.store import write_store
-from kleene.data.streaming import Streamed
+from kleene.data.examples import Examples
+from kleene.data.layout import Example
+from kleene.data.store import encode
 from kleene.training.centroids import seed_centroids
 from kleene.training.loop import fit
 from kleene.training.run import Run
@@ -32,27 +32,26 @@ STAGES = [
 
 
 @pytest.fixture
-def streamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Streamed:
-    """126 words in blocks of 8, of which 3 are shuffled at a time."""
-    monkeypatch.setattr(store_module, "BLOCK_WORDS", 8)
+def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Examples, Examples]:
+    """126 words in batches of 8; some of them are for validation."""
+    monkeypatch.setattr(store_module, "BATCH_ROWS", 8)
     examples = words_ending_in_5(6)
-    store = write_store(
-        tmp_path / "store",
-        zip(examples.words, examples.labels.tolist(), strict=True),
-        alphabet=Alphabet("ab"),
-        classes=(False, True),
-        tokens="chars",
-        key="",
-    )
-    return Streamed(store=store, share=0.2, seed=1, window=3)
+    words = [tuple(ids.tolist()) for ids in examples.words]
+    rows = (Example(word, int(y), 1) for word, y in zip(words, examples.labels, strict=True))
+    store = encode(tmp_path / "store", rows, tokens="symbols", key="")
+    return Examples(words=store.words, labels=store.labels).split(0.2, 1)
 
 
 @pytest.mark.parametrize("steps", [1, 5, 20, 60])
-def test_it_goes_on_to_the_same_bits(streamed: Streamed, steps: int, tmp_path: Path) -> None:
+def test_it_goes_on_to_the_same_bits(
+    stored: tuple[Examples, Examples], steps: int, tmp_path: Path
+) -> None:
+    training, validation = stored
+
     def run(**more: object):
         network = make_network(dropout=0.1)
-        settings = {"stages": STAGES, "validation": streamed.held_out()}
-        return network, fit(network, streamed, **settings, run=Run(seed=2, **more))
+        settings = {"stages": STAGES, "validation": validation}
+        return network, fit(network, training, **settings, run=Run(seed=2, **more))
 
     class Stop:
         """Ctrl-C after some steps."""
@@ -82,4 +81,4 @@ def test_it_goes_on_to_the_same_bits(streamed: Streamed, steps: int, tmp_path: P
     resumed, again = run(checkpoint=tmp_path / "run")
     assert same_bits(weights_of(resumed), weights_of(whole))
     assert without_time(again) == without_time(history)
-    assert history.epochs[-1].words == len(streamed)
+    assert history.epochs[-1].words == len(training)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from kleene.cli.console import label_text, say
 from kleene.data.files import Data, fit_bins, open_examples, read_data, read_examples
 from kleene.data.layout import Example, Layout
+from kleene.data.words import guess_tokens
 from kleene.errors import DataError
 from kleene.machine import Label, Word
 
@@ -70,6 +71,14 @@ class DataSource:
             if tokens is not None:
                 self._check_length(example.word, f"line {example.line}")
             yield example
+
+    def tokens(self, tokens: str | None) -> tuple[str, bool]:
+        """How texts are split, as `read_data` decides it, and whether that is a guess."""
+        if not isinstance(next(self.each(None)).word, str):
+            return "symbols", False
+        if tokens is not None:
+            return tokens, False
+        return guess_tokens(example.word for example in self.each(None)), True
 
     @property
     def large(self) -> bool:

@@ -212,7 +212,7 @@ def _watch(prepared: Prepared | None, inner: Reporter) -> Watch:
 
     from kleene.web.watch import Watch
 
-    if prepared is None:
+    if prepared is None or prepared.words is None:
         raise SettingError("--watch needs examples in memory; leave it out, or add --no-stream")
     model = prepared.model
     watch = Watch(prepared.words, model.classes, model.alphabet, inner=inner)

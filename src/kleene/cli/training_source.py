@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kleene.cli.console import say
 from kleene.cli.input import DataSource, say_guess
-from kleene.data.encode import encode, file_digest, tokens_of
+from kleene.data.fingerprint import file_digest
 from kleene.data.layout import Layout
-from kleene.data.store import Store, open_store
+from kleene.data.store import Store, encode, open_store
 from kleene.distributed import ProcessGroup
 from kleene.errors import DataError
 from kleene.machine import Label, Word
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from kleene.estimator import Prepared, SequenceClassifier
     from kleene.training.run import Run
 
-STORE = "words.store"
+STORE = "words.arrow"
 
 
 class TrainingSource(Protocol):
@@ -79,7 +80,7 @@ class InMemory:
 
 @dataclass(kw_only=True)
 class OnDisk:
-    """Words that are read from the file twice, and from their store as often as need be."""
+    """Words that are read from the file once, and from their store as often as need be."""
 
     source: DataSource
     tokens: str
@@ -113,11 +114,15 @@ class OnDisk:
 
     def _encode(self, folder: Path) -> None:
         path = folder / STORE
-        if not path.exists():
-            say(f"encoding {self.source.name} into {path}")
+        with suppress(DataError):  # of an interrupted run, which may have been cut off
+            store = open_store(path) if path.exists() else None
+            if store is not None and store.key == self.digest:
+                self.store = store
+                return
+        say(f"encoding {self.source.name} into {path}")
         self.store = encode(
             path,
-            self.source.each,
+            self.source.each(self.tokens),
             tokens=self.tokens,
             key=self.digest,
             max_symbols=self.max_symbols,
@@ -139,7 +144,7 @@ def open_training_source(
         examples = InMemory(words=found.words, labels=found.labels or [], layout=found.layout)
         return examples, found.tokens
     source = source.found()
-    tokens, guessed = tokens_of(source.each, tokens)
+    tokens, guessed = source.tokens(tokens)
     if guessed:
         say_guess(tokens)
     stored = OnDisk(

@@ -1,4 +1,4 @@
-"""Words and labels as numbers, ready to be cut into batches."""
+"""Words and labels as numbers, in memory or on disk, ready to be cut into batches."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ import numpy as np
 
 from kleene.arrays import Floats, Ints
 from kleene.data.batch import Batch, Encoded, batches, make_batch
+from kleene.data.store import StoredWords
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError
+
+MAX_ROWS, MAX_SYMBOLS = 20_000, 4 * 2**20
+"""Of words on disk, at most so many are taken into memory, held out or sampled."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +43,8 @@ class Examples:
     @cached_property
     def lengths(self) -> Ints:
         """The length of each word."""
+        if isinstance(self.words, StoredWords):
+            return self.words.lengths
         return np.array([len(word) for word in self.words], dtype=np.int64)
 
     @property
@@ -84,22 +90,49 @@ class Examples:
             yield self.batch(order)
 
     def parts(self) -> Iterator[Examples]:
-        """All rows at once, as they are in memory already."""
-        yield self
+        """All rows in order, in parts that fit into memory; at once if they are there already."""
+        if not isinstance(self.words, StoredWords):
+            yield self
+            return
+        part = np.cumsum(self.lengths) // MAX_SYMBOLS
+        for number in range(int(part[-1]) + 1 if len(part) else 0):
+            yield self._loaded(np.flatnonzero(part == number))
+
+    def sample(self, seed: int) -> Examples:
+        """The rows themselves, or as many as fit into memory where they are on disk."""
+        if not isinstance(self.words, StoredWords):
+            return self
+        random, share = np.random.default_rng(seed), self._bounded(1.0)
+        return self._loaded(np.sort(random.permutation(len(self))[: int(share * len(self))]))
+
+    def _loaded(self, indices: Ints) -> Examples:
+        some = self.select(indices)
+        return replace(some, words=list(some.words))
+
+    def _bounded(self, share: float) -> float:
+        if not isinstance(self.words, StoredWords):
+            return share
+        rows, symbols = max(len(self), 1), max(int(self.lengths.sum()), 1)
+        return min(share, MAX_ROWS / rows, MAX_SYMBOLS / symbols)
 
     def select(self, indices: Ints) -> Examples:
         """The examples of the given indices."""
         keys = None if self.keys is None else self.keys[indices]
-        words = [self.words[i] for i in indices]
+        words: Sequence[Encoded]
+        if isinstance(self.words, StoredWords):
+            words = self.words.select(indices)
+        else:
+            words = [self.words[i] for i in indices]
         weights = None if self.weights is None else self.weights[indices]
         return Examples(words=words, labels=self.labels[indices], keys=keys, weights=weights)
 
     def split(self, share: float, seed: int) -> tuple[Examples, Examples]:
         """Two parts, the second with about `share` of each class, drawn at random.
 
-        The first has at least one row of each class.
+        The first has at least one row of each class. Of rows on disk, the second is of a bounded
+        size.
         """
-        random = np.random.default_rng(seed)
+        share, random = self._bounded(share), np.random.default_rng(seed)
         held = np.zeros(len(self), dtype=bool)
         for label in np.unique(self.labels):
             members = random.permutation(np.flatnonzero(self.labels == label))

@@ -10,12 +10,15 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kleene.data.batch import Encoded
+from kleene.errors import DataError
+from kleene.files import open_regular
 
 MOST = 4096
 Hashes = NDArray[np.uint64]
@@ -41,6 +44,17 @@ def fingerprint(words: Iterable[Encoded]) -> dict[str, Any]:
         "sample": base64.b64encode(sample.tobytes()).decode(),
         "sample_is_complete": len(distinct) <= MOST,
     }
+
+
+def file_digest(path: str | Path, *options: object) -> str:
+    """The SHA-256 digest of a file's content and of the options it is read with."""
+    try:
+        with open_regular(path) as file:
+            content = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise DataError(f"cannot read {path}: {reason}; check its name and permissions") from None
+    return hashlib.sha256(repr((content, *options)).encode()).hexdigest()
 
 
 def known_share(words: Iterable[Encoded], print_of: Mapping[str, Any]) -> float | None:

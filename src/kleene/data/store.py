@@ -1,9 +1,9 @@
-"""Encoded words on disk, for corpora that do not fit into memory.
+"""Encoded rows on disk, for corpora that do not fit into memory: an Arrow file, memory-mapped.
 
-One file: a magic line, blocks of words, an index of the blocks, a JSON footer, its length and the
-magic line again. A block is read as a whole: the length of each word, the class of each, then all
-ids in a row. The file is written beside its place and renamed, so that it is whole or not there;
-every block has a checksum.
+The text is read once. Symbols are numbered as they come and written to a first file; when all are
+counted, the alphabet is known, and the ids are written to the file that stays. That file is renamed
+when it is complete, and every batch has a checksum. In memory are the length and the class of each
+row, and the rows that are being used.
 """
 
 from __future__ import annotations
@@ -11,192 +11,274 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kleene.arrays import Ints
 from kleene.data.alphabet import Alphabet, Ids, from_json_symbol, to_json_symbol
+from kleene.data.layout import Example
+from kleene.data.validate import as_labels, check_repetition, sorted_classes, warn_of_missing
+from kleene.data.words import typed_labels
 from kleene.errors import DataError
 from kleene.files import open_regular
 from kleene.machine import Label
 
-MAGIC = b"kleene.store/1\n"
-BLOCK_WORDS, BLOCK_SYMBOLS = 4096, 2**20  # a block is full when it has so many of either
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT = "kleene.rows/1"
+BATCH_ROWS, BATCH_SYMBOLS = 2**14, 2**21  # a batch is full when it has so many of either
+MAX_LABELS = 100_000
+_BROKEN = (OSError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
+Part = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+"""Where each row ends among the ids, from 0; the ids of all rows; the class of each row."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Block:
-    """Some consecutive words of a store."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StoredWords(Sequence[Ids]):
+    """Encoded words in a memory-mapped file, or some of them."""
 
+    parts: Sequence[Part]
+    rows: Ints
+    """Which rows of the file they are."""
     lengths: Ints
-    labels: Ints
-    ids: NDArray[Any]  # of all words, one after the other, in few bytes each
-
-    @cached_property
-    def _ends(self) -> Ints:
-        ends: Ints = np.cumsum(self.lengths)
-        return ends
+    starts: Ints
+    """The first row of each part."""
 
     def __len__(self) -> int:
         """How many words there are."""
-        return len(self.lengths)
+        return len(self.rows)
 
-    def word(self, i: int) -> Ids:
-        """The ids of a word."""
-        return self.ids[self._ends[i] - self.lengths[i] : self._ends[i]].astype(np.int64)
+    @overload
+    def __getitem__(self, at: int) -> Ids: ...
+    @overload
+    def __getitem__(self, at: slice) -> StoredWords: ...
+    def __getitem__(self, at: int | slice) -> Ids | StoredWords:
+        if isinstance(at, slice):
+            return self.select(np.arange(len(self))[at])
+        row = int(self.rows[at])
+        part = int(np.searchsorted(self.starts, row, side="right")) - 1
+        ends, ids, _ = self.parts[part]
+        row -= int(self.starts[part])
+        return ids[ends[row] : ends[row + 1]].astype(np.int64)
+
+    def select(self, indices: Ints) -> StoredWords:
+        """The words of the given indices, still on disk."""
+        return replace(self, rows=self.rows[indices], lengths=self.lengths[indices])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Store:
-    """What is where in a file; blocks are read when asked for, and nothing is kept."""
+    """An open file of encoded rows."""
 
     path: Path
-    index: Ints  # (block, 4): offset, words, symbols, checksum
+    words: StoredWords
+    labels: Ints
     alphabet: Alphabet
     classes: tuple[Label, ...]
     tokens: str
     key: str
     """Tells what the store was made from, and how."""
-    longest: int
-    itemsize: int
-
-    def __len__(self) -> int:
-        """How many words there are."""
-        return int(self.index[:, 1].sum())
 
     @property
-    def symbols(self) -> int:
-        """How many symbols all words have."""
-        return int(self.index[:, 2].sum())
-
-    def block(self, number: int) -> Block:
-        """Read a block, checked."""
-        offset, words, symbols, checksum = self.index[number].tolist()
-        content = self._read(offset, 8 * words + self.itemsize * symbols)
-        if zlib.crc32(content) != checksum:
-            raise _broken(self.path, f"block {number} is not what was written")
-        head = np.frombuffer(content, np.uint32, 2 * words).astype(np.int64)
-        ids = np.frombuffer(content, f"u{self.itemsize}", offset=8 * words)
-        return Block(lengths=head[:words], labels=head[words:], ids=ids)
-
-    def head(self, number: int) -> tuple[Ints, Ints]:
-        """The lengths and classes of a block's words, without the words."""
-        offset, words = self.index[number, :2].tolist()
-        head = np.frombuffer(self._read(offset, 8 * words), np.uint32).astype(np.int64)
-        return head[:words], head[words:]
-
-    def _read(self, offset: int, size: int) -> bytes:
-        try:
-            with open_regular(self.path) as file:
-                file.seek(offset)
-                content = file.read(size)
-        except OSError as error:
-            raise _broken(self.path, error.strerror or str(error)) from None
-        if len(content) < size:
-            raise _broken(self.path, "its end is missing")
-        return content
+    def longest(self) -> int:
+        """The length of the longest word."""
+        return int(self.words.lengths.max(initial=0))
 
 
-def open_store(path: Path) -> Store:
-    """Open what `write_store` wrote, or say in one line what is wrong with it."""
+def encode(
+    path: Path,
+    examples: Iterable[Example],
+    *,
+    tokens: str,
+    key: str,
+    max_symbols: int | None = None,
+    min_count: int = 1,
+) -> Store:
+    """Write the store of some labelled examples; `key` tells one set of examples from another."""
+    symbols, labels, counts = _Numbers(), _Numbers(), np.zeros(0, np.int64)
+    first = path.with_name(f"{path.name}.first")
+
+    def numbered() -> Iterator[Part]:
+        nonlocal counts
+        for words, of_rows in _batched(examples):
+            ends = np.cumsum([0, *map(len, words)], dtype=np.int32)
+            flat = chain.from_iterable(words)
+            ids = np.fromiter(map(symbols.__getitem__, flat), np.int32, int(ends[-1]))
+            counts = np.append(counts, np.zeros(len(symbols) - len(counts), np.int64))
+            counts += np.bincount(ids, minlength=len(counts))
+            yield ends, ids, np.array([labels[label] for label in of_rows], np.int32)
+            if len(labels) > MAX_LABELS:
+                raise DataError(f"more than {MAX_LABELS:,} different labels; check the column")
+
     try:
-        with open_regular(path) as file:
-            size = file.seek(-len(MAGIC) - 8, os.SEEK_END)
-            length, magic = int.from_bytes(file.read(8), "little"), file.read()
-            if magic != MAGIC or length > size:
-                raise ValueError("its end is missing")
-            file.seek(size - length)
-            footer = json.loads(file.read(length))
-            file.seek(footer["index"])
-            content = file.read(32 * footer["blocks"])
-        if zlib.crc32(content) != footer["checksum"]:
-            raise ValueError("its index is not what was written")
-        return Store(
-            path=path,
-            index=np.frombuffer(content, np.int64).reshape(-1, 4),
-            alphabet=Alphabet(map(from_json_symbol, footer["alphabet"])),
-            classes=tuple(map(from_json_symbol, footer["classes"])),
-            tokens=footer["tokens"],
-            key=footer["key"],
-            longest=footer["longest"],
-            itemsize=footer["itemsize"],
+        rows = _write(first, numbered(), {}, np.int32)
+        named = as_labels(typed_labels(list(labels)))
+        warn_of_missing(named)
+        classes = sorted_classes(named)
+        check_repetition(len(classes), rows)
+        found = dict(zip(symbols, counts.tolist(), strict=True))
+        alphabet = Alphabet.from_counts(found, max_symbols, min_count)
+        ids_of = alphabet.encode(tuple(symbols))
+        class_of = np.array([classes.index(label) for label in named], np.int32)
+        return write_store(
+            path,
+            ((ends, ids_of[ids], class_of[of_rows]) for ends, ids, of_rows in _read(first)[1]),
+            alphabet=alphabet,
+            classes=classes,
+            tokens=tokens,
+            key=key,
         )
-    except (OSError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
-        raise _broken(path, str(error)[:200]) from None
+    finally:
+        first.unlink(missing_ok=True)
 
 
 def write_store(
     path: Path,
-    examples: Iterable[tuple[Ids, int]],
+    parts: Iterable[Part],
     *,
     alphabet: Alphabet,
     classes: tuple[Label, ...],
     tokens: str,
     key: str,
 ) -> Store:
-    """Write encoded words and their classes as they come; one block is in memory at a time."""
-    part = path.with_name(f"{path.name}.part")
-    itemsize = 2 if len(alphabet) <= 2**16 else 4
-    footer: dict[str, Any] = {"tokens": tokens, "key": key, "itemsize": itemsize}
-    footer["alphabet"] = [to_json_symbol(symbol) for symbol in alphabet.symbols]
-    footer["classes"] = [to_json_symbol(label) for label in classes]
+    """Write encoded rows and their classes as they come; one part is in memory at a time."""
+    about = {
+        "format": FORMAT,
+        "alphabet": [to_json_symbol(symbol) for symbol in alphabet.symbols],
+        "classes": [to_json_symbol(label) for label in classes],
+        "tokens": tokens,
+        "key": key,
+    }
+    new = path.with_name(f"{path.name}.part")
     try:
-        part.unlink(missing_ok=True)  # of a killed run, or a link to a file of somebody else's
-        with open(part, "xb") as file:
-            file.write(MAGIC)
-            _write(file, examples, footer)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        cure = "choose a folder that is writable and has room"
-        raise DataError(f"cannot write the encoded words, {path}: {reason}; {cure}") from error
+        _write(new, parts, about, np.uint16 if len(alphabet) <= 2**16 else np.int32)
+        os.replace(new, path)
     finally:
-        part.unlink(missing_ok=True)
+        new.unlink(missing_ok=True)
     return open_store(path)
 
 
-def _write(file: BinaryIO, examples: Iterable[tuple[Ids, int]], footer: Mapping[str, Any]) -> None:
-    index: list[tuple[int, int, int, int]] = []
-    words: list[Ids] = []
-    labels: list[int] = []
-    symbols = longest = 0
+def open_store(path: Path) -> Store:
+    """Open what `write_store` wrote, or say in one line what is wrong with it."""
+    about, found = _read(path)
+    try:
+        parts = list(found)
+        if about["format"] != FORMAT:
+            raise ValueError(f"its format is {about['format']!r:.40}")
+        lengths = np.concatenate([np.zeros(0, np.int64), *(np.diff(p[0]) for p in parts)])
+        sizes = [len(labels) for _, _, labels in parts]
+        words = StoredWords(
+            parts=parts,
+            rows=np.arange(len(lengths)),
+            lengths=lengths,
+            starts=np.cumsum([0, *sizes[:-1]], dtype=np.int64),
+        )
+        return Store(
+            path=path,
+            words=words,
+            labels=np.concatenate([np.zeros(0, np.int64), *(p[2] for p in parts)]),
+            alphabet=Alphabet(map(from_json_symbol, about["alphabet"])),
+            classes=tuple(map(from_json_symbol, about["classes"])),
+            tokens=str(about["tokens"]),
+            key=str(about["key"]),
+        )
+    except _BROKEN as error:
+        raise _broken(path, error) from None
 
-    def close_block() -> None:
-        lengths = np.array([len(word) for word in words])
-        head = np.concatenate([lengths, np.array(labels)]).astype(np.uint32)
-        ids = np.concatenate([np.zeros(0, np.int64), *words]).astype(f"u{footer['itemsize']}")
-        content = head.tobytes() + ids.tobytes()
-        index.append((file.tell(), len(words), len(ids), zlib.crc32(content)))
-        file.write(content)
-        words.clear()
-        labels.clear()
 
-    for word, label in examples:
-        words.append(word)
-        labels.append(label)
-        symbols += len(word)
-        longest = max(longest, len(word))
-        if len(words) >= BLOCK_WORDS or symbols >= BLOCK_SYMBOLS:
-            close_block()
-            symbols = 0
+class _Numbers(dict[Any, int]):
+    """Numbers its keys as they come."""
+
+    def __missing__(self, key: Any) -> int:
+        self[key] = number = len(self)
+        return number
+
+
+def _batched(examples: Iterable[Example]) -> Iterator[tuple[list[Any], list[Label | None]]]:
+    words: list[Any] = []
+    labels: list[Label | None] = []
+    symbols = 0
+    for example in examples:
+        words.append(example.word)
+        labels.append(example.label)
+        symbols += len(example.word)
+        if len(words) >= BATCH_ROWS or symbols >= BATCH_SYMBOLS:
+            yield words, labels
+            words, labels, symbols = [], [], 0
     if words:
-        close_block()
-    content = np.array(index, dtype=np.int64).reshape(-1, 4).tobytes()
-    rest = {"index": file.tell(), "blocks": len(index), "checksum": zlib.crc32(content)}
-    file.write(content)
-    text = json.dumps({**footer, **rest, "longest": longest}).encode()
-    file.write(text + len(text).to_bytes(8, "little") + MAGIC)
+        yield words, labels
 
 
-def _broken(path: Path, reason: str) -> DataError:
+def _write(path: Path, parts: Iterable[Part], about: Mapping[str, Any], kind: Any) -> int:
+    """Write an Arrow file; the result is the number of rows."""
+    import pyarrow as pa
+
+    fields = [("ids", pa.list_(pa.from_numpy_dtype(kind))), ("label", pa.int32())]
+    schema = pa.schema(fields, metadata={"kleene": json.dumps(about)})
+    rows = 0
+    try:
+        path.unlink(missing_ok=True)  # of a killed run, or a link to a file of somebody else's
+        with open(path, "xb") as file:
+            with pa.ipc.new_file(file, schema) as writer:
+                for ends, ids, labels in parts:
+                    part = ends.astype(np.int32), ids.astype(kind), labels.astype(np.int32)
+                    words = pa.ListArray.from_arrays(*map(pa.array, part[:2]))
+                    batch = pa.record_batch([words, pa.array(part[2])], schema=schema)
+                    writer.write_batch(batch, custom_metadata={"checksum": _checksum(part)})
+                    rows += len(labels)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        reason = error.strerror or str(error)
+        cure = "choose a folder that is writable and has room"
+        raise DataError(f"cannot write the encoded rows, {path}: {reason}; {cure}") from error
+    return rows
+
+
+def _read(path: Path) -> tuple[dict[str, Any], Iterator[Part]]:
+    import pyarrow as pa
+
+    try:
+        open_regular(path).close()
+        reader = pa.ipc.open_file(pa.memory_map(str(path)))
+        about = json.loads(reader.schema.metadata[b"kleene"])
+    except (*_BROKEN, pa.ArrowException) as error:
+        raise _broken(path, error) from None
+    return about, (_part(path, reader, i) for i in range(reader.num_record_batches))
+
+
+def _part(path: Path, reader: pa.RecordBatchFileReader, number: int) -> Part:
+    import pyarrow as pa
+
+    try:
+        batch, about = reader.get_batch_with_custom_metadata(number)
+        batch.validate(full=True)
+        words, labels = batch.columns
+        found = words.offsets.to_numpy(), words.values.to_numpy(), labels.to_numpy()
+        if about[b"checksum"] != _checksum(found).encode():
+            raise ValueError(f"batch {number} is not what was written")
+    except (*_BROKEN, pa.ArrowException) as error:
+        raise _broken(path, error) from None
+    return found
+
+
+def _checksum(part: Part) -> str:
+    total = 0
+    for array in part:
+        total = zlib.crc32(np.ascontiguousarray(array).data, total)
+    return str(total)
+
+
+def _broken(path: Path, error: Exception) -> DataError:
+    reason = " ".join(str(error).split())[:200]
     return DataError(
-        f"{path} does not hold whole encoded words ({reason}); delete it, it is made again"
+        f"{path} does not hold whole encoded rows ({reason}); delete it, it is made again"
     )

@@ -9,7 +9,6 @@ import numpy as np
 
 from kleene.arrays import Ints
 from kleene.data.examples import Examples
-from kleene.data.streaming import TrainingData
 from kleene.evaluation.baseline import ngram_answers
 from kleene.evaluation.metrics import ClassMetrics, class_metrics, evaluate, merged, wilson_interval
 from kleene.nn.classifier import Classifier
@@ -75,7 +74,7 @@ class Figures:
 
 
 def answers(
-    network: Classifier, training: TrainingData, held_out: Examples, *, baseline: bool, seed: int
+    network: Classifier, training: Examples, held_out: Examples, *, baseline: bool, seed: int
 ) -> Answers:
     """The answers of a network, and of n-grams trained on the same rows, to held-out rows."""
     found = evaluate(network, held_out)
@@ -85,7 +84,7 @@ def answers(
 
 def measure(
     network: Classifier,
-    training: TrainingData,
+    training: Examples,
     validation: Examples | None,
     held_out: Answers | None,
 ) -> Figures:

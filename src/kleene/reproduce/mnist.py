@@ -17,7 +17,6 @@ import torch
 
 from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
-from kleene.data.streaming import TrainingData
 from kleene.datasets.mnist import Images, mnist
 from kleene.nn.classifier import Classifier
 from kleene.reproduce.errors_table import error_table
@@ -109,7 +108,7 @@ def coarse_stages(row: str, scale: str) -> list[Stage]:
     return [replace(stages("LSTM-P", scale)[0], name="half the rows", epochs=5, regularized=False)]
 
 
-def cell_of_plain_network(network: Classifier, examples: TrainingData, seed: int) -> None:
+def cell_of_plain_network(network: Classifier, examples: Examples, seed: int) -> None:
     """Train a plain network on its maximum over time, take its cell, then set the centroids."""
     plain = Classifier(replace(network.config, num_states=0, pooling="max"))
     cell = {name: weight for name, weight in network.state_dict().items() if "head" not in name}

@@ -13,7 +13,6 @@ import torch
 
 from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
-from kleene.data.streaming import TrainingData
 from kleene.evaluation.metrics import evaluate
 from kleene.machine import Label
 from kleene.model import Model
@@ -109,7 +108,7 @@ def falling_rate(
     batch_size: int,
     ema: float | None = None,
     patience: int | None = None,
-    prepare: Callable[[Classifier, TrainingData, int], None] | None = None,
+    prepare: Callable[[Classifier, Examples, int], None] | None = None,
 ) -> list[Stage]:
     """Stages of some epochs at some learning rate; each goes on from the best of the one before.
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from kleene.data.streaming import TrainingData
+from kleene.data.examples import Examples
 from kleene.kmeans import cluster_centres
 from kleene.nn.classifier import Classifier
 from kleene.nn.inference import inference
@@ -15,7 +15,7 @@ from kleene.nn.mode import PLAIN
 MOST_VECTORS = 20_000
 
 
-def seed_centroids(network: Classifier, examples: TrainingData, seed: int) -> None:
+def seed_centroids(network: Classifier, examples: Examples, seed: int) -> None:
     """Put the centroids of every layer where the hidden vectors cluster."""
     rnn = network.rnn
     for layer in range(rnn.num_layers):
@@ -28,7 +28,7 @@ def seed_centroids(network: Classifier, examples: TrainingData, seed: int) -> No
 
 def hidden_vectors(
     network: Classifier,
-    examples: TrainingData,
+    examples: Examples,
     layer: int = -1,
     seed: int = 0,
     *,

@@ -22,7 +22,6 @@ from torch import Tensor
 
 from kleene.data.batch import Batch
 from kleene.data.examples import Examples
-from kleene.data.streaming import TrainingData
 from kleene.errors import DataError, TrainingError, WorkerError
 from kleene.evaluation.metrics import evaluate
 from kleene.nn.classifier import Classifier
@@ -46,7 +45,7 @@ MAX_FAILURES = 6
 
 def fit(
     network: Classifier,
-    examples: TrainingData,
+    examples: Examples,
     *,
     stages: Sequence[Stage],
     validation: Examples | None = None,
@@ -72,7 +71,7 @@ class _Loop:
     def __init__(
         self,
         network: Classifier,
-        examples: TrainingData,
+        examples: Examples,
         stages: Sequence[Stage],
         validation: Examples | None,
         how: Run,

@@ -23,7 +23,6 @@ import numpy as np
 import torch
 
 from kleene.data.examples import Examples
-from kleene.data.streaming import TrainingData
 from kleene.evaluation.metrics import evaluate
 from kleene.nn.classifier import Classifier
 from kleene.training.config import TrainConfig
@@ -47,7 +46,7 @@ PATIENCE, STATES_PATIENCE = 8, 4
 
 def memory_states(
     cell: Classifier,
-    training: TrainingData,
+    training: Examples,
     *,
     by_ngrams: bool,
     validation: Examples,
@@ -82,7 +81,7 @@ def memory_states(
     return made, history
 
 
-def _overfits(cell: Classifier, training: TrainingData, validation: Examples) -> bool:
+def _overfits(cell: Classifier, training: Examples, validation: Examples) -> bool:
     seen = next(training.parts())
     seen = seen.select(np.arange(len(seen))[: len(validation)])
     return evaluate(cell, seen).accuracy - evaluate(cell, validation).accuracy > OVERFIT

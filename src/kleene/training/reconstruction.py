@@ -21,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from kleene.data.streaming import TrainingData
+from kleene.data.examples import Examples
 from kleene.kmeans import cluster_centres
 from kleene.nn.classifier import Classifier
 from kleene.nn.similarity import Similarity, probabilities, scores
@@ -40,7 +40,7 @@ READ_SHARE, CARRIED_SHARE = 0.05, 1.0
 """Weight of |e|^2 beside |R e|^2: for cells with memory, and for those that carry h on itself."""
 
 
-def reconstruct_centroids(network: Classifier, examples: TrainingData, seed: int) -> None:
+def reconstruct_centroids(network: Classifier, examples: Examples, seed: int) -> None:
     """Set the centroids of every layer so that mixtures of them reproduce the hidden vectors."""
     rnn = network.rnn
     for layer in range(rnn.num_layers):
@@ -51,7 +51,7 @@ def reconstruct_centroids(network: Classifier, examples: TrainingData, seed: int
             rnn.centroids(layer).copy_(found)
 
 
-def reconstruct_gate_inputs(network: Classifier, examples: TrainingData, seed: int) -> None:
+def reconstruct_gate_inputs(network: Classifier, examples: Examples, seed: int) -> None:
     """As `reconstruct_centroids`, by what the gates see of a hidden vector; takes thrice as long.
 
     Vectors come from many examples, which matters where these are long.

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 import torch
 
-from kleene.data.streaming import TrainingData
+from kleene.data.examples import Examples
 from kleene.errors import SettingError
 from kleene.nn.classifier import Classifier
 from kleene.nn.state_regularized import StateRegularized
@@ -56,7 +56,7 @@ def sharpening_stages(
 ) -> Sequence[Stage]:
     """Rounds of a stage, before each of which gates are sharpened and states cooled."""
 
-    def prepare(network: Classifier, examples: TrainingData, seed: int) -> None:
+    def prepare(network: Classifier, examples: Examples, seed: int) -> None:
         sharpen_gates(network, factor)
         if network.rnn.num_states:
             network.rnn.temperature *= cooling

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from kleene.arrays import Ints
-from kleene.data.streaming import TrainingData
+from kleene.data.examples import Examples
 from kleene.errors import SettingError
 from kleene.nn.classifier import Classifier
 from kleene.training.ema import track_ema
@@ -17,7 +17,7 @@ from kleene.training.history import Epoch
 
 Schedule = Callable[[int], float]
 """A value for each epoch of a stage, counted from 0."""
-Prepare = Callable[[Classifier, TrainingData, int], bool | None]
+Prepare = Callable[[Classifier, Examples, int], bool | None]
 """Gets the network, the examples and a seed. If it answers True, the network is good already: its
 weights are kept where no epoch improves on them."""
 
@@ -92,7 +92,7 @@ class Stage:
     """Called before the first epoch."""
 
 
-def start_counts(network: Classifier, examples: TrainingData, seed: int) -> bool:
+def start_counts(network: Classifier, examples: Examples, seed: int) -> bool:
     """Keep the weights of the stage before where no epoch improves on them (a `Prepare`)."""
     return True
 

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from kleene.data.alphabet import FIRST_SYMBOL
-from kleene.data.streaming import TrainingData
+from kleene.data.examples import Examples
 from kleene.nn.classifier import Classifier
 from kleene.nn.inference import inference
 from kleene.nn.pooling import pool
@@ -26,7 +26,7 @@ SYMBOLS, MIN_COUNT, SURE = 20, 10, 0.5
 surely as the first."""
 
 
-def record_typical_states(network: Classifier, examples: TrainingData, seed: int) -> None:
+def record_typical_states(network: Classifier, examples: Examples, seed: int) -> None:
     """Set `network.typical` from some training words."""
     config = network.config
     sums = torch.zeros(2, config.num_states)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from kleene.arrays import Ints
 from kleene.data.batch import Batch
-from kleene.data.streaming import TrainingData
+from kleene.data.examples import Examples
 from kleene.errors import SettingError
 from kleene.nn.classifier import Classifier
 
@@ -32,7 +32,7 @@ MOST_PAIRS = 4_000_000
 """Pairs of neighbours in memory before they are counted."""
 
 
-def init_ppmi_embeddings(network: Classifier, examples: TrainingData, seed: int) -> None:
+def init_ppmi_embeddings(network: Classifier, examples: Examples, seed: int) -> None:
     """Set the embedding to PPMI vectors; symbols without neighbours get zeros."""
     if not network.config.num_symbols:
         raise SettingError(
@@ -46,9 +46,7 @@ def init_ppmi_embeddings(network: Classifier, examples: TrainingData, seed: int)
         weight[:, : vectors.shape[1]] = vectors.to(weight)
 
 
-def ppmi_embeddings(
-    examples: TrainingData, symbols: int, size: int, seed: int
-) -> NDArray[np.float32]:
+def ppmi_embeddings(examples: Examples, symbols: int, size: int, seed: int) -> NDArray[np.float32]:
     """Return PPMI vectors of the symbols, (symbol, at most `size`); zeros without neighbours."""
     from scipy.sparse import csr_array
 
@@ -89,7 +87,7 @@ def _singular_vectors(table: Any, rank: int, seed: int) -> tuple[Any, Any]:
     return left, strength
 
 
-def neighbours(examples: TrainingData, symbols: int, seed: int) -> Any:
+def neighbours(examples: Examples, symbols: int, seed: int) -> Any:
     """How often one symbol (row) stands before another (column), as a sparse array."""
     from scipy.sparse import csr_array
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from kleene.arrays import Ints
 from kleene.data.batch import Batch, make_batch
-from kleene.data.streaming import TrainingData
+from kleene.data.examples import Examples
 from kleene.nn.classifier import Classifier
 from kleene.training.texts.embeddings import init_ppmi_embeddings
 from kleene.training.texts.ngram_texts import Texts, read_texts
@@ -51,7 +51,7 @@ SETTINGS = {
 """What a result depends on, for those who keep it."""
 
 
-def init_ngram_states(network: Classifier, examples: TrainingData, seed: int) -> bool:
+def init_ngram_states(network: Classifier, examples: Examples, seed: int) -> bool:
     """Set embedding, cell, centroids and head of a network to what n-grams teach it.
 
     A network that does not classify its states gets PPMI embeddings only. Returns whether it was

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kleene.arrays import Ints
 from kleene.data.alphabet import START
-from kleene.data.streaming import TrainingData
+from kleene.data.examples import Examples
 
 MOST_SYMBOLS = 10_000_000
 """Symbols that are looked at, at most."""
@@ -59,7 +59,7 @@ class Texts:
         return (sums / np.maximum(self.lengths, 1)).astype(np.float32)
 
 
-def read_texts(examples: TrainingData, seed: int) -> Texts:
+def read_texts(examples: Examples, seed: int) -> Texts:
     """Take non-empty training texts out of their batches, up to a bound."""
     ids, lengths, labels, total = [], [], [], 0
     for batch in examples.batches(256, seed=seed):
