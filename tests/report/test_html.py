@@ -218,7 +218,8 @@ def test_rows_that_were_trained_on_are_no_headline() -> None:
     assert found["headline"]["name"] == "Held-out accuracy"
     assert (found["headline"]["accuracy"], found["headline"]["rows"]) == (0.7, 10)
     assert "were among those given to training" in found["warning"]
-    assert found["baseline"] == {"accuracy": 0.8, "rows": 10}
+    assert (found["baseline"]["accuracy"], found["baseline"]["rows"]) == (0.8, 10)
+    assert found["baseline"]["interval"] == pytest.approx((0.490, 0.943), abs=1e-3)
 
 
 def test_new_rows_are_a_test() -> None:

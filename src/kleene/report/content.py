@@ -28,6 +28,7 @@ from kleene.report.figures import epoch_figures, figures
 from kleene.report.plots import tsne_layout
 from kleene.report.trust import trust
 from kleene.report.view import view
+from kleene.select import ORIGINS
 
 MAX_READ, MAX_MAPPED = 3_000, 500  # words that are read, and laid out on the map
 MAX_SECONDS = 4.0  # of active learning, where nothing else reads the network
@@ -105,6 +106,7 @@ def describe(model: Model) -> dict[str, Any]:
         "classes": [as_text(label) for label in model.classes],
         "tokens": model.tokens,
         "longest": model.longest,
+        "origin": ORIGINS.get(model.origin, "unknown"),
     }
 
 
@@ -114,10 +116,8 @@ def page_method(model: Model) -> str:
     Networks whose answer is a sum over all steps, and networks with a memory that read a
     vocabulary, have no faithful automaton: the cheapest method serves for them.
     """
-    if model.is_finite_state or not model.network.config.num_states:
-        return "auto"
-    words = len(model.alphabet.symbols) > VOCABULARY
-    return "counts" if words or adds_up(model.network) else "auto"
+    hopeless = len(model.alphabet.symbols) > VOCABULARY or adds_up(model.network)
+    return "counts" if model.readable_by == "counts" and hopeless else "auto"
 
 
 def _answers(

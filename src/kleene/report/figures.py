@@ -11,7 +11,7 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
-from kleene.evaluation.metrics import Evaluation
+from kleene.evaluation.metrics import Evaluation, wilson_interval
 from kleene.explain.markup import as_text, percent
 from kleene.machine import Word
 from kleene.model import Model
@@ -22,7 +22,7 @@ def figures(model: Model, words: Sequence[Word], result: Evaluation | None) -> d
     """Accuracies, baselines and the figures of each class; `result` is None without labels."""
     known = model.was_trained_on(words)
     stored = model.settings.get("data") or {}
-    given = None if result is None else {"accuracy": result.accuracy, "rows": len(words)}
+    given = None if result is None else _figure(result.accuracy, len(words))
     held_out = _stored(stored, "held_out_accuracy", "held_out_rows")
     return {
         "headline": _headline(given, held_out, known),
@@ -30,6 +30,7 @@ def figures(model: Model, words: Sequence[Word], result: Evaluation | None) -> d
         "warning": _warning(len(words), known, given),
         "given": given,
         "training": _stored(stored, "training_accuracy", "training_rows"),
+        "validation": _stored(stored, "validation_accuracy", "validation_rows"),
         "held_out": held_out,
         "baseline": _stored(stored, "baseline_accuracy", "held_out_rows"),
         "majority": None if result is None else result.majority_accuracy,
@@ -41,7 +42,13 @@ def _stored(stored: dict[str, Any], accuracy: str, rows: str) -> dict[str, Any] 
     """A figure that the training left in the model folder."""
     if stored.get(accuracy) is None or not stored.get(rows):
         return None
-    return {"accuracy": stored[accuracy], "rows": stored[rows]}
+    return _figure(stored[accuracy], stored[rows])
+
+
+def _figure(accuracy: float, rows: int) -> dict[str, Any]:
+    """An accuracy with its rows and its 95 % interval."""
+    interval = wilson_interval(round(accuracy * rows), rows)
+    return {"accuracy": accuracy, "rows": rows, "interval": interval}
 
 
 def _headline(

@@ -63,6 +63,8 @@
     if (share > 0.9999) return ">\u00a099.99\u00a0%";
     return `${(share * 100).toFixed(share < 0.005 || share > 0.995 ? 2 : 1)}\u00a0%`;
   };
+  Kleene.interval = ([low, high]) =>
+    `${(100 * low).toFixed(1)}\u2013${(100 * high).toFixed(1)}\u00a0%`;
   /** A network's probability, which only rounding makes 0 or 1. */
   Kleene.probability = (value) => Kleene.percent(Math.min(Math.max(value, 1e-9), 1 - 1e-9));
   Kleene.number = (value) => value.toLocaleString("en");

@@ -29,7 +29,7 @@ Kleene.report = function (report, place) {
     figures.headline && [
       figures.headline.name,
       percent(figures.headline.accuracy),
-      `on ${number(figures.headline.rows)} examples, ${figures.headline.note}`,
+      `${Kleene.interval(figures.headline.interval)} (95 %), on ${number(figures.headline.rows)} examples, ${figures.headline.note}`,
     ],
     [
       "States",
@@ -143,6 +143,7 @@ Kleene.report = function (report, place) {
           "Examples": `${number(report.words)}, by ${{ chars: "characters", words: "words", text: "words and punctuation marks", symbols: "symbols" }[model.tokens]}`,
           Alphabet: `${number(model.symbols)} symbols`,
           Classes: model.classes.join(", "),
+          "Learned by": model.origin,
           Kleene: report.version,
         }).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
       ),

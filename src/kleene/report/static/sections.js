@@ -34,8 +34,9 @@
     const rows = [
       ["On the examples of this report", figures.given],
       ["Always the most frequent class of these", figures.given && { accuracy: figures.majority, rows: figures.given.rows }],
-      ["On examples held out from training", figures.held_out],
+      ["On examples held out from training and from all choices", figures.held_out],
       ["Bag of 1-3-grams with logistic regression, on the same", figures.baseline],
+      ["On validation examples, which choices were made on", figures.validation],
       ["On examples trained on", figures.training],
     ].filter(([, found]) => found);
     if (!rows.length) return null;
@@ -53,7 +54,7 @@
           h(
             "tr",
             {},
-            ["", "accuracy", "examples"].map((name) => h("th", { scope: "col" }, name)),
+            ["", "accuracy", "95 % interval", "examples"].map((name) => h("th", { scope: "col" }, name)),
           ),
         ),
         h(
@@ -65,6 +66,7 @@
               {},
               h("th", { scope: "row" }, name),
               h("td", {}, Kleene.percent(found.accuracy)),
+              h("td", {}, found.interval && Kleene.interval(found.interval)),
               h("td", {}, Kleene.number(found.rows)),
             ),
           ),
