@@ -144,7 +144,7 @@ def test_small_changes_of_random_machines_are_found_or_do_not_matter(
     clip: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two machines that differ in one entry: equal in language or told apart, as brute force."""
-    monkeypatch.setattr(counter_compare, "MOST_PAIRS", 2_000)
+    monkeypatch.setattr(counter_compare, "MAX_PAIRS", 2_000)
     same = 0
     for seed in range(40):
         a = random_machine(seed, clip=clip)
@@ -197,7 +197,7 @@ def test_flipping_twice_gives_the_same_tables() -> None:
 
 def test_counters_that_run_apart_are_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     """Equal languages, but one counter stands still where the other goes on."""
-    monkeypatch.setattr(counter_compare, "MOST_PAIRS", 2_000)
+    monkeypatch.setattr(counter_compare, "MAX_PAIRS", 2_000)
 
     def rule(state: str, clipped: int, symbol: object) -> tuple[str, int]:
         return ("even" if state == "odd" else "odd"), (symbol == "a")

@@ -149,9 +149,9 @@ MUTATIONS = [
 def copied(place: Path) -> Path:
     """A copy of the package and its tests; one for all mutations, so that kernels compile once."""
     skip = shutil.ignore_patterns("__pycache__")
-    for part in ("src", "tests/proof", "tests/helpers", "docs/explanation"):
+    for part in ("src", "tests/proof", "tests/helpers", "docs"):
         shutil.copytree(ROOT / part, place / part, ignore=skip)
-    for part in ("pyproject.toml", "tests/conftest.py"):
+    for part in ("pyproject.toml", "README.md", "tests/conftest.py"):
         shutil.copy(ROOT / part, place / part)
     return place
 

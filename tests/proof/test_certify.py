@@ -23,7 +23,7 @@ from random_models import (
 from kleene.automata import DFA
 from kleene.data.alphabet import FIRST_SYMBOL
 from kleene.data.batch import make_batch
-from kleene.errors import AlphabetError, AutomatonError, ReadingError, SettingError
+from kleene.errors import AlphabetError, AutomatonError, ExtractionError, SettingError
 from kleene.extraction.table import transition_table
 from kleene.extractor import extract
 from kleene.machine import run
@@ -284,7 +284,7 @@ def test_a_tie_that_rounding_decides_has_no_proof(transition, bias, proved):
 def test_networks_that_no_proof_knows_are_refused_in_words(settings, says):
     config = random_model(0).network.config
     network = Classifier(replace(config, **settings))
-    with pytest.raises(ReadingError, match=says):
+    with pytest.raises(ExtractionError, match=says):
         certify(replace(random_model(0), network=network))
 
 
@@ -307,7 +307,7 @@ def test_json_brings_back_the_same_certificate(tmp_path):
     assert not again.at_running_temperature
     assert "not verified yet" in str(again)
     for text in ("{", "[]", '{"format": "kleene.certificate/1"}', '{"format": "x"}'):
-        with pytest.raises(ReadingError, match="kleene certify"):
+        with pytest.raises(ExtractionError, match="kleene certify"):
             Certificate.from_json(text)
-    with pytest.raises(ReadingError, match="cannot read"):
+    with pytest.raises(ExtractionError, match="cannot read"):
         Certificate.load(tmp_path / "nothing.json")

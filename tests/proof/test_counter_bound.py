@@ -12,7 +12,7 @@ from counting_network import counting_model
 from kleene.automata import CounterMachine
 from kleene.data.alphabet import FIRST_SYMBOL
 from kleene.data.batch import make_batch
-from kleene.errors import ReadingError
+from kleene.errors import ExtractionError
 from kleene.extraction.counter.units import CountingUnit
 from kleene.model import Model
 from kleene.proof.bounds import FUNCTION
@@ -125,7 +125,7 @@ def test_the_counting_unit_is_found():
 def test_networks_without_a_memory_are_refused():
     model = counting_model("a")
     model.network.rnn.similarity = object()
-    with pytest.raises(ReadingError, match="similarity is"):
+    with pytest.raises(ExtractionError, match="similarity is"):
         counter_bound(model, MACHINE, UNIT, depth=1, length=1)
 
 

@@ -16,7 +16,7 @@ from kleene import SequenceClassifier
 from kleene.automata import DFA
 from kleene.cli import main
 from kleene.data import Alphabet, Bins, Layout, tokenize
-from kleene.errors import KleeneError, ModelError, ReadingError
+from kleene.errors import ExtractionError, KleeneError, ModelError
 from kleene.files import write_atomically
 from kleene.model import Model
 from kleene.model_folder import FILES
@@ -27,6 +27,7 @@ from kleene.proof.certificate import Certificate, Refusal
 from kleene.proof.certify import certify
 from kleene.proof.verify import CLAIM, verify
 from kleene.proof.verify_files import is_token, load_model
+from kleene.web.models import ModelRegistry
 
 WORDS = ["".join(word) for n in range(9) for word in itertools.product("ab", repeat=n)]
 
@@ -146,7 +147,7 @@ def test_h4_a_proof_for_another_temperature_needs_to_be_asked_for(tmp_path, caps
 def test_h5_other_types_than_float32_are_refused(dtype):
     model = random_model(24)
     model.network.to(dtype)
-    with pytest.raises(ReadingError, match="finite float32 weights"):
+    with pytest.raises(ExtractionError, match="finite float32 weights"):
         certify(model)
 
 
@@ -169,7 +170,7 @@ def test_h6_hard_mode_takes_the_argmax_of_rounded_probabilities(weights):
 
 def test_h7_nothing_is_known_of_not_a_number():
     model = change(two_states(), rnn__bias_ih_l0=lambda w: torch.full_like(w, float("nan")))
-    with pytest.raises(ReadingError, match="finite float32 weights"):
+    with pytest.raises(ExtractionError, match="finite float32 weights"):
         certify(model, DFA(alphabet="ab", transitions=[[0, 0]], outputs=(False,)))
 
 
@@ -185,7 +186,7 @@ def test_h8_a_network_that_runs_otherwise_than_it_is_saved_is_refused(attribute,
     model = random_model(24)
     assert certify(model).holds
     setattr(model.network.rnn, attribute, value)
-    with pytest.raises(ReadingError, match=f"{attribute} is|no centroids|finite"):
+    with pytest.raises(ExtractionError, match=f"{attribute} is|no centroids|finite"):
         certify(model)
 
 
@@ -257,7 +258,7 @@ def test_h11_the_digest_covers_everything_that_changes_an_answer(change, tmp_pat
     found = verify(*files)
     assert not found.holds
     assert "another model" in str(found) or "alphabet" in str(found)
-    with pytest.raises(ReadingError, match="does not hold"):
+    with pytest.raises(ExtractionError, match="does not hold"):
         require(Model.load(files[0]), Certificate.load(files[2]))
 
 
@@ -278,10 +279,25 @@ def test_h11_a_proof_is_about_the_network_as_it_runs(tmp_path):
     loaded = Model.load(files[0])
     require(loaded, files[2])
     loaded.network.rnn.transition = soft_argmax
-    with pytest.raises(ReadingError, match="transition is"):
+    with pytest.raises(ExtractionError, match="transition is"):
         require(loaded, files[2])
-    with pytest.raises(ReadingError, match="does not hold"):
+    with pytest.raises(ExtractionError, match="does not hold"):
         require(change(Model.load(files[0]), head__bias=lambda w: -w), files[2])
+
+
+def test_h11_predict_and_serve_refuse_a_model_that_is_not_the_proved_one(tmp_path, capsys):
+    files = proved(tmp_path, random_model(24))
+    asked = ["predict", str(files[0]), "--word", "ab", "--proof", str(files[2])]
+    assert main(asked) == 0
+    assert list(ModelRegistry.load(files[:1], proof=files[2]).entries) == ["model"]
+    change(random_model(24), head__bias=lambda w: -w).save(files[0])
+    capsys.readouterr()
+    assert main(asked) == 2
+    told = capsys.readouterr()
+    assert not told.out
+    assert "the certificate does not hold of this model" in told.err
+    with pytest.raises(ExtractionError, match="does not hold"):
+        ModelRegistry.load(files[:1], proof=files[2])
 
 
 # -- labels and symbols come through as they are ---------------------------------------------
@@ -315,9 +331,9 @@ def test_h12_predict_returns_the_labels_that_were_proved(classes, tmp_path, caps
 )
 def test_h13_symbols_that_no_text_has_are_refused(tokens, symbols, tmp_path):
     model = replace(random_model(24), tokens=tokens, alphabet=Alphabet(symbols))
-    with pytest.raises(ReadingError, match=f"tokens='{tokens}'"):
+    with pytest.raises(ExtractionError, match=f"tokens='{tokens}'"):
         certify(model)
-    with pytest.raises(ReadingError, match=f"tokens='{tokens}'"):
+    with pytest.raises(ExtractionError, match=f"tokens='{tokens}'"):
         load_model(model.to_files())
 
 

@@ -12,7 +12,7 @@ from random_models import random_model
 
 from kleene.automata import DFA
 from kleene.cli import main
-from kleene.errors import AlphabetError, ReadingError, SettingError
+from kleene.errors import AlphabetError, ExtractionError, SettingError
 from kleene.proof.certify import certify
 from kleene.proof.robustness import KINDS, EditSearch, Robustness, certified_share, robustness
 
@@ -123,10 +123,10 @@ def test_a_model_is_proved_first_or_its_certificate_verified():
     own = robustness(model, "abab", edits=3)
     assert own.to_dict() == robustness(model, "abab", edits=3, certificate=certificate).to_dict()
     assert own.label == certificate.dfa.run("abab")
-    with pytest.raises(ReadingError, match="does not hold of this model"):
+    with pytest.raises(ExtractionError, match="does not hold of this model"):
         robustness(random_model(5), "ab", certificate=certificate)
     model.network.rnn.temperature = 100.0
-    with pytest.raises(ReadingError, match="needs a proof"):
+    with pytest.raises(ExtractionError, match="needs a proof"):
         robustness(model, "ab")
 
 

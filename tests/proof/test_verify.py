@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from random_models import KINDS, at_the_edge, random_model
 
-from kleene.errors import AutomatonError, ModelError, ReadingError
+from kleene.errors import AutomatonError, ExtractionError, ModelError
 from kleene.model import Model
 from kleene.nn.config import NetworkConfig
 from kleene.proof import verify_core, verify_files
@@ -115,7 +115,7 @@ def test_files_that_cannot_be_read(files, tmp_path):
         verify(files / "model", tmp_path / "nothing.json", certificate)
     with pytest.raises(AutomatonError, match=r"kleene\.dfa/1"):
         verify(files / "model", certificate, certificate)
-    with pytest.raises(ReadingError, match="expected JSON"):
+    with pytest.raises(ExtractionError, match="expected JSON"):
         verify(files / "model", dfa, "{")
     folder = tmp_path / "half"
     random_model(24).save(folder)
@@ -124,7 +124,7 @@ def test_files_that_cannot_be_read(files, tmp_path):
     with pytest.raises(ModelError, match="not the file that was saved"):
         verify(folder, dfa, certificate)
     random_model(24, cell="lstm").save(tmp_path / "lstm")
-    with pytest.raises(ReadingError, match=r"cell in .* got 'lstm'"):
+    with pytest.raises(ExtractionError, match=r"cell in .* got 'lstm'"):
         verify(tmp_path / "lstm", dfa, certificate)
 
 

@@ -30,7 +30,7 @@ def difference(
     already follow from earlier ones by transitivity (Hopcroft and Karp's union-find), so at most
     |a| + |b| pairs are followed instead of |a| x |b|. The word stays a shortest one: if w
     distinguishes a skipped pair (p, q), it distinguishes one of the pairs on the chain that links p
-    with q, and all of those were visited at the same depth or before.
+    with q, and all pairs on the chain were visited at the same depth or before.
     """
     check_same_alphabet(a.alphabet, b.alphabet)
     alphabet = a.alphabet

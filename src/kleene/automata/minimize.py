@@ -17,11 +17,11 @@ def minimize(dfa: Table) -> Table:
     """The minimal automaton, states numbered breadth-first in the order of the alphabet.
 
     Two automata of one language over the same alphabet become identical arrays. A state keeps the
-    name of the first of those it stands for.
+    name of the first state that it stands for.
     """
     dfa = reachable(dfa)
     block_of = equivalence_classes(dfa)
-    # Blocks are numbered by their first member; since those are met breadth-first, so are blocks.
+    # Blocks are numbered by their first member, so they are in breadth-first order as well.
     _, first, block_of = np.unique(block_of, return_index=True, return_inverse=True)
     rank = np.argsort(np.argsort(first)).astype(np.int32)
     representatives = np.sort(first)

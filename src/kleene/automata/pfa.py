@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kleene.automata.dfa import DFA
 from kleene.automata.formats.json import (
     array_field,
     document_fields,
@@ -96,12 +95,6 @@ class PFA:
         """The column of every symbol in `transitions`."""
         return {symbol: column for column, symbol in enumerate(self.alphabet)}
 
-    @property
-    def unseen(self) -> list[tuple[int, Symbol]]:
-        """The pairs (state, symbol) whose row is all zeros."""
-        pairs = np.argwhere(~self.transitions.any(axis=-1))
-        return [(int(state), self.alphabet[column]) for state, column in pairs]
-
     def state_probabilities(self, word: Word) -> npt.NDArray[np.float64]:
         """How probable each state is after a word: initial times one matrix per symbol."""
         probs = self.initial
@@ -115,25 +108,6 @@ class PFA:
         for label, prob in zip(self.outputs, self.state_probabilities(word).tolist(), strict=True):
             totals[label] += prob
         return totals
-
-    def most_likely(self, *, unseen: Label = False) -> DFA:
-        """The DFA that always takes the most probable step (the first, among equals).
-
-        States keep their numbers. Steps never seen lead to one more state, the last, from which
-        nothing leaves and whose output is `unseen`.
-        """
-        never = ~self.transitions.any(axis=-1)
-        steps = np.where(never, self.num_states, self.transitions.argmax(axis=-1))
-        outputs = self.outputs
-        if never.any():
-            sink = np.full((1, len(self.alphabet)), self.num_states)
-            steps, outputs = np.concatenate([steps, sink]), (*outputs, unseen)
-        return DFA(
-            alphabet=self.alphabet,
-            transitions=steps.astype(np.int32),
-            outputs=outputs,
-            initial=int(self.initial.argmax()),
-        )
 
     def to_json(self, *, indent: int | None = None) -> str:
         """The JSON document that `from_json` reads; see `formats.json`."""

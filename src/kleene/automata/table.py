@@ -125,7 +125,7 @@ def moves_taken(dfa: TransitionTable, words: Iterable[Word] | None) -> npt.NDArr
     taken = np.zeros((dfa.num_states, len(dfa.alphabet)), dtype=np.bool_)
     state = np.full(len(columns), dfa.initial)
     for time in range(int(lengths.max(initial=0))):
-        lasting = int(np.searchsorted(-lengths, -time))  # longest first: those with a next symbol
+        lasting = int(np.searchsorted(-lengths, -time))  # words with a next symbol; longest first
         symbol = np.array([word[time] for word in columns[:lasting]])
         taken[state[:lasting], symbol] = True
         state[:lasting] = dfa.transitions[state[:lasting], symbol]

@@ -1,6 +1,6 @@
 """An automaton as an ONNX graph: words as columns of its alphabet in, labels out.
 
-A symbol that is none of the alphabet leads to one more state, the trap, which nothing leaves.
+A symbol outside the alphabet leads to one more state, the trap, which nothing leaves.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A classifier as an ONNX graph: words of any number and length in, probabilities out.
 
-The recurrence is that of `scan`, in centroid space, as ONNX's own loop over a padded batch: the
+The recurrence is the one of `scan`, in centroid space, as ONNX's own loop over a padded batch: the
 weights w of the centroids are carried, zero at the start, so that R h + b = w (S R^T) + b there
 too. Past the end of a word a row keeps its state.
 """
@@ -30,8 +30,8 @@ def to_onnx(network: Classifier, about: Mapping[str, Any]) -> bytes:
 
     Inputs are `ids`, (batch, time), padded with any id, or `vectors`, (batch, time, size), and
     `lengths`, (batch,). Outputs are `scores` and `probabilities`, (batch, class), and, if the
-    network has states, those of the top layer, `states`, (batch, time + 1): the first is that after
-    the start token, and -1 marks the padding.
+    network has states, the `states` of the top layer, (batch, time + 1): the first is the state
+    after the start token, and -1 marks the padding.
     """
     if isinstance(network.rnn.transition, Sample):
         raise SettingError(

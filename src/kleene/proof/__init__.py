@@ -16,7 +16,7 @@ def require(model: Model, proof: Certificate | str | Path) -> DFA:
 
     The proof is checked by the verifier against the model as it is in memory.
     """
-    from kleene.errors import ReadingError
+    from kleene.errors import ExtractionError
     from kleene.proof.bounds import require_as_saved
     from kleene.proof.certificate import Certificate
     from kleene.proof.verify import verify
@@ -26,5 +26,5 @@ def require(model: Model, proof: Certificate | str | Path) -> DFA:
     document = certificate.to_dict()
     found = verify(model.to_files(), document["dfa"], document)
     if not found.holds:
-        raise ReadingError(f"the certificate does not hold of this model: {found}")
+        raise ExtractionError(f"the certificate does not hold of this model: {found}")
     return certificate.dfa

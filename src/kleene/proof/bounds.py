@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kleene.data.alphabet import END, START
 from kleene.data.words import as_word
-from kleene.errors import ReadingError
+from kleene.errors import ExtractionError
 from kleene.extraction.table import require_memoryless
 from kleene.model import Model
 from kleene.nn.config import CELLS, SIMILARITIES, TRANSITIONS
@@ -267,18 +267,18 @@ def require_as_saved(model: Model) -> None:
     network, config = model.network, model.network.config
     cure = "compare it with the automaton on sequences instead"
     if not config.num_symbols:
-        raise ReadingError(f"a proof needs symbols as input, got vectors; {cure}")
+        raise ExtractionError(f"a proof needs symbols as input, got vectors; {cure}")
     if config.custom_cell is not None:
-        raise ReadingError(
+        raise ExtractionError(
             f"a proof knows the cells {', '.join(CELLS)}, got {config.cell!r}; {cure}"
         )
     if config.transition == "sample":
-        raise ReadingError(f"a proof needs one answer, the transition 'sample' is random; {cure}")
+        raise ExtractionError(f"a proof needs one answer, transition 'sample' is random; {cure}")
     for symbol in model.alphabet.symbols:
         if isinstance(symbol, str) and model.tokens in ("text", "words"):
             found = list(as_word(symbol, model.tokens))
             if found != [symbol]:
-                raise ReadingError(
+                raise ExtractionError(
                     "a proof needs symbols that a text can contain, but "
                     f"tokens={model.tokens!r} reads {symbol!r:.60} as {found!r:.60}; train with "
                     "tokens='symbols'"
@@ -292,14 +292,14 @@ def require_as_saved(model: Model) -> None:
     }
     for name, (runs, said) in described.items():
         if runs != said:
-            raise ReadingError(
+            raise ExtractionError(
                 f"network.rnn.{name} is {runs!r}, but a saved folder would run with {said!r}; a "
                 "proof is about the folder: build the network with the settings it should run with"
             )
     for name, weight in network.state_dict().items():
         values = weight.detach().cpu()
         if str(values.dtype) != "torch.float32" or not bool(values.isfinite().all()):
-            raise ReadingError(
+            raise ExtractionError(
                 f"a proof needs finite float32 weights, got {values.dtype} in {name}; call "
                 "network.float() first, or train again"
             )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kleene.automata import DFA
 from kleene.automata.formats.json import dump
-from kleene.errors import AutomatonError, ReadingError
+from kleene.errors import AutomatonError, ExtractionError
 from kleene.files import read_regular, write_atomically
 from kleene.formats import mismatch
 from kleene.machine import Symbol, Word
@@ -119,10 +119,10 @@ class Certificate:
         try:
             fields = json.loads(document) if isinstance(document, str) else dict(document)
         except (ValueError, RecursionError) as error:
-            raise ReadingError(f"the certificate is not JSON ({error}); {CERTIFY}") from None
+            raise ExtractionError(f"the certificate is not JSON ({error}); {CERTIFY}") from None
         found = fields.get("format") if isinstance(fields, dict) else None
         if found not in (FORMAT, FORMAT_2):
-            raise ReadingError(mismatch(found, FORMAT, CERTIFY))
+            raise ExtractionError(mismatch(found, FORMAT, CERTIFY))
         try:
             return cls(
                 claim=str(fields["claim"]),
@@ -138,7 +138,7 @@ class Certificate:
             )
         except (KeyError, TypeError, ValueError, OverflowError, AutomatonError) as error:
             reason = f"{type(error).__name__}: {error}"[:200]
-            raise ReadingError(f"the certificate is damaged ({reason}); {CERTIFY}") from None
+            raise ExtractionError(f"the certificate is damaged ({reason}); {CERTIFY}") from None
 
     def save(self, path: str | Path) -> Path:
         """Write the document to a file."""
@@ -151,7 +151,7 @@ class Certificate:
             return cls.from_json(read_regular(path).decode("utf-8"))
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-            raise ReadingError(f"cannot read {path}: {reason}; give a certificate") from None
+            raise ExtractionError(f"cannot read {path}: {reason}; give a certificate") from None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ everything that sequences of t symbols can lead to, rounding of float32 included
 at the first length at which, from some point of a box, the class may not be the machine's.
 
 The forget gate reads the memory it multiplies (peephole). sigmoid(a + p c) c is monotone in c where
-the gate is saturated, so that its range is that of its two ends; this keeps the drift small.
+the gate is saturated, so its two ends bound it; this keeps the drift small.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kleene.automata.counter.configuration_graph import (
 from kleene.automata.counter.machine import CounterMachine
 from kleene.automata.symbols import check_same_alphabet, show
 from kleene.data.alphabet import END, FIRST_SYMBOL, START, Alphabet
-from kleene.errors import ReadingError
+from kleene.errors import ExtractionError
 from kleene.extraction.counter.units import CountingUnit, record_memory, require_memory
 from kleene.model import Model
 from kleene.proof.bounds import (
@@ -96,7 +96,7 @@ def counter_bound(
     check_same_alphabet(model.alphabet.symbols, machine.alphabet)
     unknown = {o for row in machine.outputs for o in row} - set(model.classes)
     if unknown:
-        raise ReadingError(f"the machine has labels that the model has not: {show(unknown)}")
+        raise ExtractionError(f"the machine has labels that the model has not: {show(unknown)}")
     return _Proof(model, machine, unit or find_counter(model, machine), depth).run(length)
 
 
@@ -141,7 +141,7 @@ class _Walk:
         while left := {node for node in stopped if not graph[node] <= stopped}:
             stopped -= left
         if len(stopped) == len(nodes):
-            raise ReadingError("this machine never counts; certify a finite automaton instead")
+            raise ExtractionError("this machine never counts; certify a finite automaton instead")
         found: list[set[int]] = [set() for _ in columns]
         for state, clipped in set(nodes) - stopped:
             for symbol, add in enumerate(adds[state, clipped + clip].tolist()):

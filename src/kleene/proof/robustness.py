@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from kleene.automata import DFA
 from kleene.data.alphabet import to_json_symbol
-from kleene.errors import AlphabetError, ReadingError, SettingError
+from kleene.errors import AlphabetError, ExtractionError, SettingError
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
 from kleene.proof import require
@@ -25,7 +25,7 @@ from kleene.proof.certify import certify
 
 Kind: TypeAlias = Literal["substitute", "insert", "delete"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-MOST_EDITS = 1_000_000
+MAX_EDITS = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,8 +109,8 @@ class EditSearch:
         substitutes: Mapping[Symbol, Collection[Symbol]] | None = None,
     ) -> None:
         """`substitutes` lists what each symbol may be replaced by; without it, by any other."""
-        if not 0 <= edits <= MOST_EDITS:
-            raise SettingError(f"edits must be 0 to {MOST_EDITS:,}, got {edits}")
+        if not 0 <= edits <= MAX_EDITS:
+            raise SettingError(f"edits must be 0 to {MAX_EDITS:,}, got {edits}")
         unknown = [kind for kind in kinds if kind not in KINDS]
         if unknown or not kinds:
             shown = ", ".join(map(repr, unknown)) or "none"
@@ -261,7 +261,7 @@ def certified_dfa(model: Model, certificate: Certificate | None = None) -> DFA:
         return require(model, certificate)
     outcome = certify(model)
     if not isinstance(outcome, Certificate):
-        raise ReadingError(f"robustness needs a proof of the model, and there is none: {outcome}")
+        raise ExtractionError(f"robustness needs a proof of the model, got none: {outcome}")
     return outcome.dfa
 
 

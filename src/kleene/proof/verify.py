@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from kleene.errors import AutomatonError, ReadingError
+from kleene.errors import AutomatonError, ExtractionError
 from kleene.proof.verify_core import Boxes, Layer, Network, NotProvedError, check, need
 from kleene.proof.verify_files import (
     Document,
@@ -79,7 +79,7 @@ def verify(
     """
     folder = load_model(model_folder)
     dfa = load_document(dfa_json, "kleene.dfa/1", AutomatonError, "export the automaton again")
-    certificate = load_document(certificate_json, FORMAT, ReadingError, CERTIFY, older=FORMAT_2)
+    certificate = load_document(certificate_json, FORMAT, ExtractionError, CERTIFY, older=FORMAT_2)
     running = _mean(folder.temperatures)
     proved = None
     try:

@@ -26,7 +26,7 @@ Array: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Range: TypeAlias = tuple[Array, Array]
 
-START, END, FIRST = 2, 3, 4  # tokens; those of the symbols begin at FIRST
+START, END, FIRST = 2, 3, 4  # tokens; symbols begin at FIRST
 U = 2.0**-24  # rounding unit of float32
 F = 2.0**-19  # error of sigmoid and tanh
 LOST = 1e-37  # error of a probability that underflows

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kleene.errors import KleeneError, ModelError, ReadingError
+from kleene.errors import ExtractionError, KleeneError, ModelError
 from kleene.files import read_regular
 from kleene.proof.verify_core import FIRST, Layer, Network, need
 
@@ -114,16 +114,16 @@ def require_known(config: Mapping[str, Any]) -> None:
     """Refuse a network that the bounds are not for."""
     for key in config:
         if key not in (*KINDS, *SIZES, *TRAINING):
-            raise ReadingError(f"the verifier does not know the setting {key!r}; upgrade kleene")
+            raise ExtractionError(f"the verifier does not know the setting {key!r}; upgrade kleene")
     for key, allowed in KINDS.items():
         if not any(config[key] is one or config[key] == one for one in allowed):
-            raise ReadingError(
+            raise ExtractionError(
                 f"a proof needs {key} in {allowed}, got {config[key]!r}; compare network and "
                 "automaton on sequences instead"
             )
     for key in SIZES:
         if type(config[key]) is not int or config[key] < 1:
-            raise ReadingError(f"a proof needs {key} of at least 1, got {config[key]!r}")
+            raise ExtractionError(f"a proof needs {key} of at least 1, got {config[key]!r}")
 
 
 def build_network(
@@ -152,7 +152,7 @@ def build_network(
         raise ValueError("the weights have other names or shapes than the settings say")
     for name, array in sorted(weights.items()):
         if array.dtype != np.float32 or not np.isfinite(array).all():
-            raise ReadingError(
+            raise ExtractionError(
                 f"a proof needs finite float32 weights, got {array.dtype} in {name}; call "
                 "network.float(), save and certify again"
             )
@@ -188,7 +188,7 @@ def require_tokens(symbols: list[Any], tokens: str) -> None:
         if not isinstance(symbol, str) or tokens not in ("text", "words"):
             continue
         if not (is_token(symbol) if tokens == "text" else symbol.split() == [symbol]):
-            raise ReadingError(
+            raise ExtractionError(
                 f"a proof needs symbols that a text can contain, but tokens={tokens!r} never gives "
                 f"{symbol!r:.60}; train with tokens='symbols'"
             )

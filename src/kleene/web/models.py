@@ -26,6 +26,7 @@ from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.nn.fused import load_kernels
 from kleene.nn.inference import inference
+from kleene.proof import require
 from kleene.report.content import VOCABULARY, describe, page_method
 from kleene.report.examples import METHODS, explained_dict, rounded
 from kleene.report.trust import trust
@@ -223,8 +224,13 @@ class ModelRegistry:
     entries: Mapping[str, Entry] = field(default_factory=dict)
 
     @classmethod
-    def load(cls, paths: Sequence[Path], words: Sequence[Any] = ()) -> ModelRegistry:
-        """Load models (folders) and automata (JSON files); `words` are texts to read them on."""
+    def load(
+        cls, paths: Sequence[Path], words: Sequence[Any] = (), proof: Path | None = None
+    ) -> ModelRegistry:
+        """Load models (folders) and automata (JSON files); `words` are texts to read them on.
+
+        With a `proof`, models that it does not hold of are refused.
+        """
         entries: dict[str, Entry] = {}
         for path in paths:
             base = path.resolve().name.removesuffix(".json") or "model"
@@ -234,6 +240,8 @@ class ModelRegistry:
                 entries[name] = Automaton(name, DFA.load(path))
             else:
                 model = Model.load(path)
+                if proof is not None:
+                    require(model, proof)
                 entries[name] = Network(name, model, _known(model, words))
         return cls(entries)
 

@@ -41,6 +41,8 @@ class ServerSettings:
     models: tuple[Path, ...]
     words: tuple[Any, ...] = ()
     """Texts to read the models on."""
+    proof: Path | None = None
+    """A certificate that must hold of every model."""
     access: Access
     root_path: str = ""
     drain: float = 5.0
@@ -190,7 +192,7 @@ def serve(
     """Load the models, call `started`, and answer requests until a signal ends the process."""
     from kleene.web.models import ModelRegistry
 
-    registry = ModelRegistry.load(settings.models, settings.words)
+    registry = ModelRegistry.load(settings.models, settings.words, settings.proof)
     if workers == 1:
         _serve(settings, listening, registry, started)
     else:
@@ -222,7 +224,7 @@ def _work(settings: ServerSettings, listening: socket.socket) -> None:
     """Be one of several worker processes."""
     from kleene.web.models import ModelRegistry
 
-    registry = ModelRegistry.load(settings.models, settings.words)
+    registry = ModelRegistry.load(settings.models, settings.words, settings.proof)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # Ctrl-C reaches the parent only
     _serve(settings, listening, registry, lambda: None)
 

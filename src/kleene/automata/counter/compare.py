@@ -29,7 +29,7 @@ from kleene.errors import AutomatonError
 from kleene.machine import Label, Word
 
 APART = 8  # by how much two counters may differ before they count as diverging
-MOST_PAIRS = 300_000
+MAX_PAIRS = 300_000
 
 
 class Pair(NamedTuple):
@@ -128,7 +128,7 @@ class _Product:
         for index, pair in enumerate(pairs):
             if not pair.agrees:
                 return self._spell(came_from, index)
-            if len(pairs) > MOST_PAIRS:
+            if len(pairs) > MAX_PAIRS:
                 break
             for number, after in enumerate(self.moves(pair)):
                 if after not in seen and (height is None or abs(after.counter) <= height):
@@ -138,7 +138,7 @@ class _Product:
         else:
             return None
         raise AutomatonError(
-            f"no difference among {MOST_PAIRS:,} pairs of configurations, and there are more, "
+            f"no difference among {MAX_PAIRS:,} pairs of configurations, and there are more, "
             "since the two counters diverge; compare words up to a length instead"
         )
 

@@ -52,7 +52,7 @@ def _with_sinks(machine: CounterTables) -> CounterTables:
 
 
 def _merged(machine: CounterTables) -> CounterTables:
-    """Reachable states only; those that agree wherever both can be are merged."""
+    """Drop unreachable states and merge states that agree wherever both can be."""
     nodes = reachable(machine)
     states = list(dict.fromkeys(state for state, _ in nodes))
     block = {state: state for state in states}

@@ -1,9 +1,9 @@
 """An automaton as a C file that needs no library: a table, four functions, and a small program.
 
-The functions are those of a `Machine`, over the columns of the alphabet, and one that runs a whole
-word. The program, left out where `KLEENE_NO_MAIN` is defined, reads words, one a line, and prints
-the label of each; it asks the C library for nothing but characters. Where a line break is a symbol,
-words end with a zero byte instead.
+The functions are the methods of a `Machine`, over the columns of the alphabet, and one that runs a
+whole word. The program, left out where `KLEENE_NO_MAIN` is defined, reads words, one a line, and
+prints the label of each; it asks the C library for nothing but characters. Where a line break is a
+symbol, words end with a zero byte instead.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TEMPLATE = r"""/* A deterministic automaton of @STATES states over @WIDTH symbol
    @NAME_labels[], @NAME_symbols[]             the texts of labels and symbols, in UTF-8
 
    As a program it reads words, @EACH (@READS), and prints the label
-   of each, or "?" for a word with unknown symbols, of which status 1 tells in the end. */
+   of each, or "?" for a word with unknown symbols; then the status is 1 in the end. */
 
 #include <stddef.h>
 
@@ -114,7 +114,7 @@ LINES = r"""static int next_byte(void) { /* of a text whose lines may end in CR 
     return c;
 }"""
 BYTES = r"""static int next_byte(void) { return getchar(); }"""
-CHARACTER = r"""            do { /* one character: a byte, and those that go on with it */
+CHARACTER = r"""            do { /* one character: a byte and its continuation bytes */
                 if (size <= LONGEST) text[size] = (char)c;
                 size++;
                 c = next_byte();
@@ -182,7 +182,7 @@ def _symbol(symbol: Any) -> bytes:
 
 
 def _literal(text: bytes) -> str:
-    """A C string; everything but plain characters as octal digits, of which three are a byte."""
+    """A C string; plain characters as they are, other bytes as three octal digits."""
     plain = (chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in text)
     return f'"{"".join(plain)}"'
 

@@ -246,7 +246,7 @@ def load_graphviz() -> Any:
 
 @contextmanager
 def _without(noise: bytes) -> Iterator[None]:
-    """Hold back what is written to standard error, then write all lines but those of a kind."""
+    """Hold back standard error, then write its lines, except lines that begin with the noise."""
     try:
         before = os.dup(2)
     except OSError:  # closed, so that nothing can be written to it

@@ -60,7 +60,7 @@ class _Nfa:
 
     @property
     def alphabet(self) -> list[str]:
-        """The symbols given, or those of the pattern in order."""
+        """The given symbols, or the symbols of the pattern, sorted."""
         return sorted(self.used) if self.given is None else self.given
 
     def state(self) -> int:

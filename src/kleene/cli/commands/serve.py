@@ -54,6 +54,10 @@ def serve(
     data: Annotated[
         str | None, typer.Option(metavar="DATA", help="Sequences to read the models along.")
     ] = None,
+    proof: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Refuse a model unless this certificate holds of it."),
+    ] = None,
     token_file: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Require the token in this file, or in KLEENE_TOKEN."),
@@ -115,6 +119,7 @@ def serve(
     settings = ServerSettings(
         models=tuple(models),
         words=words,
+        proof=proof,
         access=access,
         root_path=_prefix(root_path),
         drain=drain,
