@@ -28,13 +28,13 @@ from typing import Any
 import numpy as np
 import torch
 from ledger import Ledger
+from state_model import clear_transitions, state_model
 from word_substitutions import substitutions
 
 from kleene.data.alphabet import FIRST_SYMBOL
 from kleene.data.examples import Examples
 from kleene.datasets.corpora import imdb
 from kleene.evaluation.metrics import evaluate
-from kleene.extraction.state_model import state_model
 from kleene.extraction.table import NetworkTable, transition_table
 from kleene.model import Model
 from kleene.proof.certify import certify
@@ -84,32 +84,6 @@ class Study:
     def table(self) -> NetworkTable:
         """The automaton of the model without close calls."""
         return transition_table(state_model(self.cleared[0]))
-
-
-def clear_transitions(model: Model, margin: float = 0.01) -> int:
-    """Give words whose next state is a close call the vector of a word with clear transitions.
-
-    A close call has log-odds below `margin` against another state, from some state. The vector is
-    that of the nearest word that leads from every state to where the word does, or where there is
-    none, from most states. Returns how many words were changed.
-    """
-    network = model.network
-    table = transition_table(state_model(model))
-    assert table.probs is not None, "the table is too large to look at"
-    best = np.sort(np.log(np.maximum(table.probs, 1e-30)), -1)
-    clear = (best[..., -1] - best[..., -2]).min(0) >= margin  # symbol
-    moves = table.dfa.transitions  # state symbol
-    vectors = network.embedding.weight.detach()[-moves.shape[1] :]
-    clear_columns = np.flatnonzero(clear)
-    if not len(clear_columns):
-        return 0
-    for column in np.flatnonzero(~clear):
-        same = (moves[:, clear_columns] == moves[:, [column]]).sum(0)
-        candidates = clear_columns[same == same.max()]
-        gaps = (vectors[candidates] - vectors[column]).square().sum(-1)
-        with torch.no_grad():
-            vectors[column] = vectors[candidates[int(gaps.argmin())]]
-    return int((~clear).sum())
 
 
 def certificate(study: Study) -> dict[str, Any]:

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from state_model import state_model
 
 from kleene.automata import DFA
 from kleene.data.alphabet import UNKNOWN
 from kleene.errors import ReadingError
-from kleene.extraction.state_model import state_model
 from kleene.extraction.table import transition_table
 from kleene.machine import Word
 from kleene.model import Model

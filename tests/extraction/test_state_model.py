@@ -12,14 +12,15 @@ import torch
 from kleene.data.alphabet import Alphabet
 from kleene.data.batch import make_batch
 from kleene.errors import ExtractionError
-from kleene.extraction.state_model import state_model
 from kleene.extraction.table import transition_table
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
 from kleene.nn.inference import inference
+from kleene.proof.certify import certify
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
+from state_model import clear_transitions, state_model
 from word_substitutions import substitutions
 
 WORDS = tuple(f"word{i}" for i in range(40))
@@ -66,6 +67,24 @@ def test_its_class_is_the_state_after_the_last_word() -> None:
         with inference(model.network):
             states = model.network.trace(make_batch(model.alphabet.encode_many([word]))).states
         assert dfa.run(word) == int(states[0, -1])
+
+
+def gaps(model: Model) -> np.ndarray:
+    """The least log-odds of each word's next states against any other."""
+    probs = transition_table(state_model(model)).probs
+    assert probs is not None
+    best = np.sort(np.log(probs), -1)
+    return (best[..., -1] - best[..., -2]).min(0)
+
+
+def test_clear_transitions_leave_the_automaton_and_no_close_call() -> None:
+    model = text_model()
+    before = transition_table(state_model(model)).dfa
+    margin = float(np.sort(gaps(model))[5])
+    assert clear_transitions(model, margin) == 5
+    assert transition_table(state_model(model)).dfa == before
+    assert gaps(model).min() >= margin
+    assert certify(state_model(model)).holds
 
 
 def test_substitutions_are_those_that_trying_them_all_finds() -> None:
