@@ -132,19 +132,12 @@ def from_counts(method: str, context: ExtractionContext, counts: TransitionCount
 
 def default_method(model: Model) -> str:
     """The cheapest method that fits the network: table, counts or kmeans."""
-    if model.is_finite_state:
-        return "table"
-    return "counts" if has_states(model) else "kmeans"
-
-
-def has_states(model: Model) -> bool:
-    """Whether the network has centroids and uses them."""
-    return model.network.rnn.num_states > 0 and model.network.rnn.regularized
+    return model.readable_by if model.readable_by in METHODS else "kmeans"
 
 
 def require_centroids(model: Model) -> None:
     """Refuse a network whose traces have no states."""
-    if not has_states(model):
+    if model.readable_by == "clusters":
         raise ExtractionError(
             "this network has no centroids, so its traces have no states to count; "
             "use the method kmeans or lstar"

@@ -193,7 +193,7 @@ def best_latch(
 
 
 def questions(record: Prefixes, votes: Votes, symbols: int) -> list[Ids]:
-    """Words that show the unseen transitions of the places that words clip."""
+    """Words that show the unseen transitions of the places that words reach."""
     shown = set(np.unique(votes.places * symbols + votes.columns).tolist())
     order = np.argsort(record.time, kind="stable")
     places = votes.prefix_places[order]
