@@ -142,8 +142,8 @@ class Extraction:
             "shortest": self.shortest,
         }
 
-    def facts(self) -> dict[str, str]:
-        """The first things to know, as text."""
+    def facts(self, *, verbose: bool = False) -> dict[str, str]:
+        """The first things to know, as text; `verbose` has all details of the proof."""
         facts = {
             "automaton": _states(self.dfa.num_states),
             "method": self.method,
@@ -155,16 +155,20 @@ class Extraction:
         if self.model is not None:
             facts["automaton"] += f", from {self.states_in_use} in use"
             facts["ambiguous"] = self._ambiguous_text()
-            facts["certificate"] = self._certificate_text()
+            facts["certificate"] = self._certificate_text(verbose)
         if self.counter is not None:
             facts["counter"] = str(self.counter)
         if self.unseen:
             facts["never seen"] = f"{len(self.unseen)} pairs of state and symbol, led to a sink"
         return facts
 
-    def _certificate_text(self) -> str:
-        if self.certificate is not None:
+    def _certificate_text(self, verbose: bool) -> str:
+        if self.certificate is not None and verbose:
             return str(self.certificate)
+        if self.certificate is not None:
+            running = self.certificate.at_running_temperature
+            proved = "proved" if running else "proved, but not at the temperature it runs with"
+            return f"{proved}: the network gives the automaton's label to every sequence"
         return "none" if self.refusal is None else f"none: {self.refusal}"
 
     def _ambiguous_text(self) -> str:
@@ -181,7 +185,11 @@ class Extraction:
         return f"{show_word(self.disagreement)} ({kind}): network {network}, automaton {automaton}"
 
     def __str__(self) -> str:
-        facts = self.facts()
+        return self.to_text()
+
+    def to_text(self, *, verbose: bool = False) -> str:
+        """The facts, one a line, and the first ambiguities that matter."""
+        facts = self.facts(verbose=verbose)
         width = max(map(len, facts))
         lines = [f"{name:<{width}}  {fact}" for name, fact in facts.items()]
         return "\n".join([*lines, *(f"  {one}" for one in self.ambiguities[:3] if one.matters)])

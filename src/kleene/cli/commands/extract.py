@@ -53,6 +53,7 @@ def extract(
     seed: Seed = 0,
     layout: Layout = NO_LAYOUT,
     max_length: MaxLength = MAX_LENGTH,
+    verbose: Annotated[bool, typer.Option(help="Show all details of the proof.")] = False,
     json: Json = False,
 ) -> None:
     """Read the automaton in a network; say how faithful it is.
@@ -104,4 +105,4 @@ def extract(
     if json:
         answer_json(found.to_dict())
     else:
-        answer(str(found))
+        answer(found.to_text(verbose=verbose))
