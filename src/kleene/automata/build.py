@@ -9,7 +9,7 @@ import numpy as np
 
 from kleene.automata.minimize import minimize
 from kleene.automata.symbols import check_same_alphabet, show
-from kleene.automata.table import Table, TransitionTable
+from kleene.automata.table import Table, TransitionTable, explore
 from kleene.errors import AutomatonError
 from kleene.machine import Label, Machine, Symbol
 
@@ -58,26 +58,14 @@ def from_table(
 
 def from_machine(cls: type[Table], machine: Machine[Any], *, max_states: int) -> Table:
     """See `DFA.from_machine`: states are numbered in the order in which they are met."""
-    number = {machine.start(): 0}
-    transitions = []
-    for state in (queue := list(number)):
-        row = []
-        for symbol in machine.alphabet:
-            following = machine.step(state, symbol)
-            if following not in number:
-                number[following] = len(queue)
-                queue.append(following)
-            row.append(number[following])
-        transitions.append(row)
-        if len(queue) > max_states:
-            raise AutomatonError(
-                f"the machine has more than {max_states} states; raise max_states, "
-                "or it may have infinitely many"
-            )
+    symbols = tuple(machine.alphabet)
+    states, rows = explore(
+        machine.start(), lambda state: [machine.step(state, s) for s in symbols], max_states
+    )
     return cls(
-        alphabet=tuple(machine.alphabet),
-        transitions=np.array(transitions, dtype=np.int32),
-        outputs=tuple(machine.output(state) for state in queue),
+        alphabet=symbols,
+        transitions=np.array(rows, dtype=np.int32),
+        outputs=tuple(machine.output(state) for state in states),
     )
 
 
@@ -87,21 +75,16 @@ def product(one: Table, two: TransitionTable, combine: Callable[[Any, Any], Any]
     for dfa in (one, two):
         dfa.require_boolean("combining languages", "recognizer(label) makes a language of a label")
     columns = [two.columns[symbol] for symbol in one.alphabet]
-    pairs = [(one.initial, two.initial)]
-    number, rows = {pairs[0]: 0}, []
-    for p, q in pairs:
-        after = [(one.rows[p][i], two.rows[q][j]) for i, j in enumerate(columns)]
-        for pair in after:
-            if number.setdefault(pair, len(pairs)) == len(pairs):
-                pairs.append(pair)
-        rows.append([number[pair] for pair in after])
-    return minimize(
-        type(one)(
-            alphabet=one.alphabet,
-            transitions=np.array(rows, dtype=np.int32),
-            outputs=tuple(bool(combine(one.outputs[p], two.outputs[q])) for p, q in pairs),
-        )
+    pairs, rows = explore(
+        (one.initial, two.initial),
+        lambda pair: [(one.rows[pair[0]][i], two.rows[pair[1]][j]) for i, j in enumerate(columns)],
     )
+    whole = type(one)(
+        alphabet=one.alphabet,
+        transitions=np.array(rows, dtype=np.int32),
+        outputs=tuple(bool(combine(one.outputs[p], two.outputs[q])) for p, q in pairs),
+    )
+    return minimize(whole)
 
 
 def _labels(

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from kleene.automata.table import Table, TransitionTable
+from kleene.automata.table import Table, TransitionTable, explore
 
 Ints = npt.NDArray[np.intp]
 
@@ -35,18 +35,10 @@ def minimize(dfa: Table) -> Table:
 
 def reachable(dfa: Table) -> Table:
     """Without the states that no word reaches, numbered breadth-first from 0."""
-    order = [dfa.initial]
-    seen = {dfa.initial}
-    for state in order:
-        for following in dfa.rows[state]:
-            if following not in seen:
-                seen.add(following)
-                order.append(following)
-    number = np.zeros(dfa.num_states, dtype=np.int32)
-    number[order] = np.arange(len(order), dtype=np.int32)
+    order, rows = explore(dfa.initial, dfa.rows.__getitem__)
     return replace(
         dfa,
-        transitions=number[dfa.transitions[order]],
+        transitions=np.array(rows, dtype=np.int32),
         outputs=tuple(dfa.outputs[state] for state in order),
         initial=0,
         names=None if dfa.names is None else tuple(dfa.names[state] for state in order),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -108,6 +108,28 @@ class TransitionTable:
 
 
 Table = TypeVar("Table", bound=TransitionTable)
+State = TypeVar("State", bound=Hashable)
+
+
+def explore(
+    start: State, following: Callable[[State], Iterable[State]], max_states: int | None = None
+) -> tuple[list[State], list[list[int]]]:
+    """The states that a start leads to, breadth-first, and the numbers of the states after each."""
+    number, rows = {start: 0}, []
+    for state in (states := [start]):
+        row = []
+        for target in following(state):
+            if target not in number:
+                number[target] = len(states)
+                states.append(target)
+            row.append(number[target])
+        rows.append(row)
+        if max_states is not None and len(states) > max_states:
+            raise AutomatonError(
+                f"there are more than {max_states:,} states; raise max_states, or there may be "
+                "infinitely many"
+            )
+    return states, rows
 
 
 def moves_taken(dfa: TransitionTable, words: Iterable[Word] | None) -> npt.NDArray[np.bool_]:

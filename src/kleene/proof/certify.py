@@ -16,6 +16,7 @@ import numpy as np
 
 from kleene.automata import DFA
 from kleene.automata.symbols import check_same_alphabet, show_word
+from kleene.automata.table import explore
 from kleene.errors import SettingError
 from kleene.extraction.table import NetworkTable, transition_table
 from kleene.machine import Word
@@ -90,16 +91,10 @@ def _follow(model: Model, table: NetworkTable, goal: DFA) -> Locations:
         dfa.transitions[:, [dfa.columns[symbol] for symbol in symbols]].tolist()
         for dfa in (table.dfa, goal)
     ]
-    pairs = [(table.dfa.initial, goal.initial)]
-    index = {pairs[0]: 0}
-    rows = []
-    for p, q in pairs:
-        after = list(zip(moves[0][p], moves[1][q], strict=True))
-        for pair in after:
-            if pair not in index:
-                index[pair] = len(pairs)
-                pairs.append(pair)
-        rows.append([index[pair] for pair in after])
+    pairs, rows = explore(
+        (table.dfa.initial, goal.initial),
+        lambda pair: zip(moves[0][pair[0]], moves[1][pair[1]], strict=True),
+    )
     return Locations(
         centroids=np.array([table.states[p] for p, _ in pairs]),
         dfa_states=np.array([q for _, q in pairs]),

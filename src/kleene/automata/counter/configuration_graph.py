@@ -7,6 +7,7 @@ everything that can happen, and possibly more.
 from __future__ import annotations
 
 from kleene.automata.counter.table import CounterTable
+from kleene.automata.table import explore
 from kleene.machine import Label
 
 Node = tuple[int, int]
@@ -23,9 +24,7 @@ def clipped_after(clipped: int, increment: int, clip: int) -> tuple[int, ...]:
     return (moved, clipped) if abs(clipped) == clip and moved != clipped else (moved,)
 
 
-def configuration_graph(
-    machine: CounterTable,
-) -> dict[Node, set[Node]]:
+def configuration_graph(machine: CounterTable) -> dict[Node, set[Node]]:
     """The nodes that may follow each node."""
     clip = machine.clip
     return {
@@ -41,14 +40,8 @@ def configuration_graph(
 
 def reachable(machine: CounterTable) -> list[Node]:
     """The nodes that some word may reach, breadth-first."""
-    graph, first = configuration_graph(machine), (machine.initial, 0)
-    seen = {first}
-    for node in (todo := [first]):
-        for target in sorted(graph[node]):
-            if target not in seen:
-                seen.add(target)
-                todo.append(target)
-    return todo
+    graph = configuration_graph(machine)
+    return explore((machine.initial, 0), lambda node: sorted(graph[node]))[0]
 
 
 def constant_outputs(machine: CounterTable) -> dict[Node, Label]:

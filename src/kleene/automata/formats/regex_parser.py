@@ -16,7 +16,7 @@ import numpy as np
 
 from kleene.automata.minimize import minimize
 from kleene.automata.symbols import spelled_by_characters
-from kleene.automata.table import Table
+from kleene.automata.table import Table, explore
 from kleene.errors import AutomatonError
 from kleene.machine import Symbol
 
@@ -159,6 +159,8 @@ class _Nfa:
 
 
 def _subsets(cls: type[Table], nfa: _Nfa, first: int, last: int) -> Table:
+    alphabet = tuple(nfa.alphabet)
+
     def closure(states: Iterable[int]) -> frozenset[int]:
         found = set(states)
         for state in (waiting := list(found)):
@@ -168,26 +170,17 @@ def _subsets(cls: type[Table], nfa: _Nfa, first: int, last: int) -> Table:
                     waiting.append(target)
         return frozenset(found)
 
-    alphabet, start = nfa.alphabet, closure([first])
-    number, rows = {start: 0}, []
-    for subset in (queue := [start]):
+    def following(subset: frozenset[int]) -> list[frozenset[int]]:
         targets: dict[str, set[int]] = {}
         for state in subset:
             for characters, target in nfa.moves[state]:
                 for character in characters:
                     targets.setdefault(character, set()).add(target)
-        row = []
-        for character in alphabet:
-            following = closure(targets.get(character, ()))
-            if following not in number:
-                number[following] = len(queue)
-                queue.append(following)
-            row.append(number[following])
-        rows.append(row)
-        if len(queue) > MAX_STATES:
-            raise AutomatonError(f"the automaton has more than {MAX_STATES:,} states")
+        return [closure(targets.get(character, ())) for character in alphabet]
+
+    subsets, rows = explore(closure([first]), following, MAX_STATES)
     return cls(
-        alphabet=tuple(alphabet),
+        alphabet=alphabet,
         transitions=np.array(rows, dtype=np.int32),
-        outputs=tuple(last in subset for subset in queue),
+        outputs=tuple(last in subset for subset in subsets),
     )
