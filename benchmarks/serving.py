@@ -135,13 +135,13 @@ def cpu_seconds(server: int) -> float:
 
 async def until_ready(port: int) -> None:
     for _ in range(600):
-        try:
-            _, writer = await asyncio.open_connection("127.0.0.1", port)
-        except OSError:
-            await asyncio.sleep(0.1)
-            continue
-        writer.close()
-        return
+        with suppress(OSError, asyncio.IncompleteReadError, TimeoutError):
+            async with asyncio.timeout(60):  # the socket listens while the models are loaded
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                await exchange(reader, writer, b"GET /health HTTP/1.1\r\nHost: [::1]\r\n\r\n")
+            writer.close()
+            return
+        await asyncio.sleep(0.1)
     raise SystemExit(f"no server on port {port}")
 
 

@@ -160,8 +160,7 @@ class Network:
         model = self.model
         encoded = model.alphabet.encode_many(words)
         scores = logits(model.network, encoded)
-        exact = scores.double().softmax(-1).numpy()
-        rows = np.where((exact > 0) & (exact < 1), exact.round(6).clip(1e-6, 1 - 1e-6), exact)
+        rows = scores.softmax(-1).double().numpy().round(6)
         names = [as_text(label) for label in model.classes]
         return [
             Answer(

@@ -1,8 +1,7 @@
-"""Training to look at: loss and accuracy, and the automaton as it forms, epoch by epoch.
+"""A page that shows a training run: loss, accuracy and the automaton, epoch by epoch.
 
-A `Watch` is a reporter, which is called after every epoch, and has a hook, which gets the network
-and extracts its automaton at that moment. Neither draws random numbers, so that a watched run ends
-in the same network as one without.
+A `Watch` is a reporter, which training calls after every epoch, with a hook that extracts the
+automaton of the network. Neither draws random numbers, so watching does not change the network.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ from kleene.web.guard import Guard
 from kleene.web.limits import Limits
 from kleene.web.server import Server, address, bind
 
-LOOKED_AT = 200  # words
+MAX_WORDS = 200  # words on which the automaton is read
 CLUSTERS = 8  # of hidden vectors, while a network has no states yet
-SHARE, MOST_REST = 4, 2.0  # rest for every second spent looking, and at most; in seconds
-PATIENCE = 3.0  # seconds that the page has, at the end, to fetch what is new
+PAUSE_RATIO, MAX_PAUSE = 4, 2.0  # seconds of pause per second of reading, and at most
+END_SECONDS = 3.0  # for the page to fetch the last frames
 
 
 class Watch:
@@ -53,12 +52,12 @@ class Watch:
         inner: Reporter,
         port: int = 0,
     ) -> None:
-        some = np.random.default_rng(0).permutation(len(words))[:LOOKED_AT]
+        some = np.random.default_rng(0).permutation(len(words))[:MAX_WORDS]
         self.words = [words[i] for i in sorted(some.tolist())]
         self.classes, self.alphabet, self.inner = tuple(classes), alphabet, inner
         self.frames: list[dict[str, Any]] = []
         self._machine: dict[str, Any] | None = None
-        self._rest_until = 0.0
+        self._pause_until = 0.0
         self._asked = 0.0
         self._socket = bind("127.0.0.1", port)
         self.page = address(self._socket)
@@ -66,12 +65,11 @@ class Watch:
         self._thread = threading.Thread(
             target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True
         )
+        self._thread.start()  # the page opens before training begins
 
     # -- a reporter -----------------------------------------------------------------------------
 
     def __enter__(self) -> Watch:
-        if not self._thread.is_alive():  # a run has several parts, the server only one life
-            self._thread.start()
         self.inner.__enter__()
         return self
 
@@ -101,23 +99,23 @@ class Watch:
 
     def hook(self, network: Classifier, epoch: Epoch) -> Mapping[str, float]:
         """Read the automaton in the network as it is now, unless one was read just before."""
-        if time.monotonic() >= self._rest_until:
+        if time.monotonic() >= self._pause_until:
             started = time.monotonic()
             self._machine = self._read(network)
             now = time.monotonic()
-            self._rest_until = now + min(SHARE * (now - started), MOST_REST)
+            self._pause_until = now + min(PAUSE_RATIO * (now - started), MAX_PAUSE)
         return {}
 
     def finish(self, model: Model | None) -> None:
-        """Show what came out, wait for the page to see it, and end the server."""
+        """Show the result, wait for the page to fetch it, and end the server."""
         machine = None if model is None else self._read(model.network)
         self.frames.append({"epoch": None, "machine": machine, "done": model is not None})
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + END_SECONDS
         count = len(self.frames)
         while time.monotonic() < deadline and self._asked and self._seen < count:
             time.sleep(0.05)
         self._server.should_exit = True
-        self._thread.join(timeout=PATIENCE)
+        self._thread.join(timeout=END_SECONDS)
 
     _seen = 0
 
