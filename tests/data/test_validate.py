@@ -5,7 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import duckdb
 import numpy as np
+import pyarrow
 import pytest
 
 from kleene.data.validate import as_classes, as_labels, as_words
@@ -119,3 +121,31 @@ def test_contradictions_are_counted() -> None:
         as_classes(["a", "b", "a", "b", "a", "c"], [0, 1, 1, 0, 0, 1])
     with pytest.warns(DataWarning, match="one sequence has more than one label"):
         as_classes([["a"], ["a"], ["b"]], [0, 1, 1])
+
+
+class Capsule:
+    """A column of a library that shares nothing with ours but the Arrow PyCapsule interface."""
+
+    def __init__(self, column: object) -> None:
+        self.column = column
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.column.__arrow_c_stream__(requested_schema)
+
+
+def test_columns_come_by_the_arrow_interface() -> None:
+    texts = pyarrow.chunked_array([["a b", "b"], ["c"]])
+    assert as_words(Capsule(texts)) == ([("a", "b"), ("b",), ("c",)], "words")
+    lists = pyarrow.chunked_array([[[1, 2], []], [[2]]])
+    for column in (Capsule(lists), lists, lists.slice(0)):
+        assert as_words(column) == ([(1, 2), (), (2,)], "symbols")
+    assert as_words(lists.slice(1))[0] == [(), (2,)]
+    nested = pyarrow.array([[["a"], ["b"]], [["a"]]])
+    assert as_words(nested)[0] == [[["a"], ["b"]], [["a"]]]
+    relation = duckdb.sql("SELECT * FROM (VALUES ('a b', 1), ('c', 0)) AS t(text, label)")
+    assert as_words(relation.project("text"))[0] == [("a", "b"), ("c",)]
+    assert as_labels(relation.project("label")) == [1, 0]
+    with pytest.raises(DataError, match="must be one column, got the columns 'text', 'label'"):
+        as_words(relation)
+    with pytest.raises(DataError, match="missing value in row 1"):
+        as_words(Capsule(pyarrow.chunked_array([["a", None]])))

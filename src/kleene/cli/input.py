@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from kleene.cli.console import label_text, say
-from kleene.data.files import Data, fit_bins, open_examples, read_data, read_examples
+from kleene.data.files import Data, Progress, fit_bins, open_examples, read_data, read_examples
 from kleene.data.layout import Example, Layout
 from kleene.data.words import guess_tokens
 from kleene.errors import DataError
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
 CHUNK, CHUNK_SYMBOLS = 10_000, 300_000  # words in memory at once, whichever are fewer
 LARGE = 256 * 2**20  # bytes of text, which as words take more than ten times as many
+QUIET_SECONDS, LOG_SECONDS = 3.0, 15.0
 PACKED = 4  # how much smaller gz makes a text, about
 
 
@@ -51,7 +55,8 @@ class DataSource:
 
     def training(self, tokens: str | None) -> Data:
         """All sequences and labels; the columns and a guess at how to split texts are said."""
-        data = read_data(self.path, self.layout, tokens=tokens)
+        with reading_progress(f"reading {self.name}") as progress:
+            data = read_data(self.path, self.layout, tokens=tokens, progress=progress)
         say_columns(data.layout)
         if data.guessed:
             say_guess(data.tokens)
@@ -67,10 +72,13 @@ class DataSource:
 
     def each(self, tokens: str | None) -> Iterator[Example]:
         """The labelled examples one by one, texts split in the way named, or unsplit."""
-        for example in read_examples(self.path, self.layout, tokens=tokens):
-            if tokens is not None:
-                self._check_length(example.word, f"line {example.line}")
-            yield example
+        stage = "looking at" if tokens is None else "encoding"
+        with reading_progress(f"{stage} {self.name}") as progress:
+            found = read_examples(self.path, self.layout, tokens=tokens, progress=progress)
+            for example in found:
+                if tokens is not None:
+                    self._check_length(example.word, f"line {example.line}")
+                yield example
 
     def tokens(self, tokens: str | None) -> tuple[str, bool]:
         """How texts are split, as `read_data` decides it, and whether that is a guess."""
@@ -158,6 +166,37 @@ class DataSource:
                 f"{self.name}, {place}: {len(word):,} symbols, where at most {self.max_length:,} "
                 "are allowed; put one sequence on each line, or give --max-length"
             )
+
+
+@contextmanager
+def reading_progress(stage: str) -> Iterator[Progress]:
+    """Show how far reading is, how fast, and for how long it will go on, if it takes a while.
+
+    A terminal has one line that changes, a log has a line now and then.
+    """
+    started = shown = monotonic()
+    terminal = sys.stderr.isatty()
+
+    def show(rows: int, share: float | None) -> None:
+        nonlocal shown
+        now = monotonic()
+        if now - started < QUIET_SECONDS or now - shown < (1 if terminal else LOG_SECONDS):
+            return
+        shown, seconds = now, now - started
+        text = f"{stage}: {rows:,} rows, {rows / seconds:,.0f} a second"
+        if share:
+            text += f", {share:.0%}, {seconds * (1 - share) / share:,.0f} s left"
+        if terminal:
+            sys.stderr.write(f"\r\x1b[Kkleene: {text}")
+            sys.stderr.flush()
+        else:
+            say(text)
+
+    try:
+        yield show
+    finally:
+        if terminal and shown > started:
+            sys.stderr.write("\r\x1b[K")
 
 
 def say_columns(layout: Layout) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from kleene.data.layout import LABEL_NAMES, Example, Layout
 from kleene.data.lines import MAX_LINE, Lines
 from kleene.data.tables import Table, table_label
-from kleene.data.words import is_missing
+from kleene.data.words import arrow_values, is_missing
 from kleene.errors import DataError
 
 if TYPE_CHECKING:
@@ -274,9 +274,7 @@ def _cases(engine: DuckDBPyConnection) -> Iterator[Example]:
     about: tuple[str, str, int] | None = None
     for batch in engine.sql(_SORTED).to_arrow_reader(_ROWS):
         events, cases, labels, starts = batch.columns
-        names = events.dictionary_encode()
-        symbols = np.array(names.dictionary.to_pylist(), dtype=object)
-        flat = symbols[names.indices.to_numpy()].tolist()
+        flat = arrow_values(events)
         lines = starts.to_numpy()
         first = np.flatnonzero(np.diff(lines, prepend=about[2] if about else -1))
         ends = [*first[1:].tolist(), len(flat)] if len(first) else []

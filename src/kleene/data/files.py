@@ -5,7 +5,7 @@ Every error names the file and the line.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -36,6 +36,9 @@ FORMATS = {
     ".parquet": "parquet",
     ".xes": "xes",
 }
+PROGRESS_ROWS = 1000
+Progress = Callable[[int, float | None], None]
+"""Takes the number of examples read so far and the share of the file, where it is known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,13 +64,14 @@ def read_data(
     *,
     tokens: str | None = None,
     labelled: bool = True,
+    progress: Progress | None = None,
 ) -> Data:
     """Read a whole file.
 
     Unless `tokens` ("chars", "words" or "text") says how texts are split, prose is split into words
     and punctuation marks, other texts with white space are split there, the rest into characters.
     """
-    found, stream = open_examples(path, layout, labelled=labelled)
+    found, stream = open_examples(path, layout, labelled=labelled, progress=progress)
     words: list[Word] = []
     labels: list[Label | None] = []
     for example in stream:  # without keeping the rows, which would double the memory
@@ -91,9 +95,11 @@ def read_examples(
     *,
     tokens: str | None = None,
     labelled: bool = True,
+    progress: Progress | None = None,
 ) -> Iterator[Example]:
     """The examples of a file one by one; see `open_examples`."""
-    return open_examples(path, layout, tokens=tokens, labelled=labelled)[1]
+    how = {"labelled": labelled, "progress": progress}
+    return open_examples(path, layout, tokens=tokens, **how)[1]  # type: ignore[arg-type]
 
 
 def open_examples(
@@ -102,13 +108,15 @@ def open_examples(
     *,
     tokens: str | None = None,
     labelled: bool = True,
+    progress: Progress | None = None,
 ) -> tuple[Layout, Iterator[Example]]:
     """The layout that a file turned out to have, and its examples one by one.
 
     `-` is standard input, gz files are decompressed. The ending tells the format, else the first
     line does. TSV is `word<TAB>label`, CSV has a header, JSONL is an object a line. Texts stay
     unsplit unless `tokens` says how to split them. Without `labelled`, labels may be missing and a
-    TSV may have words only, one a line, an empty line being the empty word.
+    TSV may have words only, one a line, an empty line being the empty word. `progress` is called
+    now and then.
     """
     check_tokens(tokens)
     lines = Lines(path)
@@ -117,7 +125,7 @@ def open_examples(
     except BaseException:
         lines.close()
         raise
-    return found, _finished(lines, found.bins, examples, tokens)
+    return found, _finished(lines, found.bins, examples, tokens, progress)
 
 
 def _read(lines: Lines, layout: Layout, labelled: bool) -> tuple[Layout, Iterator[Example]]:
@@ -147,12 +155,18 @@ def _of_table(table: Table, layout: Layout, labelled: bool) -> tuple[Layout, Ite
 
 
 def _finished(
-    lines: Lines, bins: Bins | None, examples: Iterator[Example], tokens: str | None
+    lines: Lines,
+    bins: Bins | None,
+    examples: Iterator[Example],
+    tokens: str | None,
+    progress: Progress | None,
 ) -> Iterator[Example]:
     count = 0
     try:
         for example in examples:
             count += 1
+            if progress is not None and count % PROGRESS_ROWS == 0:
+                progress(count, lines.share)
             try:
                 word = as_word(example.word, tokens, bins, typed=True)
             except DataError as error:

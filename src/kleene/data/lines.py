@@ -64,7 +64,7 @@ class Lines:
     @property
     def share(self) -> float | None:
         """The share of the file that has been read; None where its size is not known."""
-        if self._file is None or self._file.closed or str(self.path) == "-":
+        if self._file is None or self._file.closed:
             return None
         return self._file.tell() / max(os.fstat(self._file.fileno()).st_size, 1)
 

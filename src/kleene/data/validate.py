@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kleene.data.alphabet import UNKNOWN, Alphabet, as_sequence
-from kleene.data.words import as_word, check_tokens, guess_tokens, is_missing
+from kleene.data.words import arrow_column, as_word, check_tokens, guess_tokens, is_missing
 from kleene.errors import DataError, DataWarning
 from kleene.machine import Label, Symbol, Word
 
@@ -156,17 +157,24 @@ def as_labels(y: Sequence[Label]) -> list[Label]:
 
 
 def _listed(values: Any, what: str) -> list[Any]:
-    """Whatever holds one entry per example, as a list: arrays, Series, columns of Arrow."""
+    """Whatever holds one entry per example, as a list: arrays, Series, columns by Arrow."""
     if hasattr(values, "tocsr"):
         raise DataError("sparse matrices are not supported; pass a list of sequences")
     columns = getattr(values, "column_names", getattr(values, "columns", None))
     shape: tuple[int, ...] = tuple(getattr(values, "shape", ()))
     kinds = (object, np.str_)
     texts = isinstance(values, np.ndarray) and any(np.issubdtype(values.dtype, k) for k in kinds)
+    if hasattr(values, "to_arrow_table"):  # a relation of DuckDB is a table even of one column
+        return arrow_column(values, what)
     if len(shape) == 2 and shape[1] == 1 and (columns is not None or texts):
         column = 0 if columns is None else _name(columns)
         cure = f"pass {what}[:, 0]" if columns is None else f"pass {what}[{column!r}]"
         raise DataError(f"{what} must be one column, got a table of shape {shape}; {cure}")
+    if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
+        from pyarrow import ArrowException
+
+        with suppress(ArrowException):  # values of several types, which are read one by one
+            return arrow_column(values, what)
     for method in ("to_pylist", "to_list"):
         if callable(getattr(values, method, None)) and len(shape) < 2:
             return list(getattr(values, method)())

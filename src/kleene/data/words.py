@@ -8,7 +8,10 @@ import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from kleene.data.alphabet import from_json_symbol
 from kleene.data.bins import Bins, as_numbers
@@ -103,6 +106,39 @@ def without_surrogates(value: Any) -> Any:
     if isinstance(value, str) and not value.isascii():
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return value
+
+
+def arrow_values(array: Any) -> list[Any]:
+    """The values of an Arrow array as Python objects, equal ones as one object."""
+    names = array.dictionary_encode(null_encoding="encode")
+    values = np.empty(len(names.dictionary), dtype=object)
+    values[:] = names.dictionary.to_pylist()
+    found: list[Any] = values[names.indices.to_numpy()].tolist()
+    return found
+
+
+def arrow_column(values: Any, what: str) -> list[Any]:
+    """The texts, lists or labels of a column that offers the Arrow PyCapsule interface."""
+    import pyarrow as pa
+
+    column = pa.chunked_array(values)
+    if pa.types.is_struct(column.type):
+        names = [field.name for field in column.type]
+        if len(names) != 1:
+            listed = ", ".join(map(repr, names))[:120]
+            raise DataError(f"{what} must be one column, got the columns {listed}; select one")
+        column = pa.chunked_array([chunk.field(0) for chunk in column.chunks], column.type[0].type)
+    is_list = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
+    if not is_list or pa.types.is_nested(column.type.value_type) or column.null_count:
+        return column.to_pylist()  # type: ignore[no-any-return]
+    words: list[Any] = []
+    for chunk in column.chunks:
+        flat, ends = (
+            arrow_values(chunk.flatten()),
+            chunk.offsets.to_numpy() - chunk.offsets[0].as_py(),
+        )
+        words += [tuple(flat[a:b]) for a, b in pairwise(ends.tolist())]
+    return words
 
 
 def is_missing(value: object) -> bool:
