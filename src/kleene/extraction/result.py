@@ -149,13 +149,13 @@ class Extraction:
             "method": self.method,
             "fidelity": str(self.fidelity),
             "disagreement": self._disagreement_text(),
-            "effort": f"{self.queries:,} words run, {self.seconds:.2f} s",
-            "done": "; ".join(self.steps),
         }
         if self.model is not None:
             facts["automaton"] += f", from {self.states_in_use} in use"
             facts["ambiguous"] = self._ambiguous_text()
             facts["certificate"] = self._certificate_text(verbose)
+        facts["effort"] = f"{self.queries:,} words run, {self.seconds:.2f} s"
+        facts["done"] = "; ".join(self.steps)
         if self.counter is not None:
             facts["counter"] = str(self.counter)
         if self.unseen:

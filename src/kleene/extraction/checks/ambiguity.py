@@ -16,6 +16,7 @@ from kleene.automata import DFA
 from kleene.automata.minimize import equivalence_classes
 from kleene.automata.symbols import show_word
 from kleene.extraction.transitions.counts import (
+    TransitionCounts,
     count_transitions,
     soft_count_transitions,
     step_pairs,
@@ -81,9 +82,9 @@ def find_ambiguities(model: Model, paths: StatePaths, raw: DFA) -> tuple[Ambigui
 def _of_steps(model: Model, paths: StatePaths, raw: DFA) -> list[Ambiguity]:
     kinds = {raw.name(i): kind for i, kind in enumerate(equivalence_classes(raw).tolist())}
     names = paths.names
-    shares, pairs = soft_count_transitions(paths).shares, count_transitions(paths).pairs
+    counts, shares = count_transitions(paths), soft_count_transitions(paths).shares
     assert shares is not None
-    ahead = _kept(paths, raw)
+    pairs, ahead = counts.pairs, _kept(counts, raw)
     ways = _first_steps(paths)
     others = shares.copy()
     for pair, after in ways:
@@ -148,13 +149,14 @@ def _of_outputs(model: Model, paths: StatePaths) -> list[Ambiguity]:
     return found
 
 
-def _kept(paths: StatePaths, raw: DFA) -> Ints:
-    """The successor that the automaton has for each pair, or else the one most steps took."""
-    counts, index = count_transitions(paths), {name: i for i, name in enumerate(paths.names)}
+def _kept(counts: TransitionCounts, raw: DFA) -> Ints:
+    """The automaton's successor of each pair, or else the most frequent one."""
+    names = counts.paths.names
+    index = {name: i for i, name in enumerate(names)}
     rows = {raw.name(state): row for state, row in enumerate(raw.rows)}
     kept = counts.best.copy()
     for i, (state, column) in enumerate(counts.pairs.tolist()):
-        row = rows.get(paths.names[state])
+        row = rows.get(names[state])
         if row is not None:
             kept[i] = index.get(raw.name(row[column]), kept[i])
     return kept
