@@ -15,6 +15,7 @@ from kleene.data.alphabet import FIRST_SYMBOL
 from kleene.errors import SettingError
 from kleene.machine import Label
 from kleene.nn.config import CELLS, NetworkConfig, check_values, choose, find_cell, parameter
+from kleene.training import by_gradient
 from kleene.training.config import TrainConfig
 from kleene.training.recipes import RECIPES
 from kleene.training.stages import Stage
@@ -40,7 +41,7 @@ class Parameters:
     states: int | None = parameter(
         None,
         "The number of centroids; 0 is the network without states. None: as many as the automaton "
-        "found has, or 20; 50 for learn=network and learn=paper.",
+        "found has, or 20; learn=network drops what it does not need of 100, learn=paper has 50.",
         "K",
         least=0,
     )
@@ -230,7 +231,7 @@ def network_config(
     memory, by_gradient = cell.has_memory, learn in ("network", "paper") and not text
     pooling = "max" if values.get("num_states") == 0 else "states"
     pooling = values.get("pooling", pooling if text else "last")
-    states = 50 if by_gradient else 20
+    states = {"network": 100, "paper": 50}[learn] if by_gradient else 20
     if pooling == "states":
         states = max(10, 2 * classes)  # some for every class, and some that are neutral
     similarity = values.get("similarity", "dot" if memory or by_gradient else "euclidean")
@@ -271,12 +272,13 @@ def stages_of(settings: Settings, config: NetworkConfig, training: TrainConfig) 
         fitting = "text" if config.num_symbols else "direct"
     elif not config.num_states:
         fitting = "direct"
-    elif learn == "paper":
-        fitting = "paper"
+    elif learn in ("network", "paper"):
+        fitting = learn
     else:
         fitting = "warm"
     name = training.recipe or fitting
-    stages = choose("recipe", name, RECIPES)(training)
+    recipes = {**RECIPES, "network": by_gradient.network}
+    stages = choose("recipe", name, recipes)(training)
     embeddings = training.embeddings
     if name == "text" and learn in ("network", "paper"):  # n-grams teach nothing
         embeddings = embeddings or "ppmi"

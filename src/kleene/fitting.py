@@ -25,6 +25,7 @@ from kleene.induction.teach import automaton_answers, can_be_taught, search_rows
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.select import MAX_STATES, NGRAM_LOSS, Comparison, compare, explains
+from kleene.training.by_gradient import fewer_states
 from kleene.training.config import TrainConfig
 from kleene.training.history import History
 from kleene.training.loop import fit
@@ -126,6 +127,8 @@ def steps_of(now: Fit, rows: Rows) -> tuple[Step, ...]:
         return (train, keep_states)
     if learn == "auto":
         return (train, keep_states_if_as_good, add_memory, drop_states)
+    if learn == "network" and teachable and now.settings.training.recipe is None:
+        return (train, drop_needless_states, keep_states)
     return (train, keep_states)
 
 
@@ -194,6 +197,26 @@ def train(now: Fit, rows: Rows, run: Run) -> Fit:
     return replace(
         now, model=replace(model, history=history), origin=_origin(now.settings, config), cell=cell
     )
+
+
+def drop_needless_states(now: Fit, rows: Rows, run: Run) -> Fit:
+    """Drop centroids that no row needs; none where a number of states was asked for."""
+    network, cell = now.model.network, now.cell
+    if cell is None or now.settings.given.states is not None:
+        return now
+    accuracy = evaluate(cell, next(rows.training.parts())).accuracy
+    found, history = fewer_states(
+        network,
+        rows.training,
+        validation=rows.validation,
+        cell_accuracy=accuracy,
+        config=now.training,
+        run=run.without_checkpoint,
+    )
+    history = History([*now.model.history.epochs, *history.epochs])
+    model = replace(now.model, network=found, history=history)
+    before, after = network.rnn.num_states, found.rnn.num_states
+    return now.add(f"learned {after} states, dropped {before - after} needless ones", model=model)
 
 
 def teach_if_as_good(now: Fit, rows: Rows, run: Run) -> Fit:

@@ -77,6 +77,28 @@ class Examples:
             chosen = chosen[self.difficulty <= limit]
         return [chosen[part] for part in batches(self.lengths[chosen], size, seed=seed)]
 
+    def draws(self, count: int, size: int, *, seed: int, limit: float | None = None) -> list[Ints]:
+        """Batches drawn with replacement, in turns by length and by word; the same for a seed.
+
+        By length, every length up to the limit is as likely, so that short words come often.
+        """
+        random = np.random.default_rng(seed)
+        order = np.argsort(self.lengths, kind="stable")
+        if limit is not None:
+            order = order[self.difficulty[order] <= limit]
+        lengths = self.lengths[order]
+        kinds = np.unique(lengths)
+        found = []
+        for i in range(count):
+            if i % 2:
+                chosen = random.integers(0, len(order), size)
+            else:
+                drawn = random.choice(kinds, size)
+                low, high = (np.searchsorted(lengths, drawn, side) for side in ("left", "right"))
+                chosen = low + (random.random(size) * (high - low)).astype(np.int64)
+            found.append(order[chosen])
+        return found
+
     def batch(self, order: Ints) -> Batch:
         """The words of the given indices, packed."""
         batch = make_batch(self.words, self.labels, order=order)

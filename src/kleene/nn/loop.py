@@ -25,6 +25,7 @@ def loop(
     """Run the recurrence along time; `scan` says more."""
     component = recurrence.component
     in_centroid_space = component is not None and component.blend is None
+    in_centroid_space = in_centroid_space and not recurrence.hidden_noise
     run = _scan_weights if in_centroid_space else _scan_hidden
     return run(recurrence, gates_of(inputs), batch_sizes, hidden, memory)
 
@@ -47,6 +48,8 @@ def _scan_hidden(
         if states is not None:
             us.append(u)
             h = torch.lerp(u, states(u, start) @ states.S, states.blend)
+        if recurrence.hidden_noise:
+            h = h + recurrence.hidden_noise * torch.randn_like(h)
         hiddens.append(h)
         if c is not None:
             memories.append(c)

@@ -29,6 +29,9 @@ class Mode:
     """The share lambda in h_t = (1 - lambda) u_t + lambda alpha_t S, from the plain cell at 0 to
     the state-regularised one at 1. With a number, scans have a `commitment`."""
 
+    hidden_noise: float = 0.0
+    """Standard deviation of Gaussian noise on every hidden vector that is carried on."""
+
     def __post_init__(self) -> None:
         if self.blend is not None and not 0 <= self.blend <= 1:
             raise SettingError(f"blend must be in [0, 1], got {self.blend}")

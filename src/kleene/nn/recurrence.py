@@ -38,6 +38,7 @@ class Recurrence(NamedTuple):
     bias: Tensor | None  # gates*hidden
     peephole: Tensor | None  # peepholes hidden
     component: Component | None
+    hidden_noise: float = 0.0  # see `Mode`
 
     def gates(self, hidden: Tensor) -> Tensor:
         """R h + b_hh, the textbook product."""

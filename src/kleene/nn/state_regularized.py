@@ -146,6 +146,7 @@ class StateRegularized(nn.Module):
             bias=self._weight("bias_hh", layer) if self.bias else None,
             peephole=self._weight("peephole", layer) if self.cell.peepholes else None,
             component=component,
+            hidden_noise=mode.hidden_noise,
         )
 
     def inputs(self, x: Tensor, layer: int = 0) -> Projected:

@@ -20,13 +20,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from kleene.arrays import Ints
 from kleene.data.batch import Batch
 from kleene.data.examples import Examples
 from kleene.errors import DataError, TrainingError, WorkerError
 from kleene.evaluation.metrics import evaluate
 from kleene.nn.classifier import Classifier
 from kleene.nn.fused import load_kernels
-from kleene.nn.mode import OWN, Mode
+from kleene.nn.mode import OWN, PLAIN, Mode
 from kleene.nn.transition import Gumbel
 from kleene.training.all_reduce import Figures, pool
 from kleene.training.checkpoints.checkpoint import restore_optimizer
@@ -37,7 +38,7 @@ from kleene.training.history import Epoch, History
 from kleene.training.loss import weighted_loss
 from kleene.training.progress import Reporter
 from kleene.training.run import Run
-from kleene.training.stages import Stage, make_optimizer
+from kleene.training.stages import LOOK_EVERY, Stage, make_optimizer
 from kleene.training.typical_states import record_typical_states
 
 MAX_FAILURES = 6
@@ -128,8 +129,11 @@ class _Loop:
         good: bool | None = False
         if not tensors:
             if stage.curriculum is not None:
-                least = stage.batch_size
+                least = 1 if stage.draws else stage.batch_size
                 self.progress.limit = stage.curriculum.first(self.examples.easiest(least), least)
+            if stage.blend is not None:
+                found = evaluate(self.network, next(self.examples.parts()), mode=PLAIN)
+                self.progress.cell_accuracy = self.progress.recent = found.accuracy
             if stage.prepare is not None:
                 seed = self._seed(self.progress.stage)
                 good = stage.prepare(self.network, self.examples, seed)
@@ -184,7 +188,7 @@ class _Loop:
         at = self.progress
         self._schedule(stage, optimizer)
         seed = self._seed(at.stage, at.epoch)
-        plan = self.examples.plan(stage.batch_size, seed=seed, limit=at.limit)
+        plan = self._plan(stage, seed)
         weights = self._class_weights(stage)
         self.epoch_started = time.monotonic()
         self.network.train()
@@ -200,6 +204,13 @@ class _Loop:
             reporter.end(record)
             self._after(stage, record)
 
+    def _plan(self, stage: Stage, seed: int) -> Sequence[Ints]:
+        """Which rows go into which batch of the epoch."""
+        rows, limit = self.examples, self.progress.limit
+        if stage.draws and isinstance(rows, Examples):
+            return rows.draws(stage.draws, stage.batch_size, seed=seed, limit=limit)
+        return rows.plan(stage.batch_size, seed=seed, limit=limit)
+
     def _step(
         self,
         stage: Stage,
@@ -210,9 +221,12 @@ class _Loop:
     ) -> None:
         at = self.progress
         optimizer.zero_grad(set_to_none=True)
-        scores = self.network(batch, mode=self.mode)
+        scores, scans = self.network.observe(batch, self.mode)
         labels = torch.from_numpy(batch.labels).to(scores.device)
         loss, count = weighted_loss(scores, labels, weights, batch)
+        if stage.blend is not None:
+            weight = stage.blend.commitment / self.network.rnn.hidden_size
+            loss = loss + weight * sum(s.commitment for s in scans if s.commitment is not None)
         loss.backward()  # type: ignore[no-untyped-call]
         right = int((scores.argmax(-1) == labels).sum())
         found = Figures(loss=loss, right=right * counts, words=len(batch) * counts)
@@ -244,14 +258,18 @@ class _Loop:
 
     def _schedule(self, stage: Stage, optimizer: torch.optim.Optimizer) -> None:
         at, rnn = self.progress, self.network.rnn
-        self.mode = OWN
+        self.mode = Mode(hidden_noise=stage.hidden_noise)
+        hard = isinstance(rnn.transition, Gumbel) and rnn.transition.hard
         if stage.noise is not None:
-            hard = isinstance(rnn.transition, Gumbel) and rnn.transition.hard
             self.mode = Mode(transition=Gumbel(scale=stage.noise(at.epoch), hard=hard))
+        if stage.blend is not None:
+            at.blend = at.blend or stage.blend.rise
+            noise = Gumbel(scale=stage.blend.noise * at.blend, hard=hard)
+            self.mode = Mode(transition=noise, blend=at.blend)
         if stage.temperature is not None and not at.step:  # it may learn during the epoch
             rnn.temperature = stage.temperature(at.epoch)
         for group in optimizer.param_groups:
-            group["lr"] = stage.learning_rate * at.rate
+            group["lr"] = stage.learning_rate * at.rate * group.get("scale", 1.0)
 
     def _class_weights(self, stage: Stage) -> Tensor | None:
         if stage.class_weight is None:
@@ -304,6 +322,12 @@ class _Loop:
             if better:
                 at.best_accuracy, at.best_loss = record.validation_accuracy, record.validation_loss
                 self.best = copy_tensors(self.network.state_dict())
+        if stage.blend is not None:
+            at.recent = 0.5 * at.recent + 0.5 * record.accuracy
+            at.blend = stage.blend.next(at.blend, at.recent, at.cell_accuracy)
+        if stage.look is not None and (at.epoch + 1) % LOOK_EVERY == 0 and self._may_look(stage):
+            good = stage.look(self.network, self.examples, self.validation, at.cell_accuracy)
+            at.good_looks = at.good_looks + 1 if good else 0
         at.level_steps += at.step
         curriculum = stage.curriculum
         if curriculum is not None and at.limit is not None and at.limit < self.examples.hardest:
@@ -311,6 +335,12 @@ class _Loop:
                 at.limit, at.level_steps = curriculum.next(at.limit, self.examples.hardest), 0
             at.stale = 0
         at.epoch, at.step, at.loss, at.right, at.words = at.epoch + 1, 0, 0.0, 0, 0
+
+    def _may_look(self, stage: Stage) -> bool:
+        """Whether lambda is 1, and the words are as long as they get."""
+        at = self.progress
+        full = at.limit is None or at.limit >= self.examples.hardest
+        return full and (stage.blend is None or at.blend == 1)
 
     def _stage_over(self, stage: Stage) -> bool:
         at = self.progress
@@ -322,6 +352,8 @@ class _Loop:
         last = epochs[-1]
         if last.limit is not None and last.limit < self.examples.hardest:
             return False
+        if at.good_looks == 2:
+            return True
         if stage.target is not None and last.accuracy >= stage.target:
             return True
         if stage.until is not None and stage.until(epochs):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ from kleene.nn.classifier import Classifier
 from kleene.training.ema import track_ema
 from kleene.training.history import Epoch
 
+LOOK_EVERY = 5
 Schedule = Callable[[int], float]
 """A value for each epoch of a stage, counted from 0."""
 Prepare = Callable[[Classifier, Examples, int], bool | None]
@@ -35,6 +37,8 @@ class Curriculum:
     """Accuracy from which a level may be left early: the rest may be wrong labels."""
     fair_steps: int = 100
     """Steps after which the limit grows where the network is fair, though not good enough."""
+    growth: float = 0.0
+    """Share of the limit by which it grows at least."""
     levels: int = 14
     """Maximum number of levels; where the keys span more, each is a larger step."""
     restart_after: int | None = None
@@ -52,7 +56,38 @@ class Curriculum:
 
     def next(self, limit: float, hardest: float) -> float:
         """The limit after this one, on the way to the hardest words."""
-        return limit + max(self.step, (hardest - self.start) / self.levels)
+        return limit + max(self.step, self.growth * limit, (hardest - self.start) / self.levels)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blend:
+    """The way from the plain cell to the state-regularised one.
+
+    The next hidden vector is h = (1 - lambda) u + lambda alpha S. Lambda rises epoch by epoch while the network is as accurate as its plain cell was, and falls
+    where it is much worse. The loss has the mean of |u - alpha S|^2 over steps and units as a
+    further term, so that hidden vectors and their mixtures come together.
+    """
+
+    rise: float
+    """What lambda gains in an epoch; it loses twice as much."""
+    commitment: float = 0.1
+    noise: float = 0.4
+    """Scale of the Gumbel noise on the scores where lambda is 1."""
+    slack: float = 0.02
+    fall_below: float = 0.1
+    """Accuracy below the cell's up to which lambda rises, and from which on it falls."""
+
+    def next(self, value: float, accuracy: float, cell_accuracy: float) -> float:
+        """Lambda of the next epoch."""
+        if accuracy >= cell_accuracy - self.slack:
+            return min(1.0, value + self.rise)
+        if accuracy < cell_accuracy - self.fall_below:
+            return max(self.rise, value - 2 * self.rise)
+        return value
+
+
+Look = Callable[[Classifier, Examples, Examples | None, float], bool]
+"""Gets the network, training and validation rows, and the plain cell's accuracy on the former."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +125,17 @@ class Stage:
     """Whether the stage ends, given its epochs so far."""
     prepare: Prepare | None = None
     """Called before the first epoch."""
+    draws: int | None = None
+    """Steps of an epoch, whose rows are drawn with short words more often; None takes every row
+    once."""
+    hidden_noise: float = 0.0
+    """Standard deviation of the noise on hidden vectors."""
+    blend: Blend | None = None
+    centroid_rate: float | None = None
+    """Learning rate of the centroids, where it is another one."""
+    look: Look | None = None
+    """Whether the stage may end; it ends when two looks in a row say so, `LOOK_EVERY` epochs
+    apart, and with a blend only where lambda is 1."""
 
 
 def start_counts(network: Classifier, examples: Examples, seed: int) -> bool:
@@ -106,7 +152,14 @@ def make_optimizer(stage: Stage, network: Classifier) -> torch.optim.Optimizer:
 
 
 def _optimizer(stage: Stage, network: Classifier) -> torch.optim.Optimizer:
-    weights = [weight for weight in network.parameters() if weight.requires_grad]
+    weights: Any = [weight for weight in network.parameters() if weight.requires_grad]
+    if stage.centroid_rate is not None:
+        named = [(n, w) for n, w in network.named_parameters() if w.requires_grad]
+        others, centroids = (
+            [w for n, w in named if ("centroids" in n) is chosen] for chosen in (False, True)
+        )
+        scale = stage.centroid_rate / stage.learning_rate
+        weights = [{"params": others}, {"params": centroids, "scale": scale}]
     rate, decay = stage.learning_rate, stage.weight_decay
     if stage.optimizer == "adam":
         return torch.optim.Adam(weights, lr=rate, weight_decay=decay)

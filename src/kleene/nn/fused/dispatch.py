@@ -55,12 +55,16 @@ def supports(
 
 def _supported_types(recurrence: Recurrence) -> bool:
     component = recurrence.component
-    return type(recurrence.cell) in CELLS and (
-        component is None
-        or (
-            component.blend is None
-            and type(component.transition) in TRANSITIONS
-            and type(component.similarity) in SIMILARITIES
+    return (
+        type(recurrence.cell) in CELLS
+        and not recurrence.hidden_noise
+        and (
+            component is None
+            or (
+                component.blend is None
+                and type(component.transition) in TRANSITIONS
+                and type(component.similarity) in SIMILARITIES
+            )
         )
     )
 

@@ -26,6 +26,11 @@ class Progress:
     limit: float | None = None
     level_steps: int = 0
     restarts: int = 0
+    blend: float = 0.0
+    recent: float = 0.0
+    """A running mean of the accuracy, by which `blend` rises or falls."""
+    cell_accuracy: float = 0.0
+    good_looks: int = 0
     best_accuracy: float = -1.0
     best_loss: float = float("inf")
     stale: int = 0

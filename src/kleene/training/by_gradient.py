@@ -1,0 +1,283 @@
+"""States learned by gradient from the rows alone, from the plain cell to the state-regularised one.
+
+From random centroids every mixture is nearly the same vector at first, and what the cell remembers
+is gone. So the recipe goes from one to the other in steps that keep what was learned:
+
+1. `cell`: the plain cell learns words whose length grows by one as soon as the shorter are right;
+2. `attractors`: noise on the hidden vectors, so that they contract to few places;
+3. `states`: centroids start at hidden vectors of the cell that are far apart, and the next hidden
+   vector is h = (1 - lambda) u + lambda alpha S, with lambda rising from 0 to 1 while the accuracy
+   holds (`Blend`);
+4. `fewer_states` drops centroids that no row needs, and trains on.
+
+No row is searched for an automaton, and no centroid is computed by clustering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import inf, log2, sqrt
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from kleene.arrays import Ints
+from kleene.data.alphabet import START
+from kleene.data.examples import Examples
+from kleene.data.streaming import TrainingData
+from kleene.evaluation.metrics import evaluate
+from kleene.nn.classifier import Classifier
+from kleene.nn.mode import HARD, OWN, PLAIN
+from kleene.nn.similarity import scores
+from kleene.training.centroids import hidden_vectors
+from kleene.training.config import TrainConfig
+from kleene.training.history import Epoch, History
+from kleene.training.loop import fit
+from kleene.training.run import Run
+from kleene.training.stages import Blend, Curriculum, Stage
+
+BATCH_SIZE = 64
+LENGTHS = Curriculum(
+    start=1, step=1, growth=0.125, threshold=0.99, steps=100, fair=2.0, levels=10**6
+)
+"""The next length when a few batches average 99 %, or after 100 steps: labels may be wrong."""
+RIGHT = 0.995
+"""Mean accuracy of 20 batches at which the cell has learned its words."""
+PLATEAU, GAIN = 400, 0.002
+"""Steps after which a stage ends if the mean of 100 batches has not gained so much."""
+NOISE, MIN_NOISY_STEPS, MAX_STEPS = 0.4, 400, 6_000
+ROUNDS, BAD_ROUNDS = 24, 4
+"""Maximum number of rounds that drop centroids, and of bad rounds in a row."""
+
+
+def network(config: TrainConfig) -> list[Stage]:
+    """The stages up to states; `fewer_states` follows."""
+    rate = config.learning_rate or 3e-3
+    cell = Stage(
+        name="cell",
+        regularized=False,
+        epochs=config.epochs or MAX_STEPS // 5,
+        draws=5,
+        batch_size=config.batch_size or BATCH_SIZE,
+        optimizer=config.optimizer or "adam",
+        learning_rate=rate,
+        class_weight=config.class_weight,
+        curriculum=LENGTHS,
+        until=_learned(epochs=4, plateau=PLATEAU // 5, window=20),
+    )
+    attractors = replace(
+        cell,
+        name="attractors",
+        epochs=config.epochs or MAX_STEPS // 20,
+        draws=20,
+        curriculum=None,
+        hidden_noise=NOISE,
+        until=_learned(epochs=1, plateau=PLATEAU // 20, window=5, least=MIN_NOISY_STEPS // 20),
+    )
+    states = replace(
+        cell,
+        name="states",
+        regularized=True,
+        epochs=config.epochs or 240,
+        curriculum=None,
+        learning_rate=rate / 3,
+        centroid_rate=rate * 5 / 3,
+        blend=Blend(rise=5 / 120),
+        until=None,
+        prepare=spread_centroids,
+        look=as_good_as_the_cell,
+    )
+    return [cell, attractors, states]
+
+
+def _learned(
+    *, epochs: int, plateau: int, window: int, least: int = 0
+) -> Callable[[Sequence[Epoch]], bool]:
+    """Whether the last epochs are right, or the mean over a window has not risen for long."""
+
+    def over(done: Sequence[Epoch]) -> bool:
+        full = [one for one in done if one.limit == done[-1].limit]
+        accuracies = np.array([one.accuracy for one in full])
+        if len(full) >= max(epochs, least) and accuracies[-epochs:].mean() >= RIGHT:
+            return True
+        if len(full) < plateau + window:
+            return False
+        means = np.convolve(accuracies, np.full(window, 1 / window), "valid")
+        return bool(means[-plateau:].max() < means[:-plateau].max(initial=-inf) + GAIN)
+
+    return over
+
+
+def spread_centroids(network: Classifier, examples: TrainingData, seed: int) -> None:
+    """Put the centroids on hidden vectors of the cell, each next one far from those before.
+
+    A vector is drawn with a probability proportional to its squared distance to the nearest
+    centroid (D^2 sampling, the start of k-means++).
+    """
+    random = np.random.default_rng(seed)
+    for layer in range(network.rnn.num_layers):
+        vectors = hidden_vectors(network, examples, layer, seed)
+        chosen = _far_apart(vectors, network.rnn.num_states, random)
+        with torch.no_grad():
+            centroids = network.rnn.centroids(layer)
+            centroids.copy_(torch.from_numpy(vectors[chosen]).to(centroids))
+
+
+def _far_apart(vectors: NDArray[np.float32], count: int, random: np.random.Generator) -> Ints:
+    chosen = [0]
+    distances = np.square(vectors - vectors[0]).sum(1).astype(np.float64)
+    while len(chosen) < count:
+        total = distances.sum()
+        weights = distances / total if total > 0 else None
+        chosen.append(int(random.choice(len(vectors), p=weights)))
+        distances = np.minimum(distances, np.square(vectors - vectors[chosen[-1]]).sum(1))
+    return np.array(chosen)
+
+
+def as_good_as_the_cell(
+    network: Classifier, training: TrainingData, validation: Examples | None, cell_accuracy: float
+) -> bool:
+    """Whether the network, soft and hard, does what its plain cell did.
+
+    A cell that was right on all training rows asks for the same; otherwise the validation rows
+    decide, within one standard error.
+    """
+    rows = next(training.parts())
+    if cell_accuracy < 1 and validation is not None:
+        rows = validation
+        cell_accuracy = evaluate(network, rows, mode=PLAIN).accuracy
+    error = sqrt(cell_accuracy * (1 - cell_accuracy) / max(len(rows), 1))
+    return all(
+        evaluate(network, rows, mode=mode).accuracy >= cell_accuracy - error for mode in (OWN, HARD)
+    )
+
+
+def fewer_states(
+    network: Classifier,
+    training: TrainingData,
+    *,
+    validation: Examples | None,
+    cell_accuracy: float,
+    config: TrainConfig,
+    run: Run,
+) -> tuple[Classifier, History]:
+    """Drop centroids that no row needs, and train on, while the network stays as good.
+
+    It is for one layer without memory. A round drops at most half of the centroids, the rarest
+    first; 25 steps of training follow. The last network that was as good as the cell is returned.
+    """
+    rate = (config.learning_rate or 3e-3) / 6
+    stage = Stage(
+        name="fewer",
+        epochs=1,
+        draws=25,
+        batch_size=config.batch_size or BATCH_SIZE,
+        learning_rate=rate,
+        centroid_rate=2 * rate,
+        class_weight=config.class_weight,
+        blend=Blend(rise=1.0),
+    )
+    rows, good, bad, same = next(training.parts()), network, 0, 0
+    history: list[Epoch] = []
+    for number in range(ROUNDS):
+        smaller = network if bad else drop_states(network, rows)
+        same = same + 1 if not bad and smaller.rnn.num_states == network.rnn.num_states else 0
+        if same == 2:
+            break
+        network = smaller
+        step = replace(run, seed=run.seed + number, checkpoint=None, hook=None)
+        history += fit(network, training, stages=[stage], run=step).epochs
+        if as_good_as_the_cell(network, training, validation, cell_accuracy):
+            good, bad = _copy(network), 0
+        else:
+            bad += 1
+            if bad == BAD_ROUNDS:
+                break
+    return good, History(history)
+
+
+def drop_states(network: Classifier, rows: Examples) -> Classifier:
+    """A copy without the centroids whose loss makes no row wrong, at most half of them.
+
+    Where some rows are wrong already, a state may go if writing it down costs more bits than the
+    rows that become wrong without it.
+    """
+    machine = _HardMachine(network, rows)
+    alive = machine.visited()
+    visits = machine.visits
+    used = [state for state in np.argsort(visits, kind="stable").tolist() if visits[state]]
+    wrong = machine.wrong(alive)
+    allowed, share, dropped = 0.0, wrong / max(len(rows), 1), 0
+    if 0 < share < 0.5:
+        symbols = network.config.num_symbols
+        allowed = symbols * log2(len(used) + 1) / max(1.0, log2(1 / share - 1))
+    for state in used:
+        if dropped >= (len(used) + 1) // 2 or len(used) - dropped == 1:
+            break
+        alive[state] = False
+        now = machine.wrong(alive)
+        if now <= wrong + allowed:
+            wrong, dropped = max(now, wrong), dropped + 1
+        else:
+            alive[state] = True
+    return with_states(network, np.flatnonzero(alive).tolist())
+
+
+class _HardMachine:
+    """The automaton of a one-layer, memory-less network, with any of its states left out."""
+
+    def __init__(self, network: Classifier, rows: Examples) -> None:
+        rnn, recurrence = network.rnn, network.rnn.recurrence(0)
+        with torch.no_grad():
+            S, zero = rnn.centroids(0), rnn.zeros(1)
+            x, h = rnn.project(network.embedding.weight), recurrence.gates(S)
+            first, _ = rnn.cell.step(x[START][None], recurrence.gates(zero), zero, None, None)
+            steps = [rnn.cell.step(one.expand(len(S), -1), h, S, None, None)[0] for one in x]
+            self.start = scores(rnn.similarity, S, first)[0].cpu().numpy()
+            self.scores = scores(rnn.similarity, S, torch.stack(steps, 1)).cpu().numpy()
+            self.classes = network.classify([S], [None]).argmax(-1).cpu().numpy()
+        self.rows, self.order = rows, np.argsort(-rows.lengths, kind="stable")
+        self.lengths = rows.lengths[self.order]
+        self.ids = np.zeros((len(rows), int(self.lengths.max(initial=0))), dtype=np.int64)
+        for i, row in enumerate(self.order.tolist()):
+            self.ids[i, : self.lengths[i]] = rows.words[row]
+        self.visits = np.zeros(len(self.start), dtype=np.int64)
+
+    def visited(self) -> NDArray[np.bool_]:
+        """The states that the rows visit; counts the visits."""
+        self._run(np.ones(len(self.start), dtype=bool), count=True)
+        return self.visits > 0
+
+    def wrong(self, alive: NDArray[np.bool_]) -> int:
+        """Rows whose class is wrong if only some states are there."""
+        found = self.classes[self._run(alive)]
+        return int((found != self.rows.labels[self.order]).sum())
+
+    def _run(self, alive: NDArray[np.bool_], *, count: bool = False) -> Ints:
+        """The last state of every row, longest first."""
+        hidden = np.where(alive, 0, -np.inf)
+        table = (self.scores + hidden).argmax(-1)
+        states = np.full(len(self.ids), (self.start + hidden).argmax())
+        for time in range(self.ids.shape[1]):
+            longer = int(np.searchsorted(-self.lengths, -time, side="left"))
+            if count:
+                self.visits += np.bincount(states[:longer], minlength=len(self.visits))
+            states[:longer] = table[states[:longer], self.ids[:longer, time]]
+        if count:
+            self.visits += np.bincount(states, minlength=len(self.visits))
+        return states
+
+
+def with_states(network: Classifier, states: Sequence[int]) -> Classifier:
+    """A copy of a one-layer network that has only some of its centroids."""
+    copy = Classifier(replace(network.config, num_states=len(states)))
+    weights = dict(network.state_dict())
+    weights["rnn.centroids_l0"] = weights["rnn.centroids_l0"][list(states)]
+    copy.load_state_dict(weights)
+    return copy.to(network.device).eval()
+
+
+def _copy(network: Classifier) -> Classifier:
+    return with_states(network, range(network.rnn.num_states))
