@@ -48,6 +48,7 @@ RIGHT = 0.995
 PLATEAU, GAIN = 400, 0.002
 """Steps after which a stage ends if the mean of 100 batches has not gained so much."""
 NOISE, MIN_NOISY_STEPS, MAX_STEPS = 0.4, 400, 6_000
+MAX_VECTORS = 4_000
 ROUNDS, BAD_ROUNDS = 24, 4
 """Maximum number of rounds that drop centroids, and of bad rounds in a row."""
 
@@ -118,7 +119,7 @@ def spread_centroids(network: Classifier, examples: TrainingData, seed: int) -> 
     """
     random = np.random.default_rng(seed)
     for layer in range(network.rnn.num_layers):
-        vectors = hidden_vectors(network, examples, layer, seed)
+        vectors = hidden_vectors(network, examples, layer, seed)[:MAX_VECTORS]
         chosen = _far_apart(vectors, network.rnn.num_states, random)
         with torch.no_grad():
             centroids = network.rnn.centroids(layer)

@@ -63,9 +63,10 @@ class Curriculum:
 class Blend:
     """The way from the plain cell to the state-regularised one.
 
-    The next hidden vector is h = (1 - lambda) u + lambda alpha S. Lambda rises epoch by epoch while the network is as accurate as its plain cell was, and falls
-    where it is much worse. The loss has the mean of |u - alpha S|^2 over steps and units as a
-    further term, so that hidden vectors and their mixtures come together.
+    The next hidden vector is h = (1 - lambda) u + lambda alpha S. Lambda rises epoch by epoch while
+    the network is as accurate as its plain cell was, and falls where it is much worse. The loss has
+    the mean of |u - alpha S|^2 over steps and units as a further term, so that hidden vectors and
+    their mixtures come together.
     """
 
     rise: float
