@@ -176,14 +176,14 @@ def test_a_curriculum_does_not_end_early() -> None:
 
 def drawn_with(network: Classifier, monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """The transitions of the training passes, one a change."""
-    run, seen = network.forward, []
+    run, seen = network.observe, []
 
-    def forward(batch, *, mode):
+    def observe(batch, mode):
         if network.training and seen[-1:] != [mode.transition]:
             seen.append(mode.transition)
-        return run(batch, mode=mode)
+        return run(batch, mode)
 
-    monkeypatch.setattr(network, "forward", forward)
+    monkeypatch.setattr(network, "observe", observe)
     return seen
 
 

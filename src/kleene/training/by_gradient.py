@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from kleene.arrays import Ints
 from kleene.data.alphabet import START
 from kleene.data.examples import Examples
-from kleene.data.streaming import TrainingData
 from kleene.evaluation.metrics import evaluate
 from kleene.nn.classifier import Classifier
 from kleene.nn.mode import HARD, OWN, PLAIN
@@ -111,7 +110,7 @@ def _learned(
     return over
 
 
-def spread_centroids(network: Classifier, examples: TrainingData, seed: int) -> None:
+def spread_centroids(network: Classifier, examples: Examples, seed: int) -> None:
     """Put the centroids on hidden vectors of the cell, each next one far from those before.
 
     A vector is drawn with a probability proportional to its squared distance to the nearest
@@ -138,7 +137,7 @@ def _far_apart(vectors: NDArray[np.float32], count: int, random: np.random.Gener
 
 
 def as_good_as_the_cell(
-    network: Classifier, training: TrainingData, validation: Examples | None, cell_accuracy: float
+    network: Classifier, training: Examples, validation: Examples | None, cell_accuracy: float
 ) -> bool:
     """Whether the network, soft and hard, does what its plain cell did.
 
@@ -157,7 +156,7 @@ def as_good_as_the_cell(
 
 def fewer_states(
     network: Classifier,
-    training: TrainingData,
+    training: Examples,
     *,
     validation: Examples | None,
     cell_accuracy: float,

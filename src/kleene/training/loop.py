@@ -207,7 +207,7 @@ class _Loop:
     def _plan(self, stage: Stage, seed: int) -> Sequence[Ints]:
         """Which rows go into which batch of the epoch."""
         rows, limit = self.examples, self.progress.limit
-        if stage.draws and isinstance(rows, Examples):
+        if stage.draws:
             return rows.draws(stage.draws, stage.batch_size, seed=seed, limit=limit)
         return rows.plan(stage.batch_size, seed=seed, limit=limit)
 
