@@ -40,10 +40,10 @@ def test_the_baseline_learns_what_ngrams_show_and_not_what_they_hide() -> None:
 
 def test_bounds_on_rows_and_ngrams(monkeypatch: pytest.MonkeyPatch) -> None:
     examples = words_ending_in_5(5)
-    monkeypatch.setattr(baseline, "MOST_ROWS", 40)
-    monkeypatch.setattr(baseline, "MOST_FEATURES", 3)
+    monkeypatch.setattr(baseline, "MAX_ROWS", 40)
+    monkeypatch.setattr(baseline, "MAX_FEATURES", 3)
     assert 0.4 < ngram_accuracy(examples, examples) < 1
-    monkeypatch.setattr(baseline, "MOST_NGRAMS", 1)
+    monkeypatch.setattr(baseline, "MAX_NGRAMS", 1)
     only = ngram_accuracy(examples, examples)  # one row is left, so one class
     assert only == pytest.approx(0.5, abs=0.02)
 

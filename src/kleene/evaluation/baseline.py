@@ -17,7 +17,7 @@ LENGTHS = (1, 2, 3)
 MAX_ROWS, MAX_NGRAMS, MAX_FEATURES = 100_000, 20_000_000, 50_000
 """Bounds that keep the fit to some seconds: training rows, their n-grams, distinct n-grams."""
 STRENGTHS, INNER = (1.0, 0.1, 10.0), 0.2
-"""Inverse regularisation strengths, of which a share of the training rows chooses one."""
+"""Inverse regularisation strengths, and the share of training rows that chooses one."""
 
 
 def ngram_accuracy(training: Examples, held_out: Examples, *, seed: int = 0) -> float:

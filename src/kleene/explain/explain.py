@@ -53,7 +53,7 @@ class Explanation:
     states: Ints
     """The most probable state after each symbol, (time,)."""
     state_labels: tuple[Label | None, ...]
-    """The class that each state stands for, None for those that stand for none."""
+    """The class that each state stands for, or None."""
     start_state: int
     final_state: int
     predicting_state: int

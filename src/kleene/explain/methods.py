@@ -38,7 +38,7 @@ def evidence(network: Classifier, traced: TracedBatch, states: Ints) -> Floats:
     """By how much a symbol raises the log-odds of the predicted class.
 
     Every prefix is classified, which the trace allows without another pass. The weights of a word
-    add up to its log-odds minus those of the empty word.
+    add up to its log-odds minus the log-odds of the empty word.
     """
     with inference(network):
         after = margins(prefix_scores(network, traced.trace), traced.predicted_classes)
@@ -107,8 +107,8 @@ def predicting_states(network: Classifier, traced: TracedBatch) -> Ints:
 
     Where states have weights it is the one that gives the prediction most. Else it is the last
     state, as in the paper, if that state's own class is the predicted one; memory and pooling may
-    lead to another prediction, and then it is the state most visited by the word among those of
-    the predicted class, and the last state if there is none.
+    lead to another prediction, and then it is the state of the predicted class that the word visits
+    most, and the last state if there is none.
     """
     if adds_up(network):
         return _heaviest(network, traced)

@@ -1,7 +1,7 @@
 """What the states stand for: Algorithm 2 of the paper.
 
 For each state, the symbols that lead there with the highest transition probability; for each class,
-those that do so in its words; and each state's own class and weight, where it has them.
+the symbols that lead to its states; and each state's own class and weight, where it has them.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Prototypes(Rendered):
     states: tuple[tuple[Prototype, ...], ...]
     """Of each state."""
     state_labels: tuple[Label | None, ...]
-    """The class that each state stands for, None for those that stand for none."""
+    """The class that each state stands for, or None."""
     visits: tuple[float, ...]
     """The share of all steps at which each state is the most probable."""
     classes: dict[Label, tuple[Prototype, ...]]
@@ -121,7 +121,7 @@ class Prototypes(Rendered):
         return f"{unnamed if label is None else as_text(label)} {max(self.weights[state]):+.1f}"
 
     def _is_neutral(self, state: int) -> bool:
-        """Whether a state's weight is small beside the greatest."""
+        """Whether a state's weight is small compared with the greatest."""
         if self.weights is None:
             return False
         leads = [max(row) for row in self.weights]
@@ -140,7 +140,7 @@ def prototypes(
 
     A symbol counts for a state or class where it occurs at least `min_count` times (fewer where
     nothing does) and is ranked by its mean transition probability; with `min_count=1` rare symbols
-    win. Classes are those of `labels` where these are given, else the predicted ones.
+    win. Classes come from `labels` where given, else from the predictions.
     """
     class_numbers(model, labels, len(words))
     known = [None] * len(words) if labels is None else labels

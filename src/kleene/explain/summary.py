@@ -46,10 +46,10 @@ class Move:
 
 @dataclass(frozen=True, kw_only=True)
 class Summary(Rendered):
-    """The moves of a corpus, those of each state together, the commonest first."""
+    """The moves of a corpus: state by state, the commonest first."""
 
     state_labels: tuple[Label | None, ...]
-    """The class that each state stands for, None for those that stand for none."""
+    """The class that each state stands for, or None."""
     visits: tuple[float, ...]
     """The share of all steps that end in each state."""
     moves: tuple[Move, ...]

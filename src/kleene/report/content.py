@@ -32,7 +32,7 @@ from kleene.select import ORIGINS
 
 MAX_READ, MAX_MAPPED = 3_000, 500  # words that are read, and laid out on the map
 MAX_SECONDS = 4.0  # of active learning, where nothing else reads the network
-VOCABULARY = 100  # symbols; larger alphabets are those of texts
+VOCABULARY = 100  # symbols; larger alphabets are vocabularies of texts
 
 Progress = Callable[[int, int], None]
 """Is called with the number of parts that are done, and of all."""

@@ -14,14 +14,14 @@ from typing import Any
 
 from kleene.automata import DFA
 from kleene.automata.formats.drawing import diagram, load_graphviz
-from kleene.explain.markup import as_text
+from kleene.explain.markup import as_text, percent
 from kleene.explain.scoring import label_text
 from kleene.explain.summary import Move, Summary
 from kleene.machine import Word
 
 POINTS = 72  # to an inch, Graphviz's measure of nodes
 ROUND, LETTER, LINE = 46, 7.4, 17  # pixels: a state's circle, a letter's width, a line's height
-LONGEST, LINES = 26, 3  # letters in a line of a label, lines of an arrow's
+MAX_LETTERS, MAX_LINES = 26, 3  # in a line of a label, of an arrow's label
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class Arrow:
     target: int
     lines: tuple[str, ...]
     weight: float = 1.0
-    """Its thickness, relative to that of others."""
+    """Its thickness, relative to other arrows."""
 
 
 def draw_dfa(dfa: DFA, names: Sequence[str], words: Sequence[Word] | None = None) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def draw_dfa(dfa: DFA, names: Sequence[str], words: Sequence[Word] | None = None
     nodes = []
     for state in shown.states:
         label = () if dfa.is_boolean else (_short(as_text(dfa.outputs[state])),)
-        notes = tuple(_short(note, 2 * LONGEST) for note in shown.notes.get(state, []))
+        notes = tuple(_short(note, 2 * MAX_LETTERS) for note in shown.notes.get(state, []))
         accepting = dfa.is_boolean and bool(dfa.outputs[state])
         nodes.append(Node(id=state, lines=(names[state], *label, *notes), double=accepting))
     arrows = [
@@ -81,8 +81,8 @@ def draw_summary(summary: Summary, start: int | None, *, moves: int = 3) -> dict
     """The commonest moves between states over a corpus, with the symbols that stand out."""
     used = {i for i, visits in enumerate(summary.visits) if visits >= 0.002} | {start}
     nodes = [
-        Node(id=i, lines=(str(i), _short(label_text(label)), f"{summary.visits[i]:.0%} of steps"))
-        for i, label in enumerate(summary.state_labels)
+        Node(id=i, lines=(str(i), _short(label_text(label)), f"{percent(visits)} of steps"))
+        for i, (label, visits) in enumerate(zip(summary.state_labels, summary.visits, strict=True))
         if i in used
     ]
     arrows = [
@@ -99,9 +99,9 @@ def draw_summary(summary: Summary, start: int | None, *, moves: int = 3) -> dict
 
 
 def _commonest(summary: Summary, most: int) -> list[Move]:
-    """The commonest moves from each state, those that stay where they are left out."""
+    """The commonest moves from each state to another."""
     kept: dict[int, list[Move]] = {}
-    for move in summary.moves:  # those of a state come together, the commonest first
+    for move in summary.moves:  # state by state, the commonest first
         away = kept.setdefault(move.source, [])
         if move.source != move.target and len(away) < most:
             away.append(move)
@@ -185,9 +185,9 @@ def _path(text: str, height: float) -> dict[str, Any]:
 
 def _wrapped(text: str) -> tuple[str, ...]:
     """A text on a few lines; what does not fit ends in an ellipsis."""
-    lines = wrap(text, LONGEST, max_lines=LINES, placeholder=" …", break_long_words=False)
+    lines = wrap(text, MAX_LETTERS, max_lines=MAX_LINES, placeholder=" …", break_long_words=False)
     return tuple(_short(line) for line in lines) or (text,)
 
 
-def _short(text: str, most: int = LONGEST) -> str:
+def _short(text: str, most: int = MAX_LETTERS) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"

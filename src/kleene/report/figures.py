@@ -1,7 +1,7 @@
 """How well a model does, each figure by its name and with the number of its rows.
 
 Rows that a model was trained on say little about new ones, so the headline is the accuracy on rows
-that it has not seen: those of the report, else those that training held out.
+that it has not seen: the rows of the report, else the rows that training held out.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def script(*own: str) -> str:
 
 @cache
 def asset(name: str) -> str:
-    """A file that is shipped beside this one."""
+    """A file of the package's `static` folder."""
     return resources.files("kleene.report").joinpath("static", name).read_text("utf-8")
 
 

@@ -59,7 +59,7 @@ def transition_maps(
 ) -> Figure:
     """A grid of mean transition probabilities over the pixels, (class, state, row, column).
 
-    `names` are those of the columns where they are not all the states.
+    `names` are the names of the columns, where some states are left out.
     """
     grid = np.asarray(maps)
     if grid.ndim != 4 or len(grid) != len(classes):

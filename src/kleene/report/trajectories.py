@@ -32,7 +32,7 @@ OTHERS = tuple(color for color in COLORS if color != MARKED)
 def trajectories(models: Model | Mapping[str, Model], word: Word, *, units: int = 10) -> Figure:
     """One column per model (several by their names): h_t, c_t and the states along a word.
 
-    At most `units` units are shown: the one that counts, and those that move most.
+    At most `units` units are shown: the unit that counts, and the units that move most.
     """
     from matplotlib.figure import Figure
 

@@ -1,8 +1,8 @@
 """What a page shows of one model: its states, a drawing of them, and a table to step words on.
 
-A memory-less network is shown as its automaton, and the page steps words on the very table. Where
-the automaton would be a thicket, or where a memory decides beside the state, the drawing is of the
-moves between states over some words; the table is then that of the network's own states, or none.
+A memory-less network is shown as its automaton, and the page steps words on its table. If the
+automaton has too many arrows, or if a memory also decides, the drawing shows the moves between the
+network's states over some words; the page steps on the table of these states, if there is one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kleene.model import Model
 from kleene.nn.state_weights import adds_up
 from kleene.report.drawing import Node, draw_dfa, draw_summary, lay_out
 
-CROWD = 40  # arrows beyond which an automaton is drawn as a map of its commonest moves
+MAX_ARROWS = 40  # arrows beyond which an automaton is drawn as a map of its commonest moves
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +171,7 @@ def _colors(model: Model, labels: Sequence[Label | None]) -> tuple[int | None, .
 def _drawable(dfa: DFA, words: Sequence[Word] | None) -> bool:
     states, symbols = moves_taken(dfa, words).nonzero()
     pairs = zip(states.tolist(), dfa.transitions[states, symbols].tolist(), strict=True)
-    return len(set(pairs)) <= CROWD
+    return len(set(pairs)) <= MAX_ARROWS
 
 
 def _centroids(reading: Extraction) -> dict[int, int]:

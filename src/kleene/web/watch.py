@@ -25,7 +25,7 @@ from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.report.content import VOCABULARY
 from kleene.report.figures import epoch_figures
-from kleene.report.view import CROWD, automaton_view
+from kleene.report.view import MAX_ARROWS, automaton_view
 from kleene.training.history import Epoch
 from kleene.training.progress import Reporter
 from kleene.training.stages import Stage
@@ -137,7 +137,7 @@ class Watch:
         except KleeneError as error:
             return {"note": str(error)}
         moves = len({(state, to) for state, row in enumerate(dfa.rows) for to in row})
-        if moves > CROWD:
+        if moves > MAX_ARROWS:
             return {"note": f"a machine of {dfa.num_states} states, too many to draw yet"}
         return {"view": automaton_view(dfa, exact=False).to_dict(), "method": method}
 
