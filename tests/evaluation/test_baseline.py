@@ -10,8 +10,8 @@ from toys import make_network, words_ending_in_5
 from kleene.data.examples import Examples
 from kleene.evaluation import baseline
 from kleene.evaluation.baseline import ngram_accuracy, ngrams
-from kleene.evaluation.figures import measure
-from kleene.evaluation.metrics import evaluate
+from kleene.evaluation.figures import answers, measure
+from kleene.evaluation.metrics import evaluate, wilson_interval
 
 RANDOM = np.random.default_rng(0)
 WORDS = [RANDOM.integers(0, 4, length) for length in [0, 1, 2, *RANDOM.integers(0, 12, 40)]]
@@ -49,17 +49,22 @@ def test_bounds_on_rows_and_ngrams(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_figure_is_of_the_rows_it_names() -> None:
-    training, held_out = words_ending_in_5(5).split(0.3, seed=0)
+    others, held_out = words_ending_in_5(5).split(0.3, seed=0)
+    training, validation = others.split(0.3, seed=1)
     network = make_network()
-    found = measure(network, training, held_out, baseline=True)
-    assert (found.training_rows, found.held_out_rows) == (len(training), len(held_out))
+    answered = answers(network, training, held_out, baseline=True, seed=0)
+    found = measure(network, training, validation, answered)
+    rows = (found.training_rows, found.validation_rows, found.held_out_rows)
+    assert rows == (len(training), len(validation), len(held_out))
+    assert found.validation_accuracy == evaluate(network, validation).accuracy
+    assert found.held_out_interval == wilson_interval(answered.right, len(held_out))
     assert found.training_accuracy == evaluate(network, training).accuracy
     assert found.held_out_accuracy == evaluate(network, held_out).accuracy
     assert found.baseline_accuracy == ngram_accuracy(training, held_out)
     counts = np.bincount(held_out.labels)
     assert found.majority_accuracy == pytest.approx(counts.max() / counts.sum())
     assert [one.rows for one in found.per_class] == counts.tolist()
-    alone = measure(network, training, None, baseline=True)
+    alone = measure(network, training, None, None)
     assert alone.held_out_accuracy is None
     assert alone.baseline_accuracy is None
     assert alone.training_accuracy == found.training_accuracy
