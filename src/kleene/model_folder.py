@@ -133,6 +133,8 @@ def _cure(name: str) -> str:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m kleene.model_folder FOLDER")
     done = finish_save(sys.argv[1])
     print("the model is complete" if done else "no complete model in temporary files; train again")
     sys.exit(0 if done else 1)

@@ -109,7 +109,12 @@ MUTATIONS = [
         "machine.clip, list(graph)",
     ),
     (COUNTER, "depth without sequences", "if not ends:", "if False:"),
-    (COUNTER, "kept memory: functions have no error", "least - FUNCTION - steep", "least - steep"),
+    (
+        COUNTER,
+        "kept memory: functions and sums have no error",
+        "least - FUNCTION - steep",
+        "least - abs(p) * _reach(memory) * slope",
+    ),
     ("bounds.py", "prover: sums do not round", "slack=terms * UNIT * 1.001", "slack=0.0"),
     ("bounds.py", "prover: functions have no error", "FUNCTION = 2.0**-19", "FUNCTION = 0.0"),
     (
