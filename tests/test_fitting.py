@@ -52,7 +52,7 @@ def sample(number: int, noise: int = 0) -> tuple[list[str], list[bool]]:
         ("auto", {}, sample(4), "induced", "taught the untrained network the 4-state automaton"),
         ("auto", {"epochs": 1}, sample(7, 10), "induced", "taught the network the 5-state"),
         ("auto", {"recipe": "warm", "epochs": 1}, sample(4), "trained", "20 states"),
-        ("network", {"epochs": 1}, sample(4), "trained", "50 states"),
+        ("network", {"epochs": 1}, sample(4), "trained", "needless"),
         ("paper", {"epochs": 1}, sample(4), "paper", ""),
         ("auto", {"epochs": 40}, motifs(400), "plain", "kept the plain cell"),
     ],
