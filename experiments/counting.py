@@ -24,6 +24,9 @@ from typing import Any
 import numpy as np
 import torch
 from ledger import Ledger
+from paper.counter_reading import balanced, reading
+from paper.experiment import plain
+from paper.memory_runs import Recipe, make_task, train
 
 from kleene.automata.counter.machine import CounterMachine
 from kleene.extraction.target import Oracle
@@ -36,9 +39,6 @@ from kleene.languages.context_free import (
 )
 from kleene.languages.paper_sets import PaperSet, Split
 from kleene.model import Model
-from kleene.reproduce.counter_reading import balanced, reading
-from kleene.reproduce.experiment import plain
-from kleene.reproduce.memory_runs import Recipe, make_task, train
 from kleene.training.stages import Curriculum
 
 TRAIN, VALIDATION, TEST = 4_000, 1_000, 1_000

@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 import torch
 from ledger import Ledger
+from paper.memory_runs import Recipe, Task, errors, make_task, train
+from paper.sharpen_gates import sharpen_gates
 
 from kleene.data.alphabet import START
 from kleene.data.examples import Examples
 from kleene.languages.paper_sets import parentheses_set
 from kleene.nn.classifier import Classifier
 from kleene.nn.mode import HARD, OWN, Mode
-from kleene.reproduce.memory_runs import Recipe, Task, errors, make_task, train
 from kleene.training.loop import fit
 from kleene.training.run import Run
-from kleene.training.sharpen_gates import sharpen_gates
 from kleene.training.stages import Stage
 
 ROUNDS, FACTOR, COOLING = 6, 1.3, 0.8

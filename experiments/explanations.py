@@ -29,6 +29,7 @@ from attributions import (
     faithfulness,
 )
 from ledger import Ledger
+from paper.texts import cut, encode
 
 from kleene.datasets.corpora import Splits, imdb
 from kleene.evaluation.metrics import evaluate, logits
@@ -36,7 +37,6 @@ from kleene.explain.explain import explain_many
 from kleene.explain.features import STATISTICS, features
 from kleene.explain.methods import METHODS
 from kleene.model import Model
-from kleene.reproduce.texts import cut, encode
 
 TOKENS = 400
 TIMED = 1_000

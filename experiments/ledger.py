@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from kleene.reproduce.ledger import Ledger as _Ledger
+from paper.ledger import Ledger as _Ledger
 
 RESULTS = Path(__file__).parent / "results"
 Ledger = partial(_Ledger, folder=RESULTS)

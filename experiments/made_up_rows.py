@@ -1,6 +1,6 @@
 """Rows on which nothing was chosen: sites of weighted letters, and names of stems and endings.
 
-They are a second set each beside `kleene.datasets.motifs` and `kleene.datasets.names`, made in
+They are a second set each beside `motifs` and `names`, made in
 another way, for a look after all choices.
 """
 

@@ -7,13 +7,12 @@ from functools import partial
 from typing import Any
 
 from page import load, markdown
-
-from kleene.reproduce import find
-from kleene.reproduce.experiment import chosen, middle
+from paper import find
+from paper.experiment import chosen, middle
 
 
 def compared(name: str) -> str:
-    """Paper and ours side by side, as `kleene reproduce` shows them."""
+    """Paper and ours side by side, as `experiments/reproduce.py` shows them."""
     experiment = find(name)
     return markdown(*experiment.table(load(experiment.ledger)))
 
@@ -46,7 +45,7 @@ def mnist_curve() -> str:
     """Validation error by epoch of the run over all 784 pixels."""
     rows = [r for r in load("mnist") if "784" in r["key"]["row"]]
     if not rows:
-        return "_No results yet: `kleene reproduce mnist`._"
+        return "_No results yet: `experiments/reproduce.py mnist`._"
     result = rows[0]["result"]
     epochs = ["epoch", *(str(i + 1) for i in range(len(result["curve"])))]
     errors = ["error on held-out digits, %", *(f"{error:.1f}" for error in result["curve"])]

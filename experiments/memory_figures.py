@@ -1,6 +1,6 @@
 """Pictures of memory at work: trajectories, the counter machine, validation curves over k.
 
-Run: python experiments/memory_figures.py MODELS, the --models of `kleene reproduce bp`
+Run: python experiments/memory_figures.py MODELS, the --models of `experiments/reproduce.py bp`
 """
 
 from __future__ import annotations

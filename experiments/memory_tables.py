@@ -7,10 +7,10 @@ from statistics import median
 from typing import Any
 
 from page import load, markdown
+from paper.palindromes import PAPER as PAPER_PALINDROMES
+from paper.parentheses import PAPER
 
 from kleene.languages.paper_sets import PARENTHESES_TESTS
-from kleene.reproduce.palindromes import PAPER as PAPER_PALINDROMES
-from kleene.reproduce.parentheses import PAPER
 
 MODELS = ("LSTM", "LSTM-P", "SR-LSTM", "SR-LSTM-P")
 COLUMNS = tuple(PARENTHESES_TESTS)
@@ -111,7 +111,7 @@ def table_of_attempts() -> str:
         "kept",
         "CPU time",
     ]
-    return markdown(head, lines) if lines else "_No results yet: `kleene reproduce bp`._"
+    return markdown(head, lines) if lines else "_No results yet: `experiments/reproduce.py bp`._"
 
 
 def table_of_drift() -> str:

@@ -19,13 +19,13 @@ from functools import partial, reduce
 import numpy as np
 import torch
 from ledger import Ledger
+from motifs import LETTERS, MOTIFS, fixed_motifs
 from sklearn.cluster import KMeans
 from sklearn.linear_model import Ridge
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, softmax
 
 from kleene.automata import DFA
-from kleene.datasets.motifs import LETTERS, MOTIFS, fixed_motifs
 
 HIDDEN, NEW = 64, 1_000
 WAYS = ("mixture", "straight-through", "straight-through, metric of the gradients")

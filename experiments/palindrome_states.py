@@ -1,7 +1,7 @@
 """Why SR-LSTM does not learn palindromes: what a trained LSTM keeps when it is given states.
 
 Without peepholes the gates of an LSTM see of the past only the hidden vector, and with states only
-a mixture of centroids. The plain LSTM of `kleene reproduce palindromes`, which has learned them, is
+a mixture of centroids. The plain LSTM of `reproduce.py palindromes`, which has learned them, is
 copied and given centroids whose mixtures come as close to its hidden vectors as they can
 (`kleene.training.reconstruction`; dot product, temperature 1, as in the paper). Its errors are
 measured at once, and after some epochs of training with states.
@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 import torch
 from ledger import Ledger
+from paper.memory_runs import Task, errors, make_task
 
 from kleene.languages.paper_sets import palindrome_set
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.fused import load_kernels
-from kleene.reproduce.memory_runs import Task, errors, make_task
 from kleene.training.centroids import hidden_vectors
 from kleene.training.loop import fit
 from kleene.training.reconstruction import reconstruct_centroids
@@ -48,7 +48,7 @@ def main() -> None:
     for seed in range(options.seeds):
         folder = options.models / f"palindromes-LSTM-{seed}"
         if not folder.exists():
-            print(f"no model in {folder}; run kleene reproduce palindromes --rows LSTM")
+            print(f"no model in {folder}; run experiments/reproduce.py palindromes --rows LSTM")
             continue
         data = palindrome_set("large", seed=seed)
         task = make_task(data, data.validation)

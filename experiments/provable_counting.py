@@ -20,15 +20,15 @@ from typing import Any
 
 import torch
 from ledger import Ledger
+from paper.counter_reading import balanced
+from paper.memory_runs import Recipe, errors, make_task, train
+from paper.parentheses import longer
 
 from kleene.errors import KleeneError
 from kleene.extraction.counter.extract import extract_counter
 from kleene.induction.teach_counter import DRIFT, RATE, STATES, STEPS, TEMPERATURE, teach_counter
 from kleene.languages.paper_sets import parentheses_set
 from kleene.proof.counter import counter_bound
-from kleene.reproduce.counter_reading import balanced
-from kleene.reproduce.memory_runs import Recipe, errors, make_task, train
-from kleene.reproduce.parentheses import longer
 
 RECIPE = Recipe(rmsprop_epochs=0, rounds=0, attempts=1)
 FRESH = range(50, 60)

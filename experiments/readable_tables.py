@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 from page import load, markdown
+from paper.experiment import chosen, middle
 
 from kleene.explain.scoring import NEUTRAL
-from kleene.reproduce.experiment import chosen, middle
 
 MISSING = "_No results yet: `python experiments/readable_texts.py`._"
 ERRORS = (  # what it is, the ledger, readable row, opaque row, the paper's error in per cent

@@ -1,6 +1,6 @@
 """Do the states of a text classifier mean what their weights say? Measured on test texts.
 
-For models with `pooling="states"` (`kleene reproduce imdb --rows "SR-LSTM-P states"`), and purity
+For models with `pooling="states"` (`reproduce.py imdb --rows "SR-LSTM-P states"`), and purity
 and tables for any other:
 
 - purity: the share of each class state's top 20 words (at least 50 occurrences) whose weight in a
@@ -90,7 +90,7 @@ class Study:
     @cached_property
     def test(self) -> list[tuple[str, ...]]:
         """The test texts, cut as in training."""
-        from kleene.reproduce.texts import cut
+        from paper.texts import cut
 
         return [cut(word, CUT[self.corpus]) for word in self.splits.test.words]
 

@@ -16,6 +16,7 @@ from functools import partial
 import numpy as np
 import torch
 from ledger import Ledger
+from paper.mnist import examples, prepare
 
 from kleene.data.examples import Examples
 from kleene.datasets.mnist import mnist
@@ -23,7 +24,6 @@ from kleene.evaluation.metrics import evaluate
 from kleene.explain.batched_traces import batched_traces
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.reproduce.mnist import examples, prepare
 from kleene.training.centroids import seed_centroids
 from kleene.training.loop import fit
 from kleene.training.reconstruction import reconstruct_centroids

@@ -1,4 +1,4 @@
-"""Read the counter machines again off the models of `kleene reproduce bp`, and keep the readings.
+"""Read the counter machines again off the models of `reproduce.py bp`, and keep the readings.
 
 For when the reading has changed and the networks have not: rows of results/parentheses.json keep
 their training, errors and times.
@@ -13,10 +13,10 @@ from pathlib import Path
 
 import torch
 from ledger import Ledger
+from paper.counter_reading import balanced, reading
 
 from kleene.languages.paper_sets import parentheses_set
 from kleene.model import Model
-from kleene.reproduce.counter_reading import balanced, reading
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """Pictures of the states of trained networks, to docs/img; `readable_texts.py` has the tables.
 
 Run: KLEENE_DATA=... python experiments/states.py MODELS [--parts newsgroups,mnist,pooled-mnist],
-where MODELS is the folder in which `kleene reproduce` left its models.
+where MODELS is the folder in which `experiments/reproduce.py` left its models.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from ledger import Ledger
 from numpy.typing import ArrayLike
+from paper.texts import cut
 
 from kleene.data.batch import Encoded
 from kleene.datasets.corpora import newsgroups
@@ -28,7 +29,6 @@ from kleene.explain.markup import as_text
 from kleene.model import Model
 from kleene.report.plots import picture_grid, save, tsne
 from kleene.report.plots import transition_maps as draw_maps
-from kleene.reproduce.texts import cut
 
 IMAGES = Path(__file__).parents[1] / "docs" / "img"
 TOKENS = 400

@@ -4,7 +4,7 @@ Every data set is used as it comes. The rows of names chose some settings, and t
 like rows that did; sites and names of stems were made for a look after all choices, and after that
 look (at the latter) states were given a limit of one point. "kept" is what the fit ended with: an
 automaton the network was taught, a network with states, or the plain cell.
-MNIST is in the table of `kleene reproduce mnist`.
+MNIST is in the table of `experiments/reproduce.py mnist`.
 
 Run: KLEENE_DATA=... python experiments/states_accuracy.py [--only motifs names] [--seeds 1]
 """
@@ -26,13 +26,13 @@ import numpy as np
 import torch
 from ledger import Ledger
 from made_up_rows import sites, stem_names
+from motifs import fixed_motifs
+from names import overlapping_names
 from text_defaults import Rows, sms, two_newsgroups
 
 from kleene import SequenceClassifier
 from kleene.data.words import tokenize
 from kleene.datasets import imdb
-from kleene.datasets.motifs import fixed_motifs
-from kleene.datasets.names import overlapping_names
 from kleene.languages import tomita
 from kleene.nn.fused import load_kernels
 

@@ -70,7 +70,7 @@ def _mnist() -> list[str]:
     ]
     states = ours[0].get("recipe", {}).get("network", {}).get("num_states", 50)
     seconds = f"{mean(row['cpu_seconds'] for row in ours):.0f}"
-    title = "MNIST, 196 pixels (`kleene reproduce mnist`)"
+    title = "MNIST, 196 pixels (`experiments/reproduce.py mnist`)"
     kept = "states with memory"
     return [title, "54,000", str(len(ours)), "-", *accuracies, kept, str(states), seconds]
 

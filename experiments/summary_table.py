@@ -36,7 +36,7 @@ def _tomita() -> list[str] | None:
         f"Tomita 1-7, {len(results)} fits *(tuned on)*",
         ours,
         beside,
-        "`kleene reproduce tomita`",
+        "`experiments/reproduce.py tomita`",
         measured(rows),
     ]
 
@@ -141,7 +141,13 @@ def _errors(name: str, row: str, title: str, plain: str, paper: float) -> list[s
     runs = "one run" if len(of(row)) == 1 else f"median of {len(of(row))}"
     ours = f"{median(of(row)):.1f} % error ({runs})"
     day = measured(r for r in rows if r["key"]["row"] == row and r["key"]["scale"] == "small")
-    return [title, ours, f"{beside}the paper {paper:.1f} %", f"`kleene reproduce {name}`", day]
+    return [
+        title,
+        ours,
+        f"{beside}the paper {paper:.1f} %",
+        f"`experiments/reproduce.py {name}`",
+        day,
+    ]
 
 
 def _speed(cell: str, peer: str) -> list[str] | None:

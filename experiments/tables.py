@@ -56,7 +56,7 @@ def _filled(found: re.Match[str]) -> str:
 def tomita() -> str:
     rows = load("tomita")
     if not rows:
-        return "_No results yet: `kleene reproduce tomita`._"
+        return "_No results yet: `experiments/reproduce.py tomita`._"
     lines = []
     for grammar in sorted({row["key"]["grammar"] for row in rows}):
         runs = [row for row in rows if row["key"]["grammar"] == grammar]

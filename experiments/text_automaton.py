@@ -1,6 +1,6 @@
 """A text classifier that is a finite automaton over words: its certificate, and what it stands.
 
-For a model of `kleene reproduce imdb --rows "SR-GRU states"`:
+For a model of `experiments/reproduce.py imdb --rows "SR-GRU states"`:
 
 - certificate: words whose next state is a close call get the vector of a word with the same
   transitions; then the state after every prefix of every text over the alphabet is proved to be the
@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 import torch
 from ledger import Ledger
+from paper.texts import encode
 from state_model import clear_transitions, state_model
 from word_substitutions import substitutions
 
@@ -38,7 +39,6 @@ from kleene.evaluation.metrics import evaluate
 from kleene.extraction.table import NetworkTable, transition_table
 from kleene.model import Model
 from kleene.proof.certify import certify
-from kleene.reproduce.texts import encode
 
 
 def main() -> None:

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import torch
 from ledger import Ledger
+from paper.experiment import plain
 
 from kleene.data.words import tokenize
 from kleene.datasets.corpora import LabelledTexts, imdb, newsgroups
 from kleene.estimator import SequenceClassifier
-from kleene.reproduce.experiment import plain
 from kleene.training.config import TrainConfig
 from kleene.training.recipes import text
 

@@ -6,7 +6,7 @@ reviews (area under the ROC curve)? Sources of doubt: the plain softmax; states 
 transition probabilities, or with Gumbel noise and a learned temperature; dropout left on.
 
 At the quick scale the networks are trained here: 5,000 reviews, 200 tokens, width 64, four epochs.
-`--scale small` takes the models that `kleene reproduce imdb --models DIR` left in DIR.
+`--scale small` takes the models that `experiments/reproduce.py imdb --models DIR` left in DIR.
 
 Run: KLEENE_DATA=... python experiments/uncertainty.py [--scale small --models DIR] [--seeds 2]
 """
@@ -24,6 +24,8 @@ import torch
 from ledger import Ledger
 from numpy.typing import NDArray
 from page import ROOT
+from paper.texts import cut, smaller_embeddings, text_task
+from paper.training import falling_rate, train_and_test
 from sklearn.metrics import roc_auc_score
 
 from kleene.datasets.corpora import LabelledTexts, Splits, imdb, newsgroups
@@ -36,8 +38,6 @@ from kleene.evaluation.uncertainty import (
     dropped_units,
 )
 from kleene.model import Model
-from kleene.reproduce.texts import cut, smaller_embeddings, text_task
-from kleene.reproduce.training import falling_rate, train_and_test
 from kleene.training.progress import Quiet
 
 NETWORKS: dict[str, dict[str, Any]] = {

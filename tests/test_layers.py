@@ -19,7 +19,7 @@ ORDER = (  # "" is the package's own list of names
     *("automata", "languages", "data", "datasets", "nn", "export", "evaluation", "training"),
     *("select", "config", "model_folder", "model", "extraction", "explain", "proof"),
     *("induction", "fitting", "extractor", "estimator", "report"),
-    *("web", "reproduce", "", "cli"),
+    *("web", "", "cli"),
 )
 FORBIDDEN = {"automata": ("torch", "kleene.nn"), "nn": ("kleene.automata",)}
 SAME_PLACE = {"__main__": "cli"}

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 from counting_network import counting_model
+from paper.counter_reading import balanced
 from shell import Kleene, assert_one_clear_line
 
 import kleene as kl
@@ -22,7 +23,6 @@ from kleene.languages import by_name
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.reproduce.counter_reading import balanced
 
 
 @pytest.fixture

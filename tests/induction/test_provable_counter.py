@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from counting_network import counting_model
+from paper.counter_reading import balanced
 
 from kleene.automata.counter.machine import CounterMachine
 from kleene.data.alphabet import Alphabet
@@ -17,7 +18,6 @@ from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
 from kleene.proof.counter import counter_bound
-from kleene.reproduce.counter_reading import balanced
 
 MACHINE = balanced(True, letters="a").minimize()
 UNIT = CountingUnit(unit=3, step=-0.5, noise=0.0)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from counting_network import counting_model
+from paper.counter_reading import balanced
 
 from kleene.automata import CounterMachine
 from kleene.data.alphabet import FIRST_SYMBOL
@@ -17,7 +18,6 @@ from kleene.extraction.counter.units import CountingUnit
 from kleene.model import Model
 from kleene.proof.bounds import FUNCTION
 from kleene.proof.counter import _Proof, counter_bound, find_counter
-from kleene.reproduce.counter_reading import balanced
 
 UNIT = CountingUnit(unit=0, step=1.0, noise=0.0)
 MACHINE = balanced(True, letters="a")

@@ -22,7 +22,6 @@ from kleene.cli.commands.predict import predict
 from kleene.cli.commands.prototypes import prototypes
 from kleene.cli.commands.read import read
 from kleene.cli.commands.report import report
-from kleene.cli.commands.reproduce import reproduce
 from kleene.cli.commands.robust import robust
 from kleene.cli.commands.sample import sample
 from kleene.cli.commands.serve import serve
@@ -41,7 +40,7 @@ COMMANDS = (
     *(demo, sample, train, induce, predict, evaluate),
     *(extract, read, certify, verify, robust, compare, match, export),
     *(explain, prototypes, phrases),
-    *(report, serve, reproduce, warm),
+    *(report, serve, warm),
 )
 for command in COMMANDS:
     app.command()(command)

@@ -9,7 +9,7 @@ from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
 from kleene.datasets.corpora import LabelledTexts, Splits
 from kleene.nn.classifier import Classifier
-from kleene.reproduce.training import Task
+from paper.training import Task
 
 
 def cut(word: tuple[str, ...], tokens: int) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 Every model gets the same recipe: Adam, easy words first, until all of validation is right; epochs
 of RMSprop with momentum, after which counters drift less; then rounds in which gates are sharpened
-and states cooled (`kleene.training.sharpen_gates`). Kept is the round with the fewest errors on
+and states cooled (`paper.sharpen_gates`). Kept is the round with the fewest errors on
 words longer than those of validation, then on validation, the sharpest where several have as few.
 Where even that one makes errors, the network is trained again from other random weights, at most
 `attempts` times, and the best attempt is kept. Test words play no part in any of this.
@@ -31,8 +31,8 @@ from kleene.training.history import Epoch, History
 from kleene.training.loop import fit
 from kleene.training.progress import Quiet, Reporter
 from kleene.training.run import Run
-from kleene.training.sharpen_gates import set_forget_bias, sharpening_stages
 from kleene.training.stages import Curriculum, Stage
+from paper.sharpen_gates import set_forget_bias, sharpening_stages
 
 MODELS = {"LSTM": ("lstm", False), "LSTM-P": ("lstm-p", False)} | {
     "SR-LSTM": ("lstm", True),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 
 from kleene.errors import SettingError
-from kleene.reproduce.experiment import Experiment, Request, Run, Table
-from kleene.reproduce.ledger import Ledger
+from paper.experiment import Experiment, Request, Run, Table
+from paper.ledger import Ledger
 
 __all__ = ["EXPERIMENTS", "Experiment", "Ledger", "Request", "Run", "Table", "find"]
 
@@ -26,5 +26,5 @@ def find(name: str) -> Experiment:
     if name not in EXPERIMENTS:
         raise SettingError(f"experiment must be one of {', '.join(EXPERIMENTS)}, got {name!r}")
     module, constant = EXPERIMENTS[name].split(".")
-    found: Experiment = getattr(import_module(f"kleene.reproduce.{module}"), constant)
+    found: Experiment = getattr(import_module(f"paper.{module}"), constant)
     return found

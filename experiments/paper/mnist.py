@@ -19,15 +19,15 @@ from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
 from kleene.datasets.mnist import Images, mnist
 from kleene.nn.classifier import Classifier
-from kleene.reproduce.errors_table import error_table
-from kleene.reproduce.experiment import Experiment, Request
-from kleene.reproduce.training import Task, falling_rate, train_and_test
 from kleene.training.centroids import seed_centroids
 from kleene.training.loop import fit
 from kleene.training.reconstruction import reconstruct_gate_inputs
 from kleene.training.run import Run
-from kleene.training.sharpen_gates import set_forget_bias
 from kleene.training.stages import Stage
+from paper.errors_table import error_table
+from paper.experiment import Experiment, Request
+from paper.sharpen_gates import set_forget_bias
+from paper.training import Task, falling_rate, train_and_test
 
 WHOLE = "SR-LSTM-P 784 steps"
 WITHOUT_MEMORY = ("SR-RNN", "SR-GRU")

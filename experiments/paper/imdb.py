@@ -17,13 +17,13 @@ from functools import partial
 from typing import Any
 
 from kleene.datasets.corpora import imdb
-from kleene.reproduce.errors_table import error_table
-from kleene.reproduce.experiment import Experiment, Request
-from kleene.reproduce.texts import text_task
-from kleene.reproduce.training import falling_rate, train_and_test
 from kleene.training.stages import Stage
 from kleene.training.texts.embeddings import init_ppmi_embeddings
 from kleene.training.texts.ngram_states import SETTINGS, init_ngram_states
+from paper.errors_table import error_table
+from paper.experiment import Experiment, Request
+from paper.texts import text_task
+from paper.training import falling_rate, train_and_test
 
 NETWORKS: dict[str, dict[str, Any]] = {
     "SR-LSTM-P": {"cell": "lstm-p", "num_states": 10},

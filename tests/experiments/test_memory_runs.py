@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from paper.memory_runs import Recipe, Task, make_task, train
+
 from kleene.evaluation.metrics import evaluate
 from kleene.languages.context_free import balanced_parentheses
 from kleene.languages.paper_sets import PaperSet, Split
-from kleene.reproduce.memory_runs import Recipe, Task, make_task, train
 
 RECIPE = Recipe(batch_size=32, epochs=1, rmsprop_epochs=1, curriculum=None, rounds=2, attempts=2)
 

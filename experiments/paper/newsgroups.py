@@ -14,12 +14,12 @@ from functools import partial
 from typing import Any
 
 from kleene.datasets.corpora import newsgroups
-from kleene.reproduce.errors_table import error_table
-from kleene.reproduce.experiment import Experiment, Request
-from kleene.reproduce.texts import smaller_embeddings, text_task
-from kleene.reproduce.training import falling_rate, train_and_test
 from kleene.training.stages import Stage
 from kleene.training.texts.embeddings import init_ppmi_embeddings
+from paper.errors_table import error_table
+from paper.experiment import Experiment, Request
+from paper.texts import smaller_embeddings, text_task
+from paper.training import falling_rate, train_and_test
 
 NETWORKS: dict[str, dict[str, Any]] = {
     "SR-LSTM-P": {"cell": "lstm-p", "num_states": 20},

@@ -10,13 +10,13 @@ from unittest.mock import ANY
 
 import numpy as np
 import pytest
+from paper import EXPERIMENTS, Ledger, Request, find, imdb, mnist, newsgroups
+from paper.experiment import middle
 
 from kleene.datasets.corpora import LabelledTexts, Splits
 from kleene.datasets.mnist import Images, ImageSplits
 from kleene.errors import SettingError
 from kleene.model import Model
-from kleene.reproduce import EXPERIMENTS, Ledger, Request, find, imdb, mnist, newsgroups
-from kleene.reproduce.experiment import middle
 from kleene.training import reconstruction
 from kleene.training.stages import Stage
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from paper.texts import cut, text_task
 
 from kleene.data.alphabet import FIRST_SYMBOL, UNKNOWN
 from kleene.datasets.corpora import LabelledTexts, Splits
 from kleene.evaluation.metrics import evaluate
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.reproduce.texts import cut, text_task
 
 TEXTS = ("good good film", "bad film", "", "хороший фильм", "很 好", "word " * 50_000)
 LABELS = ("yes", "no", "no", "yes", "yes", "no")

@@ -11,8 +11,8 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from kleene.errors import SettingError
-from kleene.reproduce.ledger import Row
 from kleene.training.progress import Quiet, Reporter
+from paper.ledger import Row
 
 SCALES = ("small", "paper")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kleene.reproduce.experiment import SCALES, Table, chosen, middle
-from kleene.reproduce.ledger import Row
+from paper.experiment import SCALES, Table, chosen, middle
+from paper.ledger import Row
 
 HEADER = ("row", "scale", "paper %", "ours %", "seeds", "epochs", "CPU s an epoch", "CPU minutes")
 

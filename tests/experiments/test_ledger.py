@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from paper import EXPERIMENTS, Request, find
+from paper.ledger import Ledger
 
 from kleene.errors import DataError
-from kleene.reproduce import EXPERIMENTS, Request, find
-from kleene.reproduce.ledger import Ledger
 
 
 def test_a_finished_run_is_never_run_again(tmp_path: Path) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
+from paper.sharpen_gates import set_forget_bias, sharpen_gates, sharpening_stages
 
 from kleene.data.batch import make_batch
 from kleene.errors import SettingError
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.training.sharpen_gates import set_forget_bias, sharpen_gates, sharpening_stages
 from kleene.training.stages import Stage
 
 

@@ -22,14 +22,14 @@ from kleene.machine import Label, Word
 from kleene.nn.classifier import Classifier
 from kleene.proof.certificate import Certificate
 from kleene.proof.certify import certify
-from kleene.reproduce.experiment import Experiment, Request, Table, chosen
-from kleene.reproduce.ledger import Row
 from kleene.training.centroids import hidden_vectors
 from kleene.training.config import TrainConfig
 from kleene.training.loop import fit
 from kleene.training.progress import Reporter
 from kleene.training.recipes import cell_stage
 from kleene.training.run import Run
+from paper.experiment import Experiment, Request, Table, chosen
+from paper.ledger import Row
 
 LENGTHS = [*range(16), 20, 25, 30]
 WORDS = 2000

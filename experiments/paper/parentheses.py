@@ -12,10 +12,10 @@ from kleene.languages.paper_sets import (
     Split,
     parentheses_set,
 )
-from kleene.reproduce.counter_reading import balanced, reading
-from kleene.reproduce.experiment import Experiment, Request, Table, middle
-from kleene.reproduce.ledger import Row
-from kleene.reproduce.memory_runs import Recipe, make_task, train
+from paper.counter_reading import balanced, reading
+from paper.experiment import Experiment, Request, Table, middle
+from paper.ledger import Row
+from paper.memory_runs import Recipe, make_task, train
 
 RECIPES = {
     "large": Recipe(),

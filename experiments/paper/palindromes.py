@@ -12,11 +12,11 @@ from kleene.data.examples import Examples
 from kleene.evaluation.metrics import evaluate
 from kleene.languages.paper_sets import PALINDROME_TESTS, palindrome_set
 from kleene.model import Model
-from kleene.reproduce.experiment import Experiment, Request, Table, chosen
-from kleene.reproduce.ledger import Row
-from kleene.reproduce.memory_runs import Recipe, make_task, train
-from kleene.reproduce.parentheses import error_rates
 from kleene.training.stages import Curriculum
+from paper.experiment import Experiment, Request, Table, chosen
+from paper.ledger import Row
+from paper.memory_runs import Recipe, make_task, train
+from paper.parentheses import error_rates
 
 RECIPE = Recipe(
     epochs=60, patience=12, curriculum=Curriculum(start=4, step=2), rounds=0, attempts=1
