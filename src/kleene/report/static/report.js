@@ -29,7 +29,7 @@ Kleene.report = function (report, place) {
     figures.headline && [
       figures.headline.name,
       percent(figures.headline.accuracy),
-      `${Kleene.interval(figures.headline.interval)} (95 %), on ${number(figures.headline.rows)} examples, ${figures.headline.note}`,
+      `${Kleene.interval(figures.headline.interval)} (95\u00a0%), on ${number(figures.headline.rows)} examples, ${figures.headline.note}`,
     ],
     [
       "States",

@@ -34,7 +34,10 @@
     const rows = [
       ["On the examples of this report", figures.given],
       ["Always the most frequent class of these", figures.given && { accuracy: figures.majority, rows: figures.given.rows }],
-      ["On examples held out from training and from all choices", figures.held_out],
+      [
+        `On examples held out from training${figures.validation ? " and from all choices" : ""}`,
+        figures.held_out,
+      ],
       ["Bag of 1-3-grams with logistic regression, on the same", figures.baseline],
       ["On validation examples, which choices were made on", figures.validation],
       ["On examples trained on", figures.training],
@@ -54,7 +57,7 @@
           h(
             "tr",
             {},
-            ["", "accuracy", "95 % interval", "examples"].map((name) => h("th", { scope: "col" }, name)),
+            ["", "accuracy (95 %)", "examples"].map((name) => h("th", { scope: "col" }, name)),
           ),
         ),
         h(
@@ -65,8 +68,12 @@
               "tr",
               {},
               h("th", { scope: "row" }, name),
-              h("td", {}, Kleene.percent(found.accuracy)),
-              h("td", {}, found.interval && Kleene.interval(found.interval)),
+              h(
+                "td",
+                {},
+                Kleene.percent(found.accuracy),
+                found.interval && h("small", {}, Kleene.interval(found.interval)),
+              ),
               h("td", {}, Kleene.number(found.rows)),
             ),
           ),
