@@ -33,7 +33,7 @@ def test_the_digest_is_of_the_rows_whatever_their_order() -> None:
 
 
 def test_a_sample_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST", 200)
+    monkeypatch.setattr(module, "MAX_SAMPLE", 200)
     found = fingerprint(OLD)
     assert known_share(OLD, found) == 1
     assert known_share(NEW, found) == 0

@@ -21,9 +21,9 @@ import numpy as np
 from kleene.errors import DataError, ModelError, SettingError
 
 KINDS = ("quantiles", "sax")
-MOST_BINS = 1000
-MOST_NUMBERS = 1_000_000  # sampled to find quantiles
-LEAST_DIGITS, MOST_DIGITS = 3, 12  # of the edges of bins
+MAX_BINS = 1000
+MAX_SAMPLED = 1_000_000  # sampled to find quantiles
+MIN_DIGITS, MAX_DIGITS = 3, 12  # of the edges of bins
 _SPLIT = re.compile(r"[\s,;]+")
 
 
@@ -44,7 +44,7 @@ class Bins:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise SettingError(f"bins must be of kind {' or '.join(KINDS)}, got {self.kind!r:.40}")
-        most = 26 if self.kind == "sax" else MOST_BINS
+        most = 26 if self.kind == "sax" else MAX_BINS
         if not 2 <= self.count <= most:
             raise SettingError(f"bins must be 2 to {most} for {self.kind}, got {self.count}")
 
@@ -70,9 +70,9 @@ class Bins:
         for sequence in sequences:
             for number in sequence:  # a reservoir: every number is as likely to stay
                 seen += 1
-                if len(sample) < MOST_NUMBERS:
+                if len(sample) < MAX_SAMPLED:
                     sample.append(number)
-                elif (place := int(random.integers(seen))) < MOST_NUMBERS:
+                elif (place := int(random.integers(seen))) < MAX_SAMPLED:
                     sample[place] = number
         if not sample:
             raise DataError("there are no numbers to find the bins from; check the text column")
@@ -134,9 +134,9 @@ def _sax(numbers: Sequence[float], count: int) -> tuple[str, ...]:
 
 def _rounded(points: Sequence[float]) -> tuple[float, ...]:
     """All points but the first and the last, to as few digits as move no edge by 1 % of a bin."""
-    exact = [float(f"{point:.{MOST_DIGITS}g}") for point in points]
+    exact = [float(f"{point:.{MAX_DIGITS}g}") for point in points]
     gap = min((high - low for low, high in pairwise(exact) if high > low), default=math.inf)
-    for digits in range(LEAST_DIGITS, MOST_DIGITS):
+    for digits in range(MIN_DIGITS, MAX_DIGITS):
         edges = [float(f"{cut:.{digits}g}") for cut in exact[1:-1]]
         if all(abs(a - b) <= gap / 100 for a, b in zip(edges, exact[1:-1], strict=True)):
             return tuple(dict.fromkeys(edges))
@@ -145,7 +145,7 @@ def _rounded(points: Sequence[float]) -> tuple[float, ...]:
 
 def _name(edge: float) -> str:
     text = f"{edge:g}"
-    return text if float(text) == edge else f"{edge:.{MOST_DIGITS}g}"
+    return text if float(text) == edge else f"{edge:.{MAX_DIGITS}g}"
 
 
 def _names(edges: Sequence[float]) -> list[str]:

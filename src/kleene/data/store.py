@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMAT = "kleene.rows/1"
-BATCH_ROWS, BATCH_SYMBOLS = 2**14, 2**21  # a batch is full when it has so many of either
+BATCH_ROWS, BATCH_SYMBOLS = 2**12, 2**18  # a batch is full when it has so many of either
 MAX_LABELS = 100_000
 _BROKEN = (OSError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
 Part = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
@@ -55,11 +55,7 @@ class StoredWords(Sequence[Ids]):
         """How many words there are."""
         return len(self.rows)
 
-    @overload
-    def __getitem__(self, at: int) -> Ids: ...
-    @overload
-    def __getitem__(self, at: slice) -> StoredWords: ...
-    def __getitem__(self, at: int | slice) -> Ids | StoredWords:
+    def __getitem__(self, at: Any) -> Any:
         if isinstance(at, slice):
             return self.select(np.arange(len(self))[at])
         row = int(self.rows[at])
@@ -126,7 +122,8 @@ def encode(
         found = dict(zip(symbols, counts.tolist(), strict=True))
         alphabet = Alphabet.from_counts(found, max_symbols, min_count)
         ids_of = alphabet.encode(tuple(symbols))
-        class_of = np.array([classes.index(label) for label in named], np.int32)
+        numbers = {label: i for i, label in enumerate(classes)}
+        class_of = np.array([numbers[label] for label in named], np.int32)
         return write_store(
             path,
             ((ends, ids_of[ids], class_of[of_rows]) for ends, ids, of_rows in _read(first)[1]),
