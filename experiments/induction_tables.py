@@ -109,6 +109,49 @@ def fresh_languages(width: int, method: str) -> list[Run]:
     return [row for row in load("own_languages") if key.items() <= row["key"].items()]
 
 
+ABLATED = {
+    "merging": ("state merging", "automata that short sequences determine", True),
+    "patterns": ("patterns", "long sequences, a few tests", True),
+    "likelihood": ("the likeliest of the tests that agree", "rows drawn class by class", True),
+    "variation": ("variation of tests", "long factors and subsequences", True),
+    "tiers": ("tiers", "tests that skip symbols", True),
+    "thresholds": ("thresholds", "a factor at least t times", True),
+    "subsequences": ("subsequences", "piecewise testable languages", True),
+    "factors in order": ("factors in order", "factors with gaps between them", True),
+    "counts without overlap": ("counts without overlap", "occurrences that share no symbol", True),
+    "repetitions": ("repetitions", "factors that overlap themselves", True),
+    "counters": ("modular sums", "counts modulo a number", True),
+    "weighted counters": ("weights by elimination", "modular sums over wide alphabets", True),
+    "restarts": ("restarts", "rows that no candidate explains", True),
+    "splits": ("growing by splits", "long sequences without short ones", False),
+    "rule lists": ("rule lists", "many tests that decide alone", False),
+    "expectation": ("expectation maximisation", "wide alphabets, short sequences", False),
+    "merging: noise": ("merging with assumed noise", "wrong labels", False),
+    "joint tiers": ("joint changes of a tier", "tiers over wide alphabets", False),
+    "equivalents": ("equal tests of another kind", "repeated symbols", False),
+    "as repetition": ("factors in order as one repeated", "repeated factors", False),
+}
+"""Parts of the search: what they are, the languages they are for, and whether they stayed."""
+
+
+def ablation() -> str:
+    """Each part of the search removed, on the languages where it could matter."""
+    found = {(row["key"]["part"], row["key"]["task"]): row["result"] for row in load("ablation")}
+    lines = []
+    for part, (name, purpose, kept) in ABLATED.items():
+        names = [task for one, task in found if one == part and ("all", task) in found]
+        if names:
+            lines.append([name, purpose, str(len(names))])
+            for whole in ("all", part):
+                results = [found[whole, task] for task in names]
+                perfect = sum(min(result["tests"]) == 1 for result in results)
+                accuracy = mean(mean(result["tests"]) for result in results)
+                cpu = mean(result["cpu"] for result in results)
+                lines[-1].append(f"{perfect} perfect, {accuracy:.1%}, {cpu:.1f} s")
+            lines[-1].append("kept" if kept else "deleted")
+    return markdown(["part", "for", "languages", "with it", "without it", ""], lines)
+
+
 def event_tables() -> str:
     """`kleene train --stream` on event tables."""
     found = load("event_table")
@@ -162,4 +205,5 @@ INDUCTION: dict[str, Callable[[], str]] = {
     "induction-states": partial(cost, "states"),
     "own-languages": own_languages,
     "event-tables": event_tables,
+    "ablation": ablation,
 }

@@ -28,6 +28,7 @@ from kleene.files import write_atomically
 DOCS = ROOT / "docs"
 PAGES = (
     ROOT / "README.md",
+    ROOT / "experiments" / "NOTES.md",
     *sorted((DOCS / "reproduction").glob("*.md")),
     *(DOCS / "results" / f"{name}.md" for name in ("induction", "languages", "speed", "states")),
     *(DOCS / "explanation" / f"{name}.md" for name in ("induction", "proofs", "uncertainty")),

@@ -15,14 +15,13 @@ from kleene.induction.kernels import (
     class_code,
     count_ends,
     rank_features,
-    rank_splits,
     rerun_gain,
     run_features,
     sweep,
     trace_words,
 )
 from kleene.induction.learner import compile_kernels, search_automaton
-from kleene.induction.search import Budget, Search, merge, split
+from kleene.induction.search import Budget, Search, merge
 
 Rows = tuple[list[tuple[int, ...]], list[int]]
 
@@ -77,24 +76,6 @@ def test_the_gain_of_a_redirected_transition_is_that_of_a_full_run(seed: int) ->
         assert gain == pytest.approx(before - label_bits(search, changed), abs=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_the_gain_of_a_split_is_that_of_a_full_run_and_no_split_has_more(seed: int) -> None:
-    """Self-loops on the first symbol too: there the search of 0.1 returned another table."""
-    search, table = random_search(seed, states=3)
-    table[0, 0] = 0
-    gains, symbols, targets = rank_splits(
-        table, search.words, search.trace(table), search.budget.work, np.inf
-    )
-    before = label_bits(search, table)
-    for cell in np.flatnonzero(np.isfinite(gains)).tolist():
-        best = split(table, cell, int(symbols[cell]), int(targets[cell]))
-        assert gains[cell] == pytest.approx(before - label_bits(search, best), abs=1e-6)
-        options = [split(table, cell, -1, -1)]
-        options += [split(table, cell, symbol, target) for symbol, target in np.ndindex(3, 4)]
-        most = max(before - label_bits(search, option) for option in options)
-        assert gains[cell] == pytest.approx(most, abs=1e-6)
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_the_best_merge_is_that_of_full_runs(seed: int) -> None:
     search, table = random_search(seed)
@@ -110,13 +91,16 @@ def test_the_best_merge_is_that_of_full_runs(seed: int) -> None:
     assert gain == pytest.approx(max(merged.values()), abs=1e-6)
 
 
-def test_parity_of_the_first_symbol_grows_from_one_state() -> None:
-    """The split of a self-loop on column 0: the errors claimed are those of the table returned."""
+def test_a_table_is_refined_to_fewer_states_and_errors() -> None:
+    """Parity of the first symbol, from a table of four states with one wrong transition."""
     words = [tuple(map(int, f"{i:b}")) for i in range(64)]
     labels = [word.count(0) % 2 for word in words]
     evidence = Evidence.from_rows(words, labels, alphabet=(0, 1), classes=(0, 1))
     search = Search(evidence, Budget())
-    dfa = search.dfa(search.grow(np.zeros((1, 2), dtype=np.int32))[-1])
+    table = np.array([[1, 2], [0, 3], [3, 0], [3, 1]], dtype=np.int32)
+    before, found = search.judge(table), search.refine(table)
+    assert found.description_length < before.description_length
+    dfa = search.dfa(found)
     assert dfa.num_states == 2
     assert [dfa.run(word) for word in words] == labels
 
@@ -125,9 +109,9 @@ def test_a_search_stops_at_its_limit_of_look_ups() -> None:
     words, labels = random_rows(0)
     evidence = Evidence.from_rows(words, labels, alphabet=(0, 1, 2), classes=(0, 1, 2))
     budget = Budget(look_ups=2_000)
-    steps = Search(evidence, budget).grow(np.zeros((1, 3), dtype=np.int32))
+    random = np.random.default_rng(0)
+    Search(evidence, budget).refine(random.integers(0, 6, (6, 3)).astype(np.int32))
     assert budget.is_spent
-    assert steps
     assert budget.work[0] < 2_000 + 100_000  # one more change at most
 
 
@@ -150,7 +134,7 @@ def test_kernels_are_compiled_once_whatever_the_arrays_come_from():
     whole = Evidence.from_rows(words, labels, alphabet=(0, 1), classes=(0, 1))
     some = whole.subset(np.arange(50))
     automaton = DFA(alphabet=(0, 1), transitions=[[1, 0], [0, 1]], outputs=(0, 1))
-    kernels = (class_code, count_ends, trace_words, sweep, rank_splits, best_merge)
+    kernels = (class_code, count_ends, trace_words, sweep, best_merge)
     kernels += (run_features, rank_features)
     compile_kernels.cache_clear()
     compile_kernels()

@@ -1,49 +1,43 @@
 """The search for automata, step by step, and the choice between the automata found.
 
 1. Merge the states of prefix trees.
-2. Over wide alphabets: learn all transitions at once by expectation maximisation.
-3. Combine patterns.
-4. Grow an automaton from one state.
-5. Refine automata that a network suggests, if there are any.
-6. Restart from disturbed tables.
+2. Combine patterns.
+3. Refine automata that a network suggests, if there are any.
+4. Restart from disturbed tables.
 
 Each step adds candidates; the steps end as soon as a candidate is good. Candidates are compared by
-description length. The search sees a sample of the distinct words first and more of them as the
-automaton grows.
+description length.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from math import ceil, inf
+from math import ceil, inf, sqrt
 
 import numpy as np
 
 from kleene.automata import DFA
 from kleene.induction.evidence import Evidence
-from kleene.induction.expectation import expected_table, has_short_words
 from kleene.induction.kernels import MIN_GAIN
 from kleene.induction.merging import merged
 from kleene.induction.patterns import patterns
 from kleene.induction.result import FROM_DATA, FROM_NETWORK, MERGED, READ_OFF
 from kleene.induction.search import Budget, Found, Search, Table, majorities
 
-FIRST_SAMPLE, SAMPLE_GROWTH, MAX_WORDS = 2_000, 4, 32_000
+MAX_WORDS, MAX_WORDS_RESTARTED = 32_000, 2_000
+"""Samples of the distinct words: for every step, and for the restarts."""
 GOOD_BELOW = 0.02
 """The share of held-out rows that a good candidate may get wrong."""
-NOISE_SHARES = (0.0, 0.02, 0.1)
-"""Shares of wrong labels that merging assumes, one after the other."""
 SHORTEST_SHARES = (0.15, 0.2, 0.25, 0.35, 0.5, 0.7, 1.0)
 """Shares of the words, the shortest ones, whose prefix trees are merged."""
 SHORT_QUANTILE, MAX_STATES_AMBIGUOUS = 0.01, 8
 """If this share of the words is no shorter than an automaton of at most so many states has states,
 another automaton may explain the words."""
-MIN_SYMBOLS_EXPECTATION, EXPECTATION_STATES = 10, (8, 16)
 MAX_STATES_SUGGESTED, MAX_STATES_REFINED = 100, 40
 """Larger automata are not refined: the first if a network suggests them, the second if patterns."""
-MAX_FAILURES, GROW_EVERY = 60, 6
-"""Restarts in a row without a shorter description; every sixth one grows."""
+MAX_FAILURES = 60
+"""Restarts in a row without a shorter description."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,11 +89,11 @@ class CandidateSearch:
         self.max_states, self.hopeless, self.seed = max_states, hopeless, seed
         self.progress = progress
         self.random = np.random.default_rng(seed)
-        self.samples = list(_samples(training, self.random))
-        self.search = self._search(self.samples[-1])
-        self.single_state = np.zeros((1, len(training.alphabet)), dtype=np.int32)
+        self.search = self._search(_sample(training, MAX_WORDS, seed))
+        self.sample = _sample(training, MAX_WORDS_RESTARTED, seed)
         self.found: list[Candidate] = []
-        self.add(self.search.judge(self.single_state), "splits")
+        single_state = np.zeros((1, len(training.alphabet)), dtype=np.int32)
+        self.add(self.search.judge(single_state), "majority")
         self.baseline_errors = self.found[0].training_errors
 
     def run(
@@ -124,19 +118,15 @@ class CandidateSearch:
             self.restart()
 
     def search_rows(self) -> None:
-        """Merge, expect, combine patterns, grow.
+        """Merge states, then combine patterns unless merging has found a good automaton.
 
-        Without held-out rows, a candidate without errors may know the rows by heart: every source
-        is tried.
+        Without held-out rows, an automaton without errors may know the rows by heart: try both.
         """
         self.merge()
         if self.is_perfect and self._is_ambiguous:
-            self.grow()
             self.add_patterns(share=0.1)
-        for step in (self.expect, self.add_patterns, self.grow):
-            if self.is_good and self.held_out.rows:
-                break
-            step()
+        if not (self.is_good and self.held_out.rows):
+            self.add_patterns()
 
     # -- the candidates -------------------------------------------------------------------------
 
@@ -197,40 +187,23 @@ class CandidateSearch:
         """Merge the states of prefix trees and refine the best table.
 
         The tree of the shortest words is small, and often enough; which share of them does best is
-        not known ahead. If errors are left, a share of wrong labels is assumed.
+        not known ahead. Wrong labels leave too many states, which refining merges.
         """
-        evidence = self.search.evidence
+        evidence, budget = self.search.evidence, self.budget.part(0.1)
         by_length = np.argsort(np.diff(evidence.starts), kind="stable")
-        for noise in NOISE_SHARES:
-            budget, tables = self.budget.part(0.05), []
-            for share in SHORTEST_SHARES if noise == 0 else (1.0,):
-                shortest = np.sort(by_length[: ceil(share * len(by_length))])
-                table = merged(evidence.subset(shortest), budget, noise)
-                if table is not None:
-                    tables.append(self.search.judge(table))
-                    self.add(tables[-1], "merges", MERGED)
-                if self.is_perfect:
-                    return
-                if budget.is_spent:
-                    break
-            if tables:
-                best = min(tables, key=lambda found: found.description_length)
-                refined = self._search(evidence, self.budget.part(0.03)).refine(best.table)
-                self.add(refined, "merges", MERGED)
-                if self.is_perfect:
-                    return
-
-    def expect(self) -> None:
-        """Learn uncertain transitions, all at once, if the alphabet is wide."""
-        evidence = self.search.evidence
-        if len(evidence.alphabet) < MIN_SYMBOLS_EXPECTATION or not has_short_words(evidence):
-            return
-        for states in EXPECTATION_STATES:
-            budget = self.budget.part(0.1)
-            table = expected_table(evidence, budget, states, self.seed)
-            self.add(self._search(evidence, budget).refine(table), "expectation")
-            if self.is_good:
-                return
+        tables = []
+        for share in SHORTEST_SHARES:
+            shortest = np.sort(by_length[: ceil(share * len(by_length))])
+            table = merged(evidence.subset(shortest), budget)
+            if table is not None:
+                tables.append(self.search.judge(table))
+                self.add(tables[-1], "merges", MERGED)
+            if self.is_perfect or budget.is_spent:
+                break
+        if tables and not self.is_perfect:
+            best = min(tables, key=lambda found: found.description_length)
+            search = self._search(evidence, self.budget.part(0.1))
+            self.add(search.refine(best.table), "merges", MERGED)
 
     def add_patterns(self, share: float = 0.5) -> None:
         """Add combinations of features, as they are and refined."""
@@ -242,78 +215,52 @@ class CandidateSearch:
             if self.is_perfect:
                 break
 
-    def grow(self) -> None:
-        """Split states from one state on, over larger and larger samples."""
-        table = self.single_state
-        for sample in self.samples:
-            steps = self._search(sample, self.budget.part(0.4)).grow(table)
-            table = steps[-1].table
-        for step in steps:
-            self.add(self.search.judge(step.table), "splits")
-
     def refine_suggestion(self, dfa: DFA) -> None:
-        """Refine a given automaton over the same alphabet, then let it grow."""
-        if dfa.num_states > MAX_STATES_SUGGESTED:
-            return
-        read_off = self.search.judge_dfa(dfa)
-        self.add(read_off, "clusters", READ_OFF)
-        for found in self.search.grow(read_off.table.copy()):
-            self.add(found, "clusters", FROM_NETWORK)
+        """Refine a given automaton over the same alphabet."""
+        if dfa.num_states <= MAX_STATES_SUGGESTED:
+            read_off = self.search.judge_dfa(dfa)
+            self.add(read_off, "clusters", READ_OFF)
+            self.add(self.search.refine(read_off.table), "clusters", FROM_NETWORK)
 
     def restart(self) -> None:
-        """Search from disturbed and random tables while there are errors."""
-        search = self._search(self.samples[0])
+        """Refine disturbed and random tables while there are errors."""
+        search = self._search(self.sample)
         small = [one for one in self.found if one.num_states <= MAX_STATES_REFINED]
-        shortest = min(small or self.found, key=lambda one: one.description_length)
-        best = search.judge(shortest.found.table)
-        failures = 0
+        shortest = min(small, key=lambda one: one.description_length)
+        best, failures = search.judge(shortest.found.table), 0
         while failures < MAX_FAILURES and not self.is_good:
-            if failures % GROW_EVERY == 0:
-                found = search.grow(self.single_state)[-1]
-            else:
-                found = search.refine(self._disturbed(search, best, failures))
+            found = search.refine(self._disturbed(search, best, failures % 3))
+            failures += 1
             if found.description_length < best.description_length - MIN_GAIN:
                 best, failures = found, 0
-                whole = found if len(self.samples) == 1 else self.search.grow(found.table)[-1]
-                self.add(whole, "restarts")
-            else:
-                failures += 1
+                self.add(self.search.refine(found.table), "restarts")
 
-    def _disturbed(self, search: Search, best: Found, failures: int) -> Table:
-        """The best table with a few changes or splits, or a random one of about its size."""
-        width, kind = len(self.training.alphabet), failures % 4
-        if kind == 3:
-            size = int(self.random.integers(2, best.num_states + 4))
-            if self.max_states is not None:
-                size = min(size, self.max_states)
+    def _disturbed(self, search: Search, best: Found, kind: int) -> Table:
+        """A random table of about the size of the best, or the best with a few changes."""
+        width, states = len(self.training.alphabet), best.num_states
+        if kind == 0:
+            size = int(self.random.integers(2, states + 4))
+            size = size if self.max_states is None else min(size, self.max_states)
             return self.random.integers(0, size, (size, width)).astype(np.int32)
         table = best.table.copy()
-        if kind == 1:
-            for larger in search.splits(table, random=1):
-                return larger
-        if kind == 2:  # a few symbols lead to one state from everywhere, or change nothing
+        if kind == 1:  # a few symbols lead to one state from everywhere, or change nothing
             for symbol in self.random.permutation(width)[: int(self.random.integers(1, 4))]:
-                target = int(self.random.integers(len(table) + 1))
-                table[:, symbol] = target if target < len(table) else np.arange(len(table))
-            return table
-        used = np.flatnonzero(search.uses(table))
-        chosen = self.random.permutation(used)[: int(self.random.integers(2, 4 + len(used) // 4))]
-        table.flat[chosen] = self.random.integers(0, len(table), len(chosen))
+                target = int(self.random.integers(states + 1))
+                table[:, symbol] = target if target < states else np.arange(states)
+        else:
+            used = self.random.permutation(np.flatnonzero(search.uses(table)))
+            changed = used[: int(self.random.integers(2, 4 + len(used) // 4))]
+            table.flat[changed] = self.random.integers(0, states, len(changed))
         return table
 
     def _search(self, evidence: Evidence, budget: Budget | None = None) -> Search:
         return Search(evidence, budget or self.budget, max_states=self.max_states, seed=self.seed)
 
 
-def _samples(evidence: Evidence, random: np.random.Generator) -> Iterator[Evidence]:
-    """Samples of the distinct words, each in the next; words of many rows come first."""
-    rows = np.maximum(evidence.counts.sum(1), 1)
+def _sample(evidence: Evidence, size: int, seed: int) -> Evidence:
+    """A sample of the distinct words; words of many rows come first."""
+    if evidence.num_words <= size:
+        return evidence
+    random, rows = np.random.default_rng(seed), evidence.counts.sum(1)
     order = np.argsort(random.exponential(size=len(rows)) / rows)
-    size = FIRST_SAMPLE
-    while 2 * size < min(evidence.num_words, MAX_WORDS):
-        yield evidence.subset(np.sort(order[:size]))
-        size *= SAMPLE_GROWTH
-    if evidence.num_words <= MAX_WORDS:
-        yield evidence
-    else:
-        yield evidence.subset(np.sort(order[:MAX_WORDS]))
+    return evidence.subset(np.sort(order[:size]))

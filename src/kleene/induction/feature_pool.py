@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, product
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kleene.induction.evidence import Evidence
 from kleene.induction.features import (
-    LONGEST,
-    MOST_TIER_SYMBOLS,
-    MOST_TIMES,
+    MAX_FACTOR,
+    MAX_TIER_SYMBOLS,
+    MAX_TIMES,
     Feature,
     Occurrence,
     counters,
+    weighted_counters,
 )
 from kleene.induction.kernels import rank_features, run_features
-from kleene.induction.modular import weighted_counters
 from kleene.induction.search import Budget
 
 Values = NDArray[np.uint8]
-Score = Callable[[Values, NDArray[np.int64]], NDArray[np.float64]]
-"""Bits of the classes that features leave, by their values and numbers of values."""
 
-LEAST_STEP = 0.5
-MOST_STEPS = 40
+MIN_GAIN = 0.5
+"""Bits that a step of a variation must save."""
+MAX_STEPS = 40
 FIRST_WORDS = (8, 64, 512)
-FACTORS, LETTERS, PAIRED = 150, 10, 40
+"""Numbers of words after which features that disagree are left out."""
+MAX_FACTORS, MAX_LETTERS, MAX_PAIRED = 150, 10, 40
 """Over larger alphabets: factors of each length, symbols of a step, symbols of all pairs."""
 
 
@@ -43,19 +43,31 @@ class FeaturePool:
         self.values = np.zeros((0, evidence.num_words), np.uint8)
         self._known: dict[bytes, int] = {}
         self.add(counters(self.width))
-        if self.width > MOST_TIER_SYMBOLS:
+        if self.width > MAX_TIER_SYMBOLS:
             self.add(weighted_counters(evidence))
         self.add(test.feature(self.width) for test in self._simple())
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """How many values each feature has."""
-        return np.array([int(f.values.max()) + 1 for f in self.features], dtype=np.int64)
 
     @property
     def bits(self) -> NDArray[np.float64]:
         """What each feature costs."""
         return np.array([feature.bits for feature in self.features])
+
+    def rank(self, cells: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Bits of the classes if the cells were divided by each feature of the pool."""
+        return self._class_bits(cells, self.values, [one.num_values for one in self.features])
+
+    def class_bits(self, cells: NDArray[np.int64]) -> float:
+        """Bits of the classes of all words in their cells."""
+        return float(self._class_bits(cells, self.values[:1] * 0, [1])[0])
+
+    def _class_bits(
+        self, cells: NDArray[np.int64], values: Values, sizes: Sequence[int]
+    ) -> NDArray[np.float64]:
+        words, work, count = self.evidence.arrays, self.budget.work, int(cells.max()) + 1
+        bits: NDArray[np.float64] = rank_features(
+            cells, count, values, np.array(sizes, dtype=np.int64), words, work
+        )
+        return bits
 
     def add(self, given: Iterable[Feature]) -> None:
         """Add features; of those with equal values the simplest is kept."""
@@ -105,69 +117,53 @@ class FeaturePool:
             left = left[(found == values[part]).all(1)]
         return [int(i) for i in left]
 
-    def climb(self, score: Score, letters: list[int], place: int) -> None:
-        """Vary a feature as long as its score and its own bits get fewer; add what was found."""
+    def climb(self, cells: NDArray[np.int64], letters: Sequence[int], place: int) -> None:
+        """Vary a feature as long as classes and feature take fewer bits; add the last one."""
         test = self.features[place].test
         if test is None:
             return
-        best = float("inf")
-        seen = {test}
-        for _ in range(MOST_STEPS):
-            tried = [one for one in test.neighbours(letters, self.width) if one not in seen]
-            if best == float("inf"):
-                tried.append(test)
+        best, seen, tried = inf, {test}, [test]
+        for _ in range(MAX_STEPS):
+            tried += [one for one in test.neighbours(letters, self.width) if one not in seen]
             if not tried or self.budget.is_spent:
                 break
-            scores = self._scores(tried, score)
-            joint = _joint_tier(test, tried, scores, best)
-            if joint is not None and joint not in seen:
-                tried.append(joint)
-                scores = np.append(scores, self._scores([joint], score))
             seen.update(tried)
+            scores = self._scores(cells, tried)
             least = int(scores.argmin())
-            if scores[least] > best - LEAST_STEP:
+            if scores[least] > best - MIN_GAIN:
                 break
-            test, best = tried[least], float(scores[least])
+            test, best, tried = tried[least], float(scores[least]), []
         self.add([test.feature(self.width)])
 
-    def _scores(self, tests: list[Occurrence], score: Score) -> NDArray[np.float64]:
+    def _scores(self, cells: NDArray[np.int64], tests: list[Occurrence]) -> NDArray[np.float64]:
+        """Bits of the classes in the cells divided by each test, and of the test."""
         made = [test.feature(self.width) for test in tests]
         bits = np.array([feature.bits for feature in made])
-        found: NDArray[np.float64] = score(self.run(made), np.full(len(made), 2)) + bits
-        return found
+        scores = self._class_bits(cells, self.run(made), [2] * len(made))
+        return np.asarray(scores + bits)
 
-    def letters(self, score: Score) -> list[int]:
+    def letters(self, cells: NDArray[np.int64], count: int = MAX_LETTERS) -> list[int]:
         """The symbols whose presence tells most; all of a small alphabet."""
-        if self.width <= LETTERS:
+        if self.width <= count:
             return list(range(self.width))
         tests = [Occurrence.factor((symbol,)) for symbol in range(self.width)]
-        order = np.argsort(self._scores(tests, score), kind="stable")[:LETTERS]
+        order = np.argsort(self._scores(cells, tests), kind="stable")[:count]
         return [int(symbol) for symbol in order]
 
     def _simple(self) -> Iterator[Occurrence]:
-        if self.width <= MOST_TIER_SYMBOLS:
+        if self.width <= MAX_TIER_SYMBOLS:
             yield from small_alphabet(self.width)
             return
-        total = self.evidence.counts.sum(0)
-        cells = np.zeros(self.evidence.num_words, dtype=np.int64)
-
-        def score(values: Values, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-            found: NDArray[np.float64] = rank_features(
-                cells, 1, values, sizes, self.evidence.arrays, self.budget.work
-            )
-            return found
-
-        for length in range(1, LONGEST + 1):
-            for word in telling_factors(self.evidence, length, total):
+        for length in range(1, MAX_FACTOR + 1):
+            for word in telling_factors(self.evidence, length):
                 yield Occurrence.factor(word)
                 if length <= 2:
                     yield Occurrence.factor(word, place="start")
                     yield Occurrence.factor(word, place="end")
-                    for times in range(2, MOST_TIMES):
+                    for times in range(2, MAX_TIMES):
                         yield Occurrence.factor(word, times=times)
-        tests = [Occurrence.factor((symbol,)) for symbol in range(self.width)]
-        order = np.argsort(self._scores(tests, score), kind="stable")[:PAIRED]
-        for pair in product(order.tolist(), repeat=2):
+        cells = np.zeros(self.evidence.num_words, dtype=np.int64)
+        for pair in product(self.letters(cells, MAX_PAIRED), repeat=2):
             yield Occurrence.subsequence(pair)
 
 
@@ -189,18 +185,16 @@ def small_alphabet(width: int) -> Iterator[Occurrence]:
                     if length < 4:
                         yield Occurrence.factor(word, on, place="start")
                         yield Occurrence.factor(word, on, place="end")
-                        for times in range(2, MOST_TIMES + 1 if length < 3 else 3):
+                        for times in range(2, MAX_TIMES + 1 if length < 3 else 3):
                             yield Occurrence.factor(word, on, times=times)
         if length > 1:
             for word in product(letters, repeat=length):
                 yield Occurrence.subsequence(word)
 
 
-def telling_factors(
-    evidence: Evidence, length: int, total: NDArray[np.int64]
-) -> list[tuple[int, ...]]:
+def telling_factors(evidence: Evidence, length: int) -> list[tuple[int, ...]]:
     """The factors of a length whose presence tells most about the class."""
-    width = len(evidence.alphabet)
+    width, total = len(evidence.alphabet), evidence.counts.sum(0)
     word = np.repeat(np.arange(evidence.num_words), np.diff(evidence.starts))
     symbols = evidence.symbols.astype(np.int64)
     count = len(symbols) - length + 1
@@ -218,31 +212,6 @@ def telling_factors(
         bits: NDArray[np.float64] = logs[rows.sum(1) + len(total) - 1] - logs[rows].sum(1)
         return bits
 
-    order = np.argsort(code(votes) + code(total - votes), kind="stable")[:FACTORS]
+    order = np.argsort(code(votes) + code(total - votes), kind="stable")[:MAX_FACTORS]
     digits = [found[order] // width ** (length - 1 - i) % width for i in range(length)]
     return [tuple(map(int, symbols)) for symbols in zip(*digits, strict=True)]
-
-
-def _joint_tier(
-    test: Occurrence, tried: list[Occurrence], scores: NDArray[np.float64], best: float
-) -> Occurrence | None:
-    """All changes of the tier, by one symbol each, that are better than before, at once."""
-    if test.tier is None:
-        changes = [
-            (one.tier, s)
-            for one, s in zip(tried, scores, strict=True)
-            if one.tier is not None and one.word == test.word and one.joined == test.joined
-        ]
-        whole = max((len(tier) for tier, _ in changes), default=0) + 1
-        gone = [tier for tier, s in changes if s < best and len(tier) == whole - 1]
-        if len(gone) < 2:
-            return None
-        tier = frozenset.intersection(*gone)
-    else:
-        tier = test.tier
-        for one, s in zip(tried, scores, strict=True):
-            if one.tier is not None and s < best and one.word == test.word:
-                tier ^= one.tier ^ test.tier
-        if len(tier ^ test.tier) < 2:
-            return None
-    return replace(test, tier=tier)

@@ -19,14 +19,22 @@ from math import comb, log2
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_TIER_SYMBOLS = 6
+from kleene.induction.evidence import Evidence
+
+MAX_TIER_SYMBOLS = 6
 """The largest alphabet all of whose subsets are tried as tiers."""
-MOST_WEIGHTS = 300
+MAX_WEIGHTS = 300
 """The largest number of different weights of the symbols that are tried in a counter."""
-LONGEST, MOST_FACTORS, MOST_SYMBOLS = 6, 6, 12
+MAX_FACTOR, MAX_BLOCKS, MAX_SYMBOLS = 6, 6, 12
 """The most symbols of a factor that is repeated, and the most factors and symbols of any test."""
-MOST_TIMES = 6
+MAX_TIMES = 6
 """How often a factor may be asked for."""
+
+PRIMES = (2, 3, 5, 7)
+SUBSETS, MORE_WORDS = 12, 24
+"""Subsets of the words of a class, and how many more words they have than there are unknowns."""
+MAX_SOLUTIONS = 3
+"""Independent solutions that are used; more of them say that there are too few words."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +51,11 @@ class Feature:
     def num_states(self) -> int:
         """The number of states."""
         return len(self.table)
+
+    @property
+    def num_values(self) -> int:
+        """The number of values."""
+        return int(self.values.max()) + 1
 
 
 @dataclass(frozen=True)
@@ -109,7 +122,7 @@ class Occurrence:
     @property
     def is_short(self) -> bool:
         """Whether it is within the limits of the search."""
-        return len(self.blocks()) <= MOST_FACTORS and len(self.word) <= MOST_SYMBOLS
+        return len(self.blocks()) <= MAX_BLOCKS and len(self.word) <= MAX_SYMBOLS
 
     def feature(self, width: int) -> Feature:
         """The automaton of this test over an alphabet."""
@@ -144,32 +157,20 @@ class Occurrence:
                 if self.tier is None and not self.joined[i]:
                     yield replace(changed, tier=frozenset(self.word))
         if self.is_factor:
-            for place in {"", "start", "end"} - {self.place}:
-                if self.times == 1:
+            for place in ("", "start", "end"):
+                if self.times == 1 and place != self.place:
                     yield replace(self, place=place)
             for times in (self.times - 1, self.times + 1):
-                if 1 <= times <= MOST_TIMES and not self.place:
+                if 1 <= times <= MAX_TIMES and not self.place:
                     yield replace(self, times=times)
             if not self.place:
                 yield from self._repetitions()
-            if len(self.word) == 1 < self.times < MOST_FACTORS:
+            if len(self.word) == 1 < self.times < MAX_BLOCKS:
                 # it is also a subsequence, which can grow
                 same = Occurrence.subsequence(self.word * self.times)
                 yield from (one for one in same._words(letters) if not any(one.joined))
-        else:
-            yield from self._as_repetition()
         if any(self.joined) or self.place:
             yield from self._tiers(width)
-
-    def equivalents(self) -> Iterator[Occurrence]:
-        """The same test of one symbol, n times, as a subsequence, a count, or factors on a tier."""
-        symbol, count = self.word[:1], len(self.word) + self.times - 1
-        if set(self.word) == set(symbol) and not (self.place or any(self.joined)):
-            if count <= LONGEST:
-                yield Occurrence.subsequence(symbol * count)
-            for size in range(1, min(count, LONGEST) + 1):
-                if count - size < MOST_TIMES:
-                    yield Occurrence.factor(symbol * size, symbol, times=count - size + 1)
 
     def _repetitions(self) -> Iterator[Occurrence]:
         """A factor that overlaps itself longer and asked for less often, or the other way round.
@@ -182,25 +183,14 @@ class Occurrence:
         if size % period == 0:
             yield from self._apart(period)
         longer = word + tuple(word[(size + i) % period] for i in range(period))
-        if self.times > 1 and len(longer) <= LONGEST:
+        if self.times > 1 and len(longer) <= MAX_FACTOR:
             yield Occurrence.factor(longer, self.tier, times=self.times - 1)
             if self.tier is None:
                 yield Occurrence.factor(longer, word, times=self.times - 1)
-        if size > period and self.times < MOST_TIMES:
+        if size > period and self.times < MAX_TIMES:
             yield Occurrence.factor(word[:-period], self.tier, times=self.times + 1)
-        if self.times > 1 and size * self.times <= LONGEST:
+        if self.times > 1 and size * self.times <= MAX_FACTOR:
             yield Occurrence.factor(word * self.times, self.tier)
-
-    def _as_repetition(self) -> Iterator[Occurrence]:
-        """One factor several times, where the others are parts of it: "a", later "aaaa"."""
-        blocks = self.blocks()
-        longest = max(blocks, key=len)
-        for block in blocks:
-            starts = range(len(longest) - len(block) + 1)
-            if not any(longest[i : i + len(block)] == block for i in starts):
-                return
-        for overlap in (True, False):
-            yield Occurrence.factor(longest, self.tier, times=len(blocks), overlap=overlap)
 
     def _apart(self, period: int) -> Iterator[Occurrence]:
         """Repetitions of the same symbols that do not overlap.
@@ -209,7 +199,7 @@ class Occurrence:
         """
         repeated = len(self.word) // period
         before = repeated - 1 + self.times if self.overlap else repeated * self.times
-        for count, times in product(range(1, LONGEST // period + 1), range(1, MOST_TIMES + 1)):
+        for count, times in product(range(1, MAX_FACTOR // period + 1), range(1, MAX_TIMES + 1)):
             as_often = times * (count - repeated + 1) == self.times
             if as_often or abs(count * times - before) <= 1:
                 word = self.word[:period] * count
@@ -288,12 +278,12 @@ def factor_counter(word: Sequence[int], modulus: int, width: int) -> Feature:
 def counters(width: int) -> Iterator[Feature]:
     """Sums of weights, and occurrences of two symbols, modulo small numbers."""
     letters = range(width)
-    sizes = range(1, width + 1) if width <= MOST_TIER_SYMBOLS else (1,)
+    sizes = range(1, width + 1) if width <= MAX_TIER_SYMBOLS else (1,)
     sets = [s for size in sizes for s in combinations(letters, size)]
     for modulus in range(2, 7):
         for weights in _weights(width, modulus, sets):
             yield counter(weights, modulus)
-    if width <= MOST_TIER_SYMBOLS:
+    if width <= MAX_TIER_SYMBOLS:
         for modulus in (2, 3, 4):
             for word in product(letters, repeat=2):
                 yield factor_counter(word, modulus, width)
@@ -303,7 +293,7 @@ def _weights(
     width: int, modulus: int, sets: Sequence[tuple[int, ...]]
 ) -> Iterator[tuple[int, ...]]:
     """Weights of the symbols: all of them where they are few, else 1 for the symbols of a set."""
-    if modulus**width > MOST_WEIGHTS:
+    if modulus**width > MAX_WEIGHTS:
         yield (1,) * width
         yield from (tuple(int(i in chosen) for i in range(width)) for chosen in sets)
         return
@@ -311,6 +301,59 @@ def _weights(
         first = next((weight for weight in weights if weight), 0)
         if first and modulus % first == 0:  # others are the same up to the names of the values
             yield weights
+
+
+def weighted_counters(evidence: Evidence, seed: int = 0) -> Iterator[Feature]:
+    """Counters whose value is the same for all, or nearly all, words of a class.
+
+    Over wide alphabets the weights cannot be tried one by one. But each word of the class is a
+    linear equation: its numbers of symbols, times the unknown weights, are the unknown sum.
+    Gaussian elimination modulo the prime solves them. Subsets of the words are solved, since a
+    single wrong label spoils the equations.
+    """
+    width = len(evidence.alphabet)
+    numbers = np.zeros((evidence.num_words, width + 1), dtype=np.int64)
+    word = np.repeat(np.arange(evidence.num_words), np.diff(evidence.starts))
+    np.add.at(numbers, (word, evidence.symbols), 1)
+    numbers[:, -1] = 1
+    random = np.random.default_rng(seed)
+    size = width + 1 + MORE_WORDS
+    for c in range(len(evidence.classes)):
+        rows = numbers[evidence.counts.argmax(1) == c]
+        if len(rows) < size:
+            continue
+        for prime in PRIMES:
+            for _ in range(SUBSETS):
+                chosen = random.permutation(len(rows))[:size]
+                solutions = null_space(rows[chosen], prime)
+                if 0 < len(solutions) <= MAX_SOLUTIONS:
+                    yield from (counter(one[:-1].tolist(), prime) for one in solutions)
+                    break
+
+
+def null_space(rows: NDArray[np.int64], prime: int) -> NDArray[np.int64]:
+    """A basis of the vectors that are 0 modulo the prime with every row."""
+    left = rows % prime
+    pivots: list[int] = []
+    for column in range(left.shape[1]):
+        done = len(pivots)
+        found = np.flatnonzero(left[done:, column])
+        if not len(found):
+            continue
+        at = done + int(found[0])
+        left[[done, at]] = left[[at, done]]
+        left[done] = left[done] * pow(int(left[done, column]), -1, prime) % prime
+        others = np.arange(len(left)) != done
+        left[others] = (left[others] - left[others, column, None] * left[done]) % prime
+        pivots.append(column)
+        if len(pivots) == len(left):
+            break
+    free = [column for column in range(left.shape[1]) if column not in pivots]
+    basis = np.zeros((len(free), left.shape[1]), dtype=np.int64)
+    for i, column in enumerate(free):
+        basis[i, column] = 1
+        basis[i, pivots] = -left[: len(pivots), column] % prime
+    return basis
 
 
 def _matching(word: Sequence[int], width: int) -> NDArray[np.int32]:

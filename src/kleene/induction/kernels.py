@@ -16,8 +16,6 @@ from kleene.compiling import njit
 
 MIN_GAIN = 1e-6
 """Bits that a change must save."""
-TIE = 1e-6
-"""Weight of the purity of a rule's words, which decides between rules that save as many bits."""
 
 
 class Words(NamedTuple):
@@ -72,15 +70,14 @@ def count_ends(table: Any, words: Any, work: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def trace_words(table: Any, words: Any, chosen: Any, work: Any) -> Any:
-    """Run the chosen words from state 0 and index what they use."""
+def trace_words(table: Any, words: Any, work: Any) -> Any:
+    """Run all words from state 0 and index what they use."""
     states, width = table.shape[0], table.shape[1] + 1
     path = np.empty(len(words.symbols) + len(words.counts), np.int32)
     votes = np.zeros((states, words.counts.shape[1]), np.int64)
     starts = np.zeros(states * width + 1, np.int64)
     seen = np.full(states * width, -1, np.int64)
-    steps = 0
-    for w in chosen:
+    for w in range(len(words.counts)):
         state, end = 0, words.starts[w + 1]
         for j in range(words.starts[w], end + 1):
             path[j + w] = state
@@ -92,14 +89,13 @@ def trace_words(table: Any, words: Any, chosen: Any, work: Any) -> Any:
                 state = table[state, words.symbols[j]]
         for c in range(votes.shape[1]):
             votes[state, c] += words.counts[w, c]
-        steps += end - words.starts[w] + 1
     for cell in range(states * width):
         starts[cell + 1] += starts[cell]
         seen[cell] = -1
     following = starts.copy()
     users = np.empty(starts[-1], np.int64)
     first, last = np.empty(starts[-1], np.int64), np.empty(starts[-1], np.int64)
-    for w in chosen:
+    for w in range(len(words.counts)):
         end = words.starts[w + 1]
         for j in range(words.starts[w], end + 1):
             for cell in _cells(path[j + w], width, words, j, end):
@@ -110,7 +106,7 @@ def trace_words(table: Any, words: Any, chosen: Any, work: Any) -> Any:
                     users[following[cell]], first[following[cell]] = w, j
                     following[cell] += 1
                 last[following[cell] - 1] = j
-    work[0] += 2 * steps + states * width
+    work[0] += 2 * len(path) + states * width
     return Trace(path, votes, starts, users, first, last)
 
 
@@ -166,8 +162,7 @@ def sweep(table: Any, words: Any, order: Any, work: Any, limit: Any) -> Any:
     """Give transitions, in the given order, their best targets; return the bits saved."""
     states, width = table.shape
     change = np.zeros((states, words.counts.shape[1]), np.int64)
-    everything = np.arange(len(words.counts))
-    trace = trace_words(table, words, everything, work)
+    trace = trace_words(table, words, work)
     total = 0.0
     for o in order:
         s, a = o // width, o % width
@@ -185,65 +180,10 @@ def sweep(table: Any, words: Any, order: Any, work: Any, limit: Any) -> Any:
         table[s, a] = best
         if best != before:
             total += most
-            trace = trace_words(table, words, everything, work)
+            trace = trace_words(table, words, work)
         if work[0] > limit:
             break
     return total
-
-
-@njit(cache=True, nogil=True)
-def rank_splits(table: Any, words: Any, trace: Any, work: Any, limit: Any) -> Any:
-    """For each transition, the best split of its target: (gain, symbol, new target of the copy).
-
-    The copy takes the place of the target for this transition only and has the target's row; a
-    transition from a state to itself becomes one of the copy to itself. With symbol -1 the copy is
-    bare, else one of its transitions goes elsewhere (`states` names the copy itself).
-    """
-    states, width = table.shape
-    classes = words.counts.shape[1]
-    gains = np.full(states * width, -np.inf)
-    symbol, target = np.full(states * width, -1, np.int64), np.full(states * width, -1, np.int64)
-    change = np.zeros((states + 1, classes), np.int64)
-    larger = np.empty((states + 1, width), table.dtype)
-    for s in range(states):
-        for a in range(width):
-            larger[s, a] = table[s, a]
-    for split in range(states * width):
-        s, a = split // width, split % width
-        cell = s * (width + 1) + a
-        users = trace.words[trace.starts[cell] : trace.starts[cell + 1]]
-        if len(users) == 0:
-            continue
-        r = table[s, a]
-        larger[s, a] = states
-        for b in range(width):
-            larger[states, b] = larger[r, b]
-        after = trace_words(larger, words, users, work)
-        # the votes of all words: those that end in the copy ended in its original before
-        for c in range(classes):
-            for state in range(states):
-                after.votes[state, c] = trace.votes[state, c]
-            after.votes[r, c] -= after.votes[states, c]
-        bare = class_code(trace.votes[r], words.log_factorials)
-        bare -= class_code(after.votes[r], words.log_factorials)
-        bare -= class_code(after.votes[states], words.log_factorials)
-        gains[split] = bare
-        for b in range(width):
-            from_copy = states * (width + 1) + b
-            if after.starts[from_copy] == after.starts[from_copy + 1]:
-                continue
-            old = larger[states, b]
-            for t in range(states + 1):
-                if t != old:
-                    larger[states, b] = t
-                    gain = bare + rerun_gain(larger, words, after, from_copy, states, change, work)
-                    if gain > gains[split]:
-                        gains[split], symbol[split], target[split] = gain, b, t
-            larger[states, b] = old
-        larger[s, a] = r
-        if work[0] > limit:
-            break
-    return gains, symbol, target
 
 
 @njit(cache=True, nogil=True)
@@ -302,43 +242,3 @@ def rank_features(
             bits[f] += class_code(votes[cell], words.log_factorials)
     work[0] += values.size // 2
     return bits
-
-
-@njit(cache=True, nogil=True)
-def rank_rules(cells: Any, values: Any, words: Any, work: Any) -> Any:
-    """Bits of the class codes after the best rule of each feature, and the rule.
-
-    Cell 0 has the words that no rule has decided, cell 1 + c those decided for class c. A rule
-    (value * classes + class) decides the words of cell 0 that have the value. Between rules that
-    save as many bits, the one with the purer words is taken: the others are left for further rules.
-    """
-    classes = words.counts.shape[1]
-    votes = np.zeros((classes + 1, classes), np.int64)
-    for w in range(len(cells)):
-        for c in range(classes):
-            votes[cells[w], c] += words.counts[w, c]
-    before = 0.0
-    for cell in range(classes + 1):
-        before += class_code(votes[cell], words.log_factorials)
-    bits, rules = np.full(len(values), np.inf), np.zeros(len(values), np.int64)
-    left, decided = np.empty(classes, np.int64), np.empty(classes, np.int64)
-    for f in range(len(values)):
-        moved = np.zeros((2, classes), np.int64)
-        for w in range(len(cells)):
-            if cells[w] == 0 and values[f, w] < 2:
-                for c in range(classes):
-                    moved[values[f, w], c] += words.counts[w, c]
-        for value in range(2):
-            for c in range(classes):
-                for k in range(classes):
-                    left[k] = votes[0, k] - moved[value, k]
-                    decided[k] = votes[1 + c, k] + moved[value, k]
-                after = before + class_code(left, words.log_factorials)
-                after += class_code(decided, words.log_factorials)
-                after -= class_code(votes[0], words.log_factorials)
-                after -= class_code(votes[1 + c], words.log_factorials)
-                after += TIE * class_code(moved[value], words.log_factorials)
-                if after < bits[f]:
-                    bits[f], rules[f] = after, value * classes + c
-    work[0] += values.size // 2
-    return bits, rules

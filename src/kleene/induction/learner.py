@@ -22,7 +22,6 @@ from kleene.induction.candidates import (
     CandidateSearch,
 )
 from kleene.induction.evidence import Evidence
-from kleene.induction.expectation import expected_table
 from kleene.induction.patterns import patterns
 from kleene.induction.result import FrontPoint, Induction
 from kleene.induction.search import Budget, Found, Search
@@ -217,5 +216,4 @@ def compile_kernels() -> None:
     """Compile what the search needs, once and outside its budget."""
     words, labels = ["a", "b", "ab", "ba", "aab"], [0, 1, 0, 1, 1]
     evidence = Evidence.from_rows(words, labels, alphabet=("a", "b"), classes=(0, 1))
-    expected_table(evidence, Budget(look_ups=1e4), 2, 0)
     CandidateSearch(evidence, evidence, Budget(look_ups=1e5)).run()

@@ -1,16 +1,11 @@
-"""Automata by red-blue state merging on a weighted prefix tree, for an assumed share of noise.
+"""Automata by red-blue state merging on a weighted prefix tree.
 
 For languages whose rows include short words, which pin the states down one by one.
 
 Red states are final and have dense rows; the children of red states that are not red are blue, and
 each is the root of a tree. A blue state is merged into a red one by folding its tree into the
-automaton; a trial is folded, scored and undone. The score is the evidence that two states are one:
-
-    bits(votes) = -log2 sum over c of 1/C (1 - e)^(n_c) (e / (C - 1))^(N - n_c)
-    score = sum over folded pairs of bits(one) + bits(other) - bits(one + other)
-
-for a share e of wrong labels. With e = 0 this is evidence-driven state merging (EDSM): each
-agreement of two labels counts log2 C, and one disagreement forbids the merge. Only the heaviest
+automaton; a trial is folded, scored and undone. The score is the number of folded pairs with equal
+labels; one disagreement forbids the merge (evidence-driven state merging, EDSM). Only the heaviest
 blue states are tried at each step, so that the cost is about linear in the words.
 """
 
@@ -26,24 +21,23 @@ from kleene.induction.search import Budget, Table
 
 MIN_STATES, MAX_STATES = 10, 100
 """Smallest and largest limit of the number of states."""
-BITS_PER_ROW, BITS_PER_ROW_WITH_NOISE = 1.0, 0.25
-"""Merging stops where the table has more bits than this for each row: it explains nothing."""
 MAX_BLUE = 30
 """Blue states, the heaviest first, that are tried at each step."""
 FOLD_COST = 5
 """Look-ups that take as long as folding one node."""
 
 
-def merged(evidence: Evidence, budget: Budget, noise: float) -> Table | None:
+def merged(evidence: Evidence, budget: Budget) -> Table | None:
     """The table of the merged prefix tree; None if it grew too large or the budget was spent.
+
+    A table with more bits than rows explains nothing.
 
     A transition that no word uses leads where the symbol leads from most states.
     """
     width = len(evidence.alphabet)
-    bits_per_row = BITS_PER_ROW_WITH_NOISE if noise else BITS_PER_ROW
-    states = max_states(width, bits_per_row * evidence.rows)
+    states = max_states(width, evidence.rows)
     tree = prefix_tree(evidence.symbols, evidence.starts, evidence.counts)
-    targets = merge_states(tree, width, noise, states, budget.work, budget.limit)
+    targets = merge_states(tree, width, states, budget.work, budget.limit)
     if not len(targets):
         return None
     for column in targets.T:
@@ -130,44 +124,23 @@ def prefix_tree(symbols: Any, starts: Any, counts: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def vote_bits(votes: Any, one: Any, other: Any, noise: Any) -> Any:
-    """Bits of the labels of two nodes taken as one state, a share of them wrong."""
-    classes, total, most = votes.shape[1], 0, 0
-    for c in range(classes):
-        count = votes[one, c] + (votes[other, c] if other >= 0 else 0)
-        total += count
-        most = max(most, count)
-    if total == 0:
-        return 0.0
-    ratio = noise / ((classes - 1) * (1 - noise))
-    likelihood = 0.0
-    for c in range(classes):
-        likelihood += ratio ** (most - votes[one, c] - (votes[other, c] if other >= 0 else 0))
-    bits = np.log2(classes) - np.log2(likelihood) - total * np.log2(1 - noise)
-    return bits - (total - most) * np.log2(ratio)
+def fold_score(votes: Any, one: Any, other: Any) -> Any:
+    """The evidence that two nodes are one state: 1 if their labels agree, else minus infinity.
 
-
-@njit(cache=True, nogil=True)
-def fold_score(votes: Any, one: Any, other: Any, noise: Any) -> Any:
-    """The evidence that two nodes are one state, by the labels of their words."""
-    shared, kinds, of_one, of_other = 0, 0, 0, 0
+    A node without labels has a score of 0.
+    """
+    kinds, of_one, of_other = 0, 0, 0
     for c in range(votes.shape[1]):
         of_one += votes[one, c]
         of_other += votes[other, c]
         kinds += votes[one, c] > 0 or votes[other, c] > 0
-        shared += votes[one, c] > 0 and votes[other, c] > 0
     if of_one == 0 or of_other == 0:
         return 0.0
-    if noise > 0:
-        apart = vote_bits(votes, one, -1, noise) + vote_bits(votes, other, -1, noise)
-        return apart - vote_bits(votes, one, other, noise)
-    return np.log2(votes.shape[1]) if shared == kinds == 1 else -np.inf
+    return 1.0 if kinds == 1 else -np.inf
 
 
 @njit(cache=True, nogil=True)
-def fold(
-    tree: Any, automaton: Any, red: Any, symbol: Any, into: Any, noise: Any, log: Any, work: Any
-) -> Any:
+def fold(tree: Any, automaton: Any, red: Any, symbol: Any, into: Any, log: Any, work: Any) -> Any:
     """Let a transition lead to a red state, and fold the tree it led to into it.
 
     Returns the score and the number of log entries; the fold stops at a score of minus infinity.
@@ -181,7 +154,7 @@ def fold(
     while depth:
         depth -= 1
         one, other = stack[depth, 0], stack[depth, 1]
-        score += fold_score(tree.votes, one, other, noise)
+        score += fold_score(tree.votes, one, other)
         if score == -np.inf:
             break
         for c in range(tree.votes.shape[1]):
@@ -269,7 +242,7 @@ def heaviest_blue(tree: Any, automaton: Any, reds: Any, cells: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def merge_states(tree: Any, width: Any, noise: Any, max_reds: Any, work: Any, limit: Any) -> Any:
+def merge_states(tree: Any, width: Any, max_reds: Any, work: Any, limit: Any) -> Any:
     """Merge until no blue state is left; the rows of the red states, none if they are too many.
 
     A blue state that fits no red one becomes red; among the others the merge of the highest score
@@ -295,7 +268,7 @@ def merge_states(tree: Any, width: Any, noise: Any, max_reds: Any, work: Any, li
         for cell in cells[:blues]:
             s, a, fits = cell // width, cell % width, -np.inf
             for red in range(reds):
-                score, logged = fold(tree, automaton, s, a, red, noise, log, work)
+                score, logged = fold(tree, automaton, s, a, red, log, work)
                 undo(tree, automaton, log, logged)
                 fits = max(fits, score)
                 if score > best:
@@ -305,7 +278,7 @@ def merge_states(tree: Any, width: Any, noise: Any, max_reds: Any, work: Any, li
                 break
         if new_red < 0 and blues:
             s, a = best_cell // width, best_cell % width
-            fold(tree, automaton, s, a, best_red, noise, log, work)
+            fold(tree, automaton, s, a, best_red, log, work)
     if blues:
         reds = 0
     targets = np.full((reds, width), -1, np.int64)

@@ -25,15 +25,12 @@ from kleene.induction.kernels import (
     best_merge,
     class_code,
     count_ends,
-    rank_splits,
     sweep,
     trace_words,
 )
 
 Table = NDArray[np.int32]
 
-SPLITS_TRIED = 6
-"""Splits, the most promising first, that are refined before one is kept."""
 FIRST_RATE = 5e7
 """Look-ups a second until the search has measured its own rate."""
 
@@ -109,7 +106,7 @@ class Found:
 
 
 class Search:
-    """Sweeps, merges and splits over one body of evidence, within a budget."""
+    """Sweeps and merges over one body of evidence, within a budget."""
 
     def __init__(
         self,
@@ -128,9 +125,7 @@ class Search:
 
     def trace(self, table: Table) -> Trace:
         """The states that the words pass through."""
-        found: Trace = trace_words(
-            table, self.words, np.arange(self.evidence.num_words), self.budget.work
-        )
+        found: Trace = trace_words(table, self.words, self.budget.work)
         return found
 
     def votes(self, table: Table) -> NDArray[np.int64]:
@@ -220,36 +215,6 @@ class Search:
             best = merged
         return best
 
-    # -- growing --------------------------------------------------------------------------------
-
-    def grow(self, start: Table) -> list[Found]:
-        """Split states as long as the description gets shorter; every step's table, best last."""
-        steps = [self.refine(start)]
-        while not self.budget.is_spent:
-            best = steps[-1]
-            if self.max_states is not None and best.num_states >= self.max_states:
-                break
-            found = [self.refine(table) for table in self.splits(best.table)]
-            grown = min(found, key=lambda one: one.description_length, default=best)
-            if grown.description_length >= best.description_length - MIN_GAIN:
-                break
-            steps.append(grown)
-        return steps
-
-    def splits(self, table: Table, *, random: int = 0) -> list[Table]:
-        """The table after each of the most promising splits, or after some drawn at random."""
-        gains, symbols, targets = rank_splits(
-            table, self.words, self.trace(table), self.budget.work, self.budget.limit
-        )
-        order = np.argsort(-gains, kind="stable")[:SPLITS_TRIED]
-        if random:
-            order = self.random.permutation(len(gains))[:random]
-        return [
-            split(table, int(cell), int(symbols[cell]), int(targets[cell]))
-            for cell in order
-            if np.isfinite(gains[cell])
-        ]
-
 
 def table_bits(table: Table) -> float:
     """Bits of a transition table: n A log2 n."""
@@ -265,21 +230,6 @@ def majorities(votes: NDArray[np.int64], others: NDArray[np.int64] | None) -> ND
 def writable(table: Table) -> Table:
     """The table as the kernels are compiled for; one that may not be written to is copied."""
     return np.require(table, np.int32, ["C", "W"])
-
-
-def split(table: Table, cell: int, symbol: int, target: int) -> Table:
-    """Give one transition (cell = state * symbols + symbol) a copy of its target.
-
-    One transition of the copy may go elsewhere; symbol -1 leaves it a bare copy.
-    """
-    states, width = table.shape
-    larger = np.concatenate([table, table[:1]])
-    old_target = larger[cell // width, cell % width]
-    larger[cell // width, cell % width] = states
-    larger[states] = larger[old_target]
-    if symbol >= 0:
-        larger[states, symbol] = target
-    return larger
 
 
 def merge(table: Table, kept: int, gone: int) -> Table:
