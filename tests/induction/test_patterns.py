@@ -16,7 +16,6 @@ from kleene.induction.features import (
     Feature,
     Occurrence,
     counter,
-    factor_counter,
     null_space,
     word_bits,
 )
@@ -61,7 +60,6 @@ def test_features_are_what_they_say(word: str) -> None:
     joined = (True, False)
     assert occurs(Occurrence((0, 1, 1), joined)) == bool(re.search("ab.*b", word))
     assert value(counter((1, 2, 0), 3), word) == (word.count("a") + 2 * word.count("b")) % 3
-    assert value(factor_counter(ab, 2, 3), word) == overlapping("ab") % 2
 
 
 def test_neighbours_are_valid_tests_and_lead_back() -> None:

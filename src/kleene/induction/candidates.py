@@ -1,4 +1,4 @@
-"""The search for automata, step by step, and the choice between the automata found.
+"""The search for automata, step by step.
 
 1. Merge the states of prefix trees.
 2. Combine patterns.
@@ -11,9 +11,9 @@ description length.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from math import ceil, inf, sqrt
+from math import ceil, inf
 
 import numpy as np
 
@@ -190,7 +190,8 @@ class CandidateSearch:
         not known ahead. Wrong labels leave too many states, which refining merges.
         """
         evidence, budget = self.search.evidence, self.budget.part(0.1)
-        by_length = np.argsort(np.diff(evidence.starts), kind="stable")
+        order = self.random.permutation(evidence.num_words)  # words of one length in random order
+        by_length = order[np.argsort(np.diff(evidence.starts)[order], kind="stable")]
         tables = []
         for share in SHORTEST_SHARES:
             shortest = np.sort(by_length[: ceil(share * len(by_length))])

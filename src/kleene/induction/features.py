@@ -3,7 +3,7 @@
     occurrence    factors occur one after the other, one factor at least t times, at the start, or
                   at the end; symbols outside a tier are skipped. Factors of one symbol each make a
                   subsequence
-    counter       the weights of the symbols, or the occurrences of a factor, summed modulo m
+    counter       the weights of the symbols, summed modulo m
 
 They cover the (tier-based) locally testable, piecewise testable and modular languages; products of
 them cover many more.
@@ -261,32 +261,14 @@ def counter(weights: Sequence[int], modulus: int) -> Feature:
     return Feature(table.astype(np.int32), np.arange(modulus), bits)
 
 
-def factor_counter(word: Sequence[int], modulus: int, width: int) -> Feature:
-    """The number of occurrences of a factor, modulo a number."""
-    length = len(word)
-    matched = _matching(word, width)
-    rows = []
-    for count in range(modulus):
-        base = count * (length + 1)
-        row = np.where(matched == length, (base + length + 1) % (modulus * (length + 1)), base)
-        rows.append(row + matched)
-    values = np.repeat(np.arange(modulus), length + 1)
-    bits = 3 + length * log2(width) + log2(modulus)
-    return Feature(np.concatenate(rows).astype(np.int32), values, bits)
-
-
 def counters(width: int) -> Iterator[Feature]:
-    """Sums of weights, and occurrences of two symbols, modulo small numbers."""
+    """Sums of weights modulo small numbers."""
     letters = range(width)
     sizes = range(1, width + 1) if width <= MAX_TIER_SYMBOLS else (1,)
     sets = [s for size in sizes for s in combinations(letters, size)]
     for modulus in range(2, 7):
         for weights in _weights(width, modulus, sets):
             yield counter(weights, modulus)
-    if width <= MAX_TIER_SYMBOLS:
-        for modulus in (2, 3, 4):
-            for word in product(letters, repeat=2):
-                yield factor_counter(word, modulus, width)
 
 
 def _weights(
