@@ -130,3 +130,8 @@ def test_where_errors_are_left_the_smaller_table_is_taken() -> None:
 def test_chance_on_few_validation_rows_does_not_outweigh_all_rows() -> None:
     lucky, better = automaton(4, 90, (200, 3)), automaton(5, 80, (100, 6))
     assert choose_automaton([lucky, better]) is better
+
+
+def test_a_shorter_description_is_not_taken_for_many_more_errors_on_all_rows() -> None:
+    short, right = automaton(2, 226, (17, 3)), automaton(4, 264, (2, 2))
+    assert choose_automaton([short, right]) is right

@@ -182,8 +182,11 @@ def choose_automaton(judged: Sequence[Candidate]) -> Candidate:
 def _about_as_good(one: Judged, best: Judged) -> bool:
     """Whether its validation errors are within one standard error of the fewest.
 
-    If it has fewer errors on all rows: within one standard error of the difference.
+    If it has fewer errors on all rows: within one standard error of the difference. On all rows,
+    its errors must be within three standard errors of the difference.
     """
+    if one.errors - best.errors > 3 * sqrt(one.errors + best.errors + 2):
+        return False
     more = one.held_out_errors - best.held_out_errors
     if more <= sqrt(best.held_out_errors + 1):
         return True

@@ -2,8 +2,7 @@
 
 1. Merge the states of prefix trees.
 2. Combine patterns.
-3. Refine automata that a network suggests, if there are any.
-4. Restart from disturbed tables.
+3. Restart from disturbed tables.
 
 Each step adds candidates; the steps end as soon as a candidate is good. Candidates are compared by
 description length.
@@ -11,18 +10,17 @@ description length.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, inf
 
 import numpy as np
 
-from kleene.automata import DFA
 from kleene.induction.evidence import Evidence
 from kleene.induction.kernels import MIN_GAIN
 from kleene.induction.merging import merged
 from kleene.induction.patterns import patterns
-from kleene.induction.result import FROM_DATA, FROM_NETWORK, MERGED, READ_OFF
+from kleene.induction.result import FROM_DATA, MERGED
 from kleene.induction.search import Budget, Found, Search, Table, majorities
 
 MAX_WORDS, MAX_WORDS_RESTARTED = 32_000, 2_000
@@ -34,8 +32,8 @@ SHORTEST_SHARES = (0.15, 0.2, 0.25, 0.35, 0.5, 0.7, 1.0)
 SHORT_QUANTILE, MAX_STATES_AMBIGUOUS = 0.01, 8
 """If this share of the words is no shorter than an automaton of at most so many states has states,
 another automaton may explain the words."""
-MAX_STATES_SUGGESTED, MAX_STATES_REFINED = 100, 40
-"""Larger automata are not refined: the first if a network suggests them, the second if patterns."""
+MAX_STATES_REFINED = 40
+"""Larger patterns are not refined."""
 MAX_FAILURES = 60
 """Restarts in a row without a shorter description."""
 
@@ -96,29 +94,8 @@ class CandidateSearch:
         self.add(self.search.judge(single_state), "majority")
         self.baseline_errors = self.found[0].training_errors
 
-    def run(
-        self,
-        suggested: Iterable[Callable[[], DFA]] = (),
-        known: tuple[Found, str, str] | None = None,
-    ) -> None:
-        """Try every source of candidates until one is good.
-
-        `known` is (found, method, origin) of an earlier search in the same rows, which is not
-        repeated.
-        """
-        if known is None:
-            self.search_rows()
-        else:
-            self.add(*known)
-        for suggest in suggested:
-            if self.is_good:
-                break
-            self.refine_suggestion(suggest())
-        if not self.is_hopeless:
-            self.restart()
-
-    def search_rows(self) -> None:
-        """Merge states, then combine patterns unless merging has found a good automaton.
+    def run(self) -> None:
+        """Merge states, then combine patterns unless merging has found a good automaton; restart.
 
         Without held-out rows, an automaton without errors may know the rows by heart: try both.
         """
@@ -127,6 +104,8 @@ class CandidateSearch:
             self.add_patterns(share=0.1)
         if not (self.is_good and self.held_out.rows):
             self.add_patterns()
+        if not self.is_hopeless:
+            self.restart()
 
     # -- the candidates -------------------------------------------------------------------------
 
@@ -215,13 +194,6 @@ class CandidateSearch:
                 self.add(self.search.refine(judged.table), "patterns")
             if self.is_perfect:
                 break
-
-    def refine_suggestion(self, dfa: DFA) -> None:
-        """Refine a given automaton over the same alphabet."""
-        if dfa.num_states <= MAX_STATES_SUGGESTED:
-            read_off = self.search.judge_dfa(dfa)
-            self.add(read_off, "clusters", READ_OFF)
-            self.add(self.search.refine(read_off.table), "clusters", FROM_NETWORK)
 
     def restart(self) -> None:
         """Refine disturbed and random tables while there are errors."""

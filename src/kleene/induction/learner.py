@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from math import inf
@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kleene.automata import DFA
 from kleene.data.alphabet import Alphabet
 from kleene.data.validate import as_classes, as_labels, as_words
 from kleene.errors import DataError, SettingError
 from kleene.induction.candidates import (
     GOOD_BELOW,
-    MAX_STATES_SUGGESTED,
     Candidate,
     CandidateSearch,
 )
@@ -28,6 +26,8 @@ from kleene.induction.search import Budget, Found, Search
 from kleene.machine import Label
 from kleene.select import choose_automaton
 
+MAX_STATES = 100
+"""Larger automata are not refined on all rows."""
 HELD_OUT_SHARE, MIN_ROWS = 0.1, 200
 """The share of the rows that is held back to check candidates, if there are enough rows."""
 STREAM = 8_020_613
@@ -113,8 +113,6 @@ def search_automaton(
     training: Evidence,
     held_out: Evidence,
     *,
-    suggested: Iterable[Callable[[], DFA]] = (),
-    first: Induction | None = None,
     max_states: int | None = None,
     seconds: float | None = None,
     limit: float | None = None,
@@ -124,12 +122,10 @@ def search_automaton(
 ) -> Induction:
     """Search over the training rows, choose on the held-out rows, refine on all of them.
 
-    `suggested` are automata over the same alphabet to start from, each made when it is needed;
-    `first` is the result of an earlier search in the same rows, which is continued. The search
-    does the work of `seconds` on an ordinary core, counted in look-ups, and ends after `limit`
-    seconds of CPU time (by default `seconds`). Only this time limit is non-deterministic. Nothing
-    is refined or restarted where the best automaton has a larger share of the errors of the most
-    common class than `hopeless`.
+    The search does the work of `seconds` on an ordinary core, counted in look-ups, and ends after
+    `limit` seconds of CPU time (by default `seconds`). Only this time limit is non-deterministic.
+    Nothing is refined or restarted where the best automaton has a larger share of the errors of the
+    most common class than `hopeless`.
     """
     budget = Budget(look_ups=LOOK_UPS)
     if seconds is not None:
@@ -145,14 +141,14 @@ def search_automaton(
     )
     everything = training.joined(held_out)
     search = Search(everything, budget, max_states=max_states, seed=seed)
-    candidates.run(suggested, None if first is None else _known(first, candidates, search))
+    candidates.run()
     stopped = candidates.budget.is_spent
     chosen = choose_automaton(candidates.found)
     final = search.judge(chosen.found.table, chosen.found.model_bits)
     final = replace(final, outputs=chosen.found.outputs)
     if chosen.held_out_errors:
         again = [final]
-        if final.num_states <= MAX_STATES_SUGGESTED and not candidates.is_hopeless:
+        if final.num_states <= MAX_STATES and not candidates.is_hopeless:
             again.append(search.refine(final.table))
         few = chosen.held_out_errors <= GOOD_BELOW * held_out.rows
         if few and chosen.method == "patterns":  # all rows may tell a pattern more
@@ -183,12 +179,6 @@ def _patterns(search: Search, seed: int) -> list[Found]:
         if search.max_states is None or pattern.dfa.num_states <= search.max_states:
             return [search.judge_dfa(pattern.dfa, pattern.bits)]
     return []
-
-
-def _known(first: Induction, candidates: CandidateSearch, search: Search) -> tuple[Found, str, str]:
-    """What an earlier search in the same rows found."""
-    bits = first.description_length - search.judge_dfa(first.dfa).label_bits
-    return candidates.search.judge_dfa(first.dfa, bits), first.method, first.origin
 
 
 def _front(candidates: Sequence[Candidate], has_held_out: bool) -> tuple[FrontPoint, ...]:

@@ -9,8 +9,6 @@ from kleene.automata import DFA
 
 FROM_DATA = "grown from the data"
 MERGED = "merged from the data"
-FROM_NETWORK = "suggested by the network and refined"
-READ_OFF = "read off the network"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,9 +37,9 @@ class Induction:
     held_out_errors: int | None
     held_out_rows: int
     origin: str
-    """What it was made from: the data alone, or a network's suggestion."""
+    """How it was made from the rows."""
     method: str
-    """The part of the search that found it: merges, splits, patterns, restarts or clusters."""
+    """The part of the search that found it: merges, patterns, restarts, majority (one state)."""
     front: tuple[FrontPoint, ...]
     """States against errors, for every automaton that a larger one does not beat."""
     seconds: float
