@@ -229,7 +229,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
     def fit_stored(
         self, store: Store, run: Run | None = None, *, baseline: bool = False
     ) -> SequenceClassifier:
-        """Learn from encoded rows on disk, in memory that does not grow with their number.
+        """Learn from encoded rows on disk; memory holds their lengths and classes, not the rows.
 
         What looks at all rows at once (validation, the search for an automaton) sees a sample of a
         bounded size. `kleene.data.store.encode` makes a store.
