@@ -89,16 +89,16 @@ def _scan_weights(
     cell, component, size = recurrence.cell, recurrence.component, hidden.shape[-1]
     assert component is not None
     states = _States(component, x_gates)
-    M = recurrence.gates(states.S)  # state gates*hidden: S R^T + b
-    if cell.reads_hidden:
-        M = torch.cat([M, states.S], -1)
-    c, w, memories, start = memory, None, [] if memory is None else [memory[:0]], 0
+    M, c, w, memories, start = None, memory, None, [] if memory is None else [memory[:0]], 0
     for n in batch_sizes:
         c = None if c is None else c[:n]
         if w is None:  # the first step starts from any vectors, not from a mixture
             h = hidden[:n]
             h_gates = recurrence.gates(h)
         else:
+            if M is None:
+                M = recurrence.gates(states.S)  # state gates*hidden: S R^T + b
+                M = torch.cat([M, states.S], -1) if cell.reads_hidden else M
             h_gates = h = w[:n] @ M
             if cell.reads_hidden:
                 h_gates, h = h_gates[:, :-size], h_gates[:, -size:]

@@ -58,9 +58,9 @@ class Scan:
     carried: Tensor  # steps state; the hidden vectors themselves without a component
     centroids: Tensor | None  # state hidden
     last_hidden: Tensor  # batch hidden
-    memory: Tensor | None  # steps hidden; None if not every step was asked for
+    memory: Tensor | None  # steps hidden
     last_memory: Tensor | None  # batch hidden
-    scores: Tensor | None  # steps state; before the temperature; None likewise
+    scores: Tensor | None  # steps state; before the temperature
     mixtures: Tensor | None = None  # steps hidden; the hidden vectors, if the pass computed them
     commitment: Tensor | None = None  # scalar; mean |u_t - alpha_t S|^2 of all steps, with a blend
 

@@ -27,14 +27,12 @@ def scan(
     hidden: Tensor,  # batch hidden
     memory: Tensor | None = None,  # batch hidden
     *,
-    all_steps: bool = True,
     with_hidden: bool = False,
 ) -> Scan:
     """Run the recurrence along time from the given hidden vectors and memory.
 
-    Without `all_steps`, memory and scores of the steps before the last may be None in the result.
     `with_hidden` announces that the hidden vectors of all steps will be used, which makes them
     cheaper.
     """
-    found = dispatch(recurrence, inputs, batch_sizes, hidden, memory, all_steps, with_hidden)
+    found = dispatch(recurrence, inputs, batch_sizes, hidden, memory, with_hidden)
     return found if found is not None else loop(recurrence, inputs, batch_sizes, hidden, memory)

@@ -171,13 +171,11 @@ class StateRegularized(nn.Module):
         memory: Sequence[Tensor | None],
         *,
         mode: Mode = OWN,
-        all_steps: bool = True,
         with_hidden: bool = False,
     ) -> list[Scan]:
         """Run all layers over packed input, the outputs of one being the input of the next.
 
-        `all_steps` asks for memory and scores of all steps, `with_hidden` for the hidden vectors of
-        the top layer.
+        `with_hidden` announces that the hidden vectors of the top layer will be used.
         """
         drops = self.training if mode.dropout is None else mode.dropout
         scans: list[Scan] = []
@@ -188,9 +186,7 @@ class StateRegularized(nn.Module):
             recurrence = self.recurrence(layer, mode)
             h, c = hidden[layer], memory[layer]
             needed = with_hidden or layer + 1 < self.num_layers
-            scans.append(
-                scan(recurrence, inputs, batch_sizes, h, c, all_steps=all_steps, with_hidden=needed)
-            )
+            scans.append(scan(recurrence, inputs, batch_sizes, h, c, with_hidden=needed))
         return scans
 
     def end(
@@ -207,7 +203,7 @@ class StateRegularized(nn.Module):
         self, input: Tensor | PackedSequence, hx: Initial = None, *, mode: Mode = OWN
     ) -> tuple[Tensor | PackedSequence, Any]:
         """As `torch.nn.RNN`, `GRU` and `LSTM`: the outputs of all steps, and the last state."""
-        packed, scans = self._run(input, hx, mode, all_steps=False, with_hidden=True)
+        packed, scans = self._run(input, hx, mode, with_hidden=True)
         output = packed.restore(scans[-1].hidden, self.batch_first)
         last = packed.restore_state([s.last_hidden for s in scans])
         if not self.cell.has_memory:
@@ -227,7 +223,6 @@ class StateRegularized(nn.Module):
         input: Tensor | PackedSequence,
         hx: Initial,
         mode: Mode,
-        all_steps: bool = True,
         with_hidden: bool = False,
     ) -> tuple[Packed, list[Scan]]:
         packed = pack(input, self.batch_first, self.input_size)
@@ -239,7 +234,6 @@ class StateRegularized(nn.Module):
             hidden,
             memory,
             mode=mode,
-            all_steps=all_steps,
             with_hidden=with_hidden,
         )
 

@@ -11,28 +11,19 @@ import math
 import os
 import threading
 import weakref
-from array import array
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from kleene.nn.fused.folded import forget
-from kleene.nn.fused.kernels.records import place
-
 MIN_CACHED = 1 << 21
 """Floats of the smallest cached buffer: smaller ones are cached by the allocator itself."""
 MAX_CACHED = 1 << 28
 """Floats that the cache holds at most."""
-MAX_KEPT = 1 << 20
-"""Floats of the largest workspace that a thread keeps."""
 
 _SAMPLE = torch.empty(0, dtype=torch.float32, device="cpu")
 _free: dict[int, NDArray[np.float32]] = {}  # by id, the latest last
-_own = threading.local()
 _lock = threading.RLock()  # a buffer may be released while another is taken
 
 
@@ -52,54 +43,6 @@ def empty_cached(*shape: int) -> Tensor:
     return torch.from_numpy(view)
 
 
-class Sections:
-    """Arrays in one buffer, each a multiple of 64 bytes from its start.
-
-    They are fields of one of the records of a call. Arrays of no floats have no place.
-    """
-
-    def __init__(self, kind: Any, sizes: Mapping[str, int]) -> None:
-        self._places: list[tuple[int, int]] = []
-        self.floats = 0
-        for name, size in sizes.items():
-            if size:
-                self._places.append((place(kind, name), 4 * self.floats))
-                self.floats += size + -size % 16
-
-    def empty(self) -> Tensor:
-        """A buffer for them: `floats` floats."""
-        return empty_cached(self.floats)
-
-    def write(self, buffer: Tensor, call: array[int]) -> None:
-        """Write the address of each of them to the arguments of a call."""
-        start = buffer.data_ptr()
-        for at, offset in self._places:
-            call[at] = start + offset
-
-
-def workspace(size: int, number: int = 0) -> Tensor:
-    """At least `size` floats for the time of one compiled call; kept, by thread, if small.
-
-    Calls that run at the same time need different numbers.
-    """
-    if size > MAX_KEPT:
-        return empty_cached(size)
-    if not hasattr(_own, "workspaces"):
-        _own.workspaces = {}
-    kept: Tensor | None = _own.workspaces.get(number)
-    if kept is None or len(kept) < size:
-        kept = _own.workspaces[number] = empty(size)
-    return kept
-
-
-def contiguous(tensor: Tensor, number: int) -> Tensor:
-    """The tensor itself, or a contiguous copy of it in a workspace."""
-    if tensor.is_contiguous():
-        return tensor
-    size = tensor.numel()
-    return workspace(size, number)[:size].view(tensor.shape).copy_(tensor)
-
-
 def cached_floats() -> int:
     """How many floats the cache holds."""
     with _lock:
@@ -111,7 +54,6 @@ def empty_cache() -> None:
 
     Up to 1 GiB is cached after long passes. Buffers in use are not touched.
     """
-    forget()
     with _lock:
         _free.clear()
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from kleene.nn.cells import GRU, LSTM, Elman
-from kleene.nn.fused.layout import Layout, layout
-from kleene.nn.fused.load import use_kernels
-from kleene.nn.fused.plain import Plain
-from kleene.nn.fused.plan import Plan, Tensors, make_plan
-from kleene.nn.fused.switch import enabled
+from kleene.nn.fused.plan import Layout, cell_number, layout, make_plan
+from kleene.nn.fused.switch import enabled, use_kernels
 from kleene.nn.inputs import Gates, LookedUp, Projected
 from kleene.nn.recurrence import Recurrence, Scan
 from kleene.nn.similarity import Cosine, Dot, Euclidean
@@ -29,28 +25,21 @@ def dispatch(
     batch_sizes: Sequence[int],
     hidden: Tensor,
     memory: Tensor | None,
-    all_steps: bool,
     with_hidden: bool,
 ) -> Scan | None:
     """Run the pass, or return None if the plain loop must run it."""
     rows = layout(tuple(batch_sizes))
-    if not supports(recurrence, inputs, rows, hidden, memory):
-        return None
-    plan, tensors = make_plan(recurrence, inputs, rows, hidden, memory, all_steps, with_hidden)
-    return _run(plan, recurrence, tensors)
-
-
-def supports(
-    recurrence: Recurrence, inputs: Gates, rows: Layout, hidden: Tensor, memory: Tensor | None
-) -> bool:
-    """Whether the fused path runs this pass."""
-    return (
+    if not (
         enabled()
         and _supported_types(recurrence)
         and not _transformed()
         and check_inputs(recurrence, inputs, rows, hidden, memory)
-        and use_kernels(rows.time, rows.steps * recurrence.weight.numel())
-    )
+        and use_kernels(
+            cell_number(recurrence.cell), len(rows.sizes), rows.steps * recurrence.weight.numel()
+        )
+    ):
+        return None
+    return _run(recurrence, inputs, rows, hidden, memory, with_hidden)
 
 
 def _supported_types(recurrence: Recurrence) -> bool:
@@ -132,33 +121,29 @@ def check_inputs(
     return True
 
 
-@functools.cache
-def _passes() -> tuple[Callable[[Plan, Recurrence, Tensors], Tensors], ...]:
-    """A pass without gradients, and one with them; imported late, since Numba is."""
-    from kleene.nn.fused.autograd import Fused
-    from kleene.nn.fused.forward import OUTPUTS, run_forward
+def _run(
+    recurrence: Recurrence,
+    inputs: Gates,
+    rows: Layout,
+    hidden: Tensor,
+    memory: Tensor | None,
+    with_hidden: bool,
+) -> Scan:
+    from kleene.nn.fused.passes import OUTPUTS, Fused, run_forward  # late, since Numba is
 
-    def with_grad(plan: Plan, recurrence: Recurrence, tensors: Tensors) -> Tensors:
-        plain = Plain(recurrence)
-        results = Fused.apply(plan, plain, *tensors.values())  # type: ignore[no-untyped-call]
-        return dict(zip(OUTPUTS, results, strict=True))
-
-    return (lambda plan, recurrence, tensors: run_forward(plan, tensors).outputs), with_grad
-
-
-def _run(plan: Plan, recurrence: Recurrence, tensors: Tensors) -> Scan:
-    found = _passes()[plan.needs_grad](plan, recurrence, tensors)
-    carried, hidden = found["weights"], tensors["hidden"]
-    last = found.get("last_hidden" if plan.states else "last_weights")
-    assert carried is not None
-    assert hidden is not None
+    plan, tensors = make_plan(recurrence, inputs, rows, hidden, memory, with_hidden)
+    if plan.needs_grad:
+        results = Fused.apply(plan, recurrence, *tensors.values())  # type: ignore[no-untyped-call]
+        found = dict(zip(OUTPUTS, results, strict=True))
+    else:
+        found = run_forward(plan, tensors).outputs
+    last = found["last_hidden" if plan.states else "last_weights"]
+    assert found["weights"] is not None
     assert last is not None
-    if plan.layout.widest < plan.batch:
-        last = torch.cat([last, hidden[plan.layout.widest :]])
     return Scan(
-        carried=carried,
+        carried=found["weights"],
         centroids=tensors["S"],
-        last_hidden=last,
+        last_hidden=last if len(last) == len(hidden) else torch.cat([last, hidden[len(last) :]]),
         memory=found.get("memory"),
         last_memory=found.get("last_memory"),
         scores=found.get("scores"),

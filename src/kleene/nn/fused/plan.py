@@ -3,37 +3,78 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import linear, pad
 
 from kleene.nn.cells import GRU, LSTM, Cell, Elman
-from kleene.nn.fused.buffers import Sections
+from kleene.nn.fused.buffers import empty_cached
 from kleene.nn.fused.kernels import records
-from kleene.nn.fused.kernels.records import (
-    FEW_ROWS,
-    LANES,
-    ForwardBuffers,
-    Job,
-    Weights,
-    blank,
-    place,
-)
-from kleene.nn.fused.layout import Layout
+from kleene.nn.fused.kernels.records import ForwardBuffers, Job, blank, place
 from kleene.nn.inputs import Gates, LookedUp, Projected
 from kleene.nn.recurrence import Recurrence
-from kleene.nn.similarity import Cosine, Euclidean
+from kleene.nn.similarity import Cosine
 from kleene.nn.transition import Gumbel, SoftArgmax
 
 INPUTS = (
-    "X", "ids", "x", "W", "bias", "hidden", "R", "h_bias", "S", "temperature", "noise",
-    "peephole", "c0",
+    "X", "ids", "x", "W", "bias", "H0", "M", "h_bias", "S", "keys", "offsets", "temperature",
+    "noise", "peephole", "c0",
 )  # fmt: skip
 """The tensors of a pass, in the order in which the node of torch's graph takes them."""
+PLACES = {name: place(Job, name) for name in INPUTS}
 Tensors: TypeAlias = dict[str, Tensor | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The packed layout of a batch: step t holds the first `sizes[t]` sequences."""
+
+    sizes: Any  # NumPy, int64; time
+    starts: Any  # NumPy, int64; time; the row of each step's first sequence
+    steps: int  # rows in all
+    widest: int  # sequences with at least one step
+    valid: bool  # sizes do not increase and are at least 1
+
+
+@lru_cache(maxsize=64)
+def layout(batch_sizes: tuple[int, ...]) -> Layout:
+    """The layout of the given numbers of sequences per time step."""
+    sizes = np.array(batch_sizes, np.int64)
+    return Layout(
+        sizes=sizes,
+        starts=sizes.cumsum() - sizes,
+        steps=int(sizes.sum()),
+        widest=int(sizes[0]) if len(sizes) else 0,
+        valid=bool(len(sizes) and sizes[-1] >= 1 and (sizes[1:] <= sizes[:-1]).all()),
+    )
+
+
+class Sections:
+    """Arrays in one buffer, each a multiple of 64 bytes from its start; empty ones are skipped."""
+
+    def __init__(self, sizes: Mapping[str, int]) -> None:
+        self._places: list[tuple[int, int]] = []
+        self.floats = 0
+        for name, size in sizes.items():
+            if size:
+                self._places.append((place(ForwardBuffers, name), 4 * self.floats))
+                self.floats += size + -size % 16
+
+    def empty(self) -> Tensor:
+        """A buffer for all arrays."""
+        return empty_cached(self.floats)
+
+    def write(self, buffer: Tensor, call: array[int]) -> None:
+        """Write the address of each array to the arguments of a call."""
+        start = buffer.data_ptr()
+        for at, offset in self._places:
+            call[at] = start + offset
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,20 +86,12 @@ class Plan:
     states: int
     hard: bool
     normalised: bool  # cosine similarity: keys are the centroids' directions
-    offset: bool  # Euclidean similarity: half the squared norms are subtracted from the scores
     batch: int
     layout: Layout
     size: int  # of an input vector; 0 where none is multiplied
-    has_bias: bool  # a bias is folded into M and H0
-    from_zero: bool  # the initial hidden vectors are zero and need no gradient
+    shared_start: bool  # the initial hidden vectors are zero and need no gradient
     needs_grad: bool
-    all_steps: bool  # memory and scores of all steps are results
     with_hidden: bool  # hidden vectors of all steps are results, as mixtures of the centroids
-
-    @cached_property
-    def two_steps(self) -> bool:
-        """Whether memory and scores are kept for two steps only."""
-        return not (self.all_steps or self.needs_grad)
 
     @cached_property
     def width(self) -> int:
@@ -71,22 +104,15 @@ class Plan:
         return 3 * self.hidden if self.cell == records.GRU else self.width
 
     @cached_property
-    def starts(self) -> int:
-        """Rows of `H0`: all sequences that start from zero share one."""
-        return 1 if self.from_zero else self.batch
-
-    @cached_property
     def arguments(self) -> array[int]:
-        """Those of a call that are the same in every pass."""
-        from kleene.nn.fused.kernels.blas import sgemm_address
+        """Arguments shared by all passes of a plan."""
+        from kleene.nn.fused.kernels.products import sgemm_address
 
-        sizes, starts = self.layout.addresses
         constants = {
             "sgemm": sgemm_address(),
-            "cell": self.cell,
             "hard": int(self.hard),
             "normalised": int(self.normalised),
-            "time": self.layout.time,
+            "time": len(self.layout.sizes),
             "batch": self.batch,
             "hidden": self.hidden,
             "states": self.states,
@@ -94,11 +120,9 @@ class Plan:
             "width": self.width,
             "columns": self.width if self.states else self.gates,
             "size": self.size,
-            "few": int(self.few),
-            "shared_start": int(self.from_zero),
-            "two_steps": int(self.two_steps),
-            "sizes": sizes,
-            "starts": starts,
+            "shared_start": int(self.shared_start),
+            "sizes": self.layout.sizes.ctypes.data,
+            "starts": self.layout.starts.ctypes.data,
         }
         call = blank()
         for name, value in constants.items():
@@ -106,63 +130,18 @@ class Plan:
         return call
 
     @cached_property
-    def input_places(self) -> dict[str, int]:
-        """Where in a call the addresses of the tensors belong."""
-        read_by_fold = ("R", "hidden", "h_bias")
-        places = {n: place(Weights if n in read_by_fold else Job, n) for n in INPUTS}
-        if self.cell != records.GRU:
-            places["bias"] = place(Weights, "x_bias")
-        return places
-
-    @cached_property
-    def folding(self) -> tuple[int, ...]:
-        """What decides, beside the weights, what `fold` makes of them."""
-        kinds = (self.normalised, self.offset, self.few)
-        return (self.cell, self.hidden, self.states, self.size, *kinds)
-
-    @cached_property
-    def few(self) -> bool:
-        """Whether the input's weights are packed when the others are folded, and kept with them.
-
-        Packing them in every pass, as for larger batches, takes longer than it saves.
-        """
-        kept = self.from_zero and not self.needs_grad
-        return kept and self.batch <= FEW_ROWS and self.size * self.gates < 1 << 19
-
-    @cached_property
-    def folded(self) -> Sections:
-        """What `fold` makes of the weights."""
-        k, d = self.states, self.hidden
-        return Sections(
-            Job,
-            {
-                "H0": self.width * self.starts,
-                "M": k * self.width if k else d * self.gates,
-                "h_bias": self.gates if self.has_bias else 0,
-                "keys": k * d if self.normalised else 0,
-                "offsets": k if self.offset else 0,
-                "peephole": 3 * d if self.cell == records.LSTM else 0,
-                "W_panels": self.size * (self.gates + -self.gates % LANES) if self.few else 0,
-            },
-        )
-
-    @cached_property
     def inner(self) -> Sections:
-        """What the forward pass writes beside its results; gates and the like for the backward."""
+        """What the forward pass writes beside its results, mostly for the backward pass."""
         k, d, steps, keep = self.states, self.hidden, self.layout.steps, self.needs_grad
-        rows = 0 if self.all_steps else 2 * self.batch if self.two_steps else steps
         return Sections(
-            ForwardBuffers,
             {
-                "scores": rows * k,
-                "memory": rows * d if self.cell >= records.LSTM else 0,
                 "last_weights": self.layout.widest * k,
                 "G": steps * self.width if keep else 0,
                 "N": steps * d if keep and self.cell == records.GRU else 0,
                 "Q": steps * d if keep and self.normalised else 0,
                 "norms": steps if keep and self.normalised else 0,
                 "soft": steps * k if keep and self.hard else 0,
-            },
+            }
         )
 
 
@@ -175,67 +154,69 @@ def make_plan(
     rows: Layout,
     hidden: Tensor,
     memory: Tensor | None,
-    all_steps: bool = True,
     with_hidden: bool = False,
 ) -> tuple[Plan, Tensors]:
     """The plan of a pass, and its tensors under the names of `INPUTS`."""
-    component = recurrence.component
+    component, cell = recurrence.component, cell_number(recurrence.cell)
     tensors: Tensors = dict.fromkeys(INPUTS)
-    tensors["hidden"], tensors["c0"] = hidden, memory
-    tensors["R"], tensors["h_bias"] = recurrence.weight, recurrence.bias
-    tensors["peephole"] = recurrence.peephole
-    size = 0
+    bias, size = recurrence.bias, 0
     if isinstance(inputs, Projected):
-        tensors["x"], tensors["W"], tensors["bias"] = inputs.x, inputs.weight, inputs.bias
-        size = inputs.x.shape[1]
+        tensors["x"], tensors["W"], size = inputs.x, inputs.weight, inputs.x.shape[1]
+        if cell == records.GRU or bias is None:  # elsewhere both biases are added to the same sum
+            tensors["bias"] = inputs.bias
+        elif inputs.bias is not None:
+            bias = bias + inputs.bias
     elif isinstance(inputs, LookedUp):
         tensors["ids"], tensors["X"] = inputs.ids.long(), inputs.table
     else:
         tensors["X"] = inputs
+    shared = not hidden.requires_grad and not bool(hidden.any())
+    tensors["H0"] = _start(recurrence, bias, hidden, shared)
+    tensors["c0"], tensors["peephole"] = memory, recurrence.peephole
+    if cell == records.LSTM and recurrence.peephole is None:
+        tensors["peephole"] = hidden.new_zeros(3, hidden.shape[1])
     states, transition, similarity = 0, None, None
-    if component is not None:
+    if component is None:
+        tensors["M"], tensors["h_bias"] = recurrence.weight.T, bias
+    else:
         states, S = component.num_states, component.centroids
         transition, similarity = component.transition, component.similarity
+        M = linear(S, recurrence.weight, bias)  # S R^T + b
         tensors["S"], tensors["temperature"] = S, component.temperature
+        tensors["M"] = torch.cat([M, S], 1) if recurrence.cell.reads_hidden else M
+        keys, tensors["offsets"] = similarity.keys(S)
+        tensors["keys"] = None if keys is S else keys
         tensors["noise"] = transition.draw(rows.steps, states, S, component.noise)
-    cell = _number(recurrence.cell)
-    biases = ("h_bias",) if cell == records.GRU else ("h_bias", "bias")
     plan = _plan(
         cell,
         hidden.shape[1],
         states,
         isinstance(transition, SoftArgmax) or (isinstance(transition, Gumbel) and transition.hard),
         isinstance(similarity, Cosine),
-        isinstance(similarity, Euclidean),
         hidden.shape[0],
         rows,
         size,
-        any(tensors[name] is not None for name in biases),
-        not hidden.requires_grad and _is_zero(hidden),
+        shared,
         torch.is_grad_enabled() and any(t.requires_grad for t in tensors.values() if t is not None),
-        all_steps,
         with_hidden and component is not None,
     )
     return plan, tensors
 
 
-def _is_zero(tensor: Tensor) -> bool:
-    values = tensor.contiguous()
-    return bool(_compiled_is_zero()(values.data_ptr(), values.numel()))
+def _start(recurrence: Recurrence, bias: Tensor | None, hidden: Tensor, shared: bool) -> Tensor:
+    """The recurrent half of the first step, R h + b; one row where all start from zero."""
+    reads, size = recurrence.cell.reads_hidden, hidden.shape[1]
+    if not shared:
+        gates = linear(hidden, recurrence.weight, bias)
+        return torch.cat([gates, hidden], 1) if reads else gates
+    if bias is None:
+        return hidden.new_zeros(1, len(recurrence.weight) + size * reads)
+    return pad(bias, (0, size))[None] if reads else bias[None]
 
 
-@cache
-def _compiled_is_zero() -> Any:
-    """It is imported late, since Numba is."""
-    from kleene.nn.fused.kernels.rows import is_zero
-
-    return is_zero
-
-
-def _number(cell: Cell) -> int:
+def cell_number(cell: Cell) -> int:
+    """The number of a cell's kernels."""
     if isinstance(cell, Elman):
         return records.ELMAN if cell.nonlinearity == "tanh" else records.RELU
-    if isinstance(cell, GRU):
-        return records.GRU
-    assert isinstance(cell, LSTM)
-    return records.PEEPHOLE if cell.peephole else records.LSTM
+    assert isinstance(cell, GRU | LSTM)
+    return records.GRU if isinstance(cell, GRU) else records.LSTM

@@ -1,12 +1,25 @@
-"""Whether the fused path may be used."""
+"""Whether a pass runs on the kernels: the user's switch, the size of the job, the compiler."""
 
 from __future__ import annotations
 
+import functools
 import os
+import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from types import TracebackType
+
+import torch
+
+JOB_SECONDS = 10.0
+"""Training that the plain loop ends within this time, by estimate, does not wait for a compiler."""
+PLAIN_SECONDS = 1.0
+"""Predictions of the plain loop, by estimate, after which loading the kernels pays off."""
+STEP, PRODUCT = 1e-4, 1e-9  # seconds per time step and per multiplication of the plain loop
+CELLS = 4  # that kernels are made for
+_spent = 0.0  # by the plain loop, while the kernels were not loaded
 
 
 def _from_environment() -> bool | None:
@@ -51,11 +64,6 @@ def enabled() -> bool:
     return _fused.get() is not False
 
 
-def forced() -> bool:
-    """Whether it must be used wherever it is supported."""
-    return _fused.get() is True
-
-
 @contextmanager
 def for_inference() -> Iterator[None]:
     """Passes inside are not for training, even if they need gradients."""
@@ -66,6 +74,68 @@ def for_inference() -> Iterator[None]:
         _inference.reset(token)
 
 
-def is_inference() -> bool:
-    """Whether this thread is inside `for_inference`."""
-    return _inference.get()
+@contextmanager
+def for_job(steps: int, multiplications: int) -> Iterator[None]:
+    """Run a small training job by the plain loop: it ends before the kernels are compiled.
+
+    `steps` are time steps of batches, forward and backward. The size of the job alone decides, not
+    the state of the cache, so that the same seed gives the same weights whatever ran before.
+    """
+    small = 3 * (steps * STEP + multiplications * PRODUCT) < JOB_SECONDS
+    token = _fused.set(False) if small and _fused.get() is None else None
+    try:
+        yield
+    finally:
+        if token is not None:
+            _fused.reset(token)
+
+
+def use_kernels(cell: int, time: int, multiplications: int) -> bool:
+    """Whether a pass runs on the kernels; they are loaded if that pays off.
+
+    The first small passes of a process run on the plain loop, so that predictions for a few
+    sequences do not wait for Numba. Passes for training always run on the kernels.
+    """
+    global _spent
+    grad = torch.is_grad_enabled()
+    training = grad and not _inference.get()
+    if not (training or _fused.get() or _load.cache_info().currsize):
+        _spent += time * STEP + multiplications * PRODUCT
+        if _spent < PLAIN_SECONDS:
+            return False
+    return enabled() and _load(cell, grad)
+
+
+def load_kernels(cell: int | None = None) -> bool:
+    """Compile the kernels of all cells, or load them from Numba's cache; False if impossible.
+
+    Later passes of the process run on them, unless the fused path is switched off.
+    """
+    return enabled() and all(_load(c, True) for c in (range(CELLS) if cell is None else [cell]))
+
+
+@functools.cache
+def _load(cell: int, backward: bool) -> bool:
+    try:
+        from kleene.nn.fused.kernels.backward import backward_kernel
+        from kleene.nn.fused.kernels.compile import is_cached
+        from kleene.nn.fused.kernels.forward import forward_kernel
+
+        kernels = [forward_kernel(cell), *([backward_kernel(cell)] if backward else [])]
+        if not all(is_cached(one) for one in kernels):
+            print(
+                "kleene: compiling kernels for this machine, once; "
+                "`kleene warm` does it ahead of time",
+                file=sys.stderr,
+                flush=True,
+            )
+        for one in kernels:
+            one.compile("void(int64)")
+    except Exception as error:
+        warnings.warn(
+            f"the fused path is off, networks run slower: {error}; "
+            "set KLEENE_FUSED=0 to silence this",
+            stacklevel=2,
+        )
+        return False
+    return True

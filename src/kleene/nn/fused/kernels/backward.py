@@ -8,60 +8,41 @@ few large products instead of a small one per step and weight.
 # Compiled code: Numba infers the types, which mypy cannot see.
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
 
-from kleene.compiling import njit
-from kleene.nn.fused.kernels.arguments import record
-from kleene.nn.fused.kernels.blas import gemm
-from kleene.nn.fused.kernels.cells import elman_backward, gru_backward, lstm_backward
-from kleene.nn.fused.kernels.compile import kernel
-from kleene.nn.fused.kernels.matmul import (
+from kleene.nn.fused.kernels.cells import StepBack, rows_backward
+from kleene.nn.fused.kernels.compile import inner, kernel, record
+from kleene.nn.fused.kernels.products import (
     add_outer,
+    gemm,
     pack,
     pack_transposed,
     times,
     times_transposed,
     worth_packing,
 )
-from kleene.nn.fused.kernels.records import (
-    GRU,
-    LSTM,
-    RELU,
-    Block,
-    ForwardBuffers,
-    InputGrads,
-    Job,
-    OutputGrads,
-)
+from kleene.nn.fused.kernels.records import Block, ForwardBuffers, InputGrads, Job, OutputGrads
 from kleene.nn.fused.kernels.rows import (
     add,
     add_rows,
     copy,
     fill_zero,
+    normalise_backward,
     pad_rows,
     padded,
+    softmax_backward,
     unpad_rows,
 )
-from kleene.nn.fused.kernels.simd import (
-    LANES,
-    get,
-    load,
-    load_int,
-    load_one,
-    put,
-    store,
-    store_one,
-)
-from kleene.nn.fused.kernels.softmax import normalise_backward, softmax_backward
+from kleene.nn.fused.kernels.simd import load_int, load_one, store_one
 
 CHUNK = 512  # rows of gradients that are collected before they are multiplied
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
 
 
-@register_jitable
+@inner
 def workspace_size(job: Any, rows: int) -> int:
     """Floats of workspace for `rows` sequences; a `Plan` has the sizes of its `Job`, too."""
     chunk = max(CHUNK, rows)
@@ -72,97 +53,7 @@ def workspace_size(job: Any, rows: int) -> int:
     return chunk * row + own + packed
 
 
-@njit(error_model="numpy")
-def elman_rows_backward(
-    G: int, p: int, DU: int, DH: int, U: int, d: int, relu: bool, n: int
-) -> None:
-    """A step of `n` sequences; the vectors u go to `U`."""
-    whole = d - d % LANES
-    for b in range(n):
-        g, r = (p + b) * d, b * d
-        if whole < d:  # first, since it may overwrite the beginning of the next row
-            m = d - whole
-            s = (n - b) * d - whole
-            du = get(DU, r + whole, m)
-            put(U, r + whole, s, elman_backward(G, g, du, DH, r, relu, whole, m, s))
-        for j in range(0, whole, LANES):
-            store(U, r + j, elman_backward(G, g, load(DU, r + j), DH, r, relu, j, LANES, LANES))
-
-
-@njit(error_model="numpy")
-def gru_rows_backward(
-    G: int, N: int, p: int, DU: int, DH: int, DX: int, U: int, d: int, n: int
-) -> None:
-    """A step of `n` sequences; the vectors u go to `U`."""
-    whole = d - d % LANES
-    for b in range(n):
-        g, q, r, h, x = (p + b) * 4 * d, (p + b) * d, b * d, b * 4 * d, b * 3 * d
-        if whole < d:
-            m = d - whole
-            s = (n - b) * d - whole
-            du = get(DU, r + whole, m)
-            put(U, r + whole, s, gru_backward(G, g, N, q, du, DH, h, DX, x, d, whole, m, s))
-        for j in range(0, whole, LANES):
-            du = load(DU, r + j)
-            store(U, r + j, gru_backward(G, g, N, q, du, DH, h, DX, x, d, j, LANES, LANES))
-
-
-@njit(error_model="numpy")
-def lstm_rows_backward(
-    G: int,
-    B: int,
-    C: int,
-    p: int,
-    DU: int,
-    DC: int,
-    DH: int,
-    P: int,
-    DP: int,
-    U: int,
-    d: int,
-    n: int,
-) -> None:
-    """A step of `n` sequences; the vectors u go to `U`."""
-    whole, wide = d - d % LANES, padded(d)
-    for b in range(n):
-        g, c, r, h, w = (p + b) * 4 * d, (p + b) * d, b * d, b * 4 * d, b * wide
-        if whole < d:
-            m = d - whole
-            s = (n - b) * d - whole
-            du = get(DU, r + whole, m)
-            u = lstm_backward(G, g, B, r, C, c, du, DC, w, DH, h, P, DP, d, wide, whole, m, s)
-            put(U, r + whole, s, u)
-        for j in range(0, whole, LANES):
-            du = load(DU, r + j)
-            u = lstm_backward(G, g, B, r, C, c, du, DC, w, DH, h, P, DP, d, wide, j, LANES, LANES)
-            store(U, r + j, u)
-
-
-@njit(error_model="numpy")
-def cell_backward(
-    job: Job,
-    fwd: ForwardBuffers,
-    p: int,
-    B: int,
-    DU: int,
-    DC: int,
-    DH: int,
-    DX: int,
-    DP: int,
-    U: int,
-    n: int,
-) -> None:
-    """From the gradient of u to those of the gates."""
-    if job.cell <= RELU:
-        elman_rows_backward(fwd.G, p, DU, DH, U, job.hidden, job.cell == RELU, n)
-    elif job.cell == GRU:
-        gru_rows_backward(fwd.G, fwd.N, p, DU, DH, DX, U, job.hidden, n)
-    else:
-        P = job.peephole
-        lstm_rows_backward(fwd.G, B, fwd.memory, p, DU, DC, DH, P, DP, U, job.hidden, n)
-
-
-@njit(error_model="numpy")
+@inner
 def transition_backward(
     job: Job,
     fwd: ForwardBuffers,
@@ -191,7 +82,7 @@ def transition_backward(
     return to_inverse
 
 
-@njit(error_model="numpy")
+@inner
 def weights_backward(
     job: Job, out: InputGrads, DH: int, V: int, DS: int, U: int, first: int, rows: int, skip: int
 ) -> None:
@@ -219,7 +110,7 @@ def weights_backward(
         add_rows(out.offsets, DS, 0, rows, k, k)
 
 
-@njit(error_model="numpy")
+@inner
 def mixtures_backward(
     job: Job,
     fwd: ForwardBuffers,
@@ -241,7 +132,7 @@ def mixtures_backward(
         add_outer(k, d, rows, fwd.weights, p * k, k, grads.hidden, p * d, d, out.S)
 
 
-@njit(error_model="numpy")
+@inner
 def inputs_backward(
     job: Job,
     out: InputGrads,
@@ -286,7 +177,7 @@ def inputs_backward(
         t += 1
 
 
-@njit(error_model="numpy")
+@inner
 def last_backward(
     job: Job,
     fwd: ForwardBuffers,
@@ -315,7 +206,7 @@ def last_backward(
             add_outer(k, d, rows, fwd.last_weights, first * k, k, grads.last_hidden, at, d, out.S)
 
 
-@njit(error_model="numpy")
+@inner
 def clear(job: Job, out: InputGrads) -> None:
     """Zeros where the gradients of all steps are added up."""
     k, d, gates, width = job.states, job.hidden, job.gates, job.width
@@ -333,106 +224,115 @@ def clear(job: Job, out: InputGrads) -> None:
             fill_zero(sums, floats)
 
 
-@kernel
-def backward(arguments: int) -> None:
-    """Gradients of a block of sequences."""
-    block = record(arguments, Block)
-    workspace, first, end = block.workspace, block.first, block.end
-    job, fwd = record(arguments, Job), record(arguments, ForwardBuffers)
-    grads, out = record(arguments, OutputGrads), record(arguments, InputGrads)
-    clear(job, out)
-    d, k, width, columns, size = job.hidden, job.states, job.width, job.columns, job.size
-    carried = k or d
-    chunk = max(CHUNK, end - first)
-    DH = workspace  # gradients of the recurrent half of the gates
-    DX = DH + 4 * chunk * width if job.cell == GRU else DH  # and of the input's
-    V = workspace + 4 * chunk * (width + job.gates)  # weights of the steps before
-    DS = V + 4 * chunk * carried  # gradients of the scores
-    U = DS + 4 * chunk * carried  # vectors u
-    x_rows = U + 4 * chunk * d
-    DU = x_rows + 4 * chunk * size
-    DC = DU + 4 * (end - first) * d  # gradients of the memory, its rows padded
-    DP = DC + 4 * (end - first) * padded(d)  # gradients of the peepholes, likewise
-    DW = DP + 4 * 3 * padded(d)  # gradients of the weights from those of the hidden vectors
-    D = DW + 4 * (end - first) * carried  # gradients of the weights
-    if job.cell >= LSTM:
-        if grads.last_memory:
-            pad_rows(DC, grads.last_memory + 4 * first * d, d, end - first)
-        else:
-            fill_zero(DC, (end - first) * padded(d))
-        fill_zero(DP, 3 * padded(d))
-    last_backward(job, fwd, grads, out, D, first, end)
-    M, S, keys = 0, 0, 0  # the weights as panels
-    if worth_packing(end - first, job.time):
-        keys = workspace + 4 * (workspace_size(job, end - first) - k * padded(d))
-        S = keys - 4 * padded(k) * d
-        M = S - 4 * padded(carried) * width
-        if grads.hidden:
-            pack_transposed(k, d, job.S, S)
-        pack(d, k, job.keys, keys)
-        pack_transposed(carried, columns, job.M, M)
-    copy_x = out.W != 0 and not (first == 0 and end == job.batch)
-    to_inverse = 0.0
-    above = 0  # sequences in the step above, whose rows come first in DH
+@functools.cache
+def backward_kernel(cell: int) -> Any:
+    """The kernel of a cell: gradients of a block of sequences."""
+    cell_rows = rows_backward(cell)
 
-    stop = job.time
-    while stop > 0 and load_int(job.sizes, stop - 1) <= first:
-        stop -= 1
-    while stop > 0:
-        begin, rows = stop, 0
-        while begin > 0:
-            more = min(load_int(job.sizes, begin - 1), end) - first
-            if rows > 0 and rows + more > CHUNK:
-                break
-            rows += more
-            begin -= 1
-
-        local, above_at = rows, 0
-        for t in range(stop - 1, begin - 1, -1):
-            n = min(load_int(job.sizes, t), end) - first
-            p = load_int(job.starts, t) + first
-            before = load_int(job.starts, t - 1) + first if t > 0 else 0
-            local -= n
-            if above > 0:
-                at = above_at * width
-                times_transposed(job.sgemm, above, carried, columns, DH, at, width, job.M, M, D, 0)
-                if columns < width:
-                    for b in range(above):
-                        add(D, b * d, DH, (above_at + b) * width + columns, d)
-            if grads.weights:
-                add(D, 0, grads.weights, p * carried, n * carried)
+    def backward(arguments: int) -> None:
+        block = record(arguments, Block)
+        workspace, first, end = block.workspace, block.first, block.end
+        job, fwd = record(arguments, Job), record(arguments, ForwardBuffers)
+        grads, out = record(arguments, OutputGrads), record(arguments, InputGrads)
+        clear(job, out)
+        d, k, width, columns, size = job.hidden, job.states, job.width, job.columns, job.size
+        carried = k or d
+        chunk = max(CHUNK, end - first)
+        DH = workspace  # gradients of the recurrent half of the gates
+        DX = DH + 4 * chunk * width if job.gates < width else DH  # and of the input's
+        V = workspace + 4 * chunk * (width + job.gates)  # weights of the steps before
+        DS = V + 4 * chunk * carried  # gradients of the scores
+        U = DS + 4 * chunk * carried  # vectors u
+        x_rows = U + 4 * chunk * d
+        DU = x_rows + 4 * chunk * size
+        DC = DU + 4 * (end - first) * d  # gradients of the memory, its rows padded
+        DP = DC + 4 * (end - first) * padded(d)  # gradients of the peepholes, likewise
+        DW = DP + 4 * 3 * padded(d)  # gradients of the weights from those of the hidden vectors
+        D = DW + 4 * (end - first) * carried  # gradients of the weights
+        if job.c0:
+            if grads.last_memory:
+                pad_rows(DC, grads.last_memory + 4 * first * d, d, end - first)
+            else:
+                fill_zero(DC, (end - first) * padded(d))
+            fill_zero(DP, 3 * padded(d))
+        last_backward(job, fwd, grads, out, D, first, end)
+        M, S, keys = 0, 0, 0  # the weights as panels
+        if worth_packing(end - first, job.time):
+            keys = workspace + 4 * (workspace_size(job, end - first) - k * padded(d))
+            S = keys - 4 * padded(k) * d
+            M = S - 4 * padded(carried) * width
             if grads.hidden:
-                times_transposed(job.sgemm, n, k, d, grads.hidden, p * d, d, job.S, S, DW, 0)
-                add(D, 0, DW, 0, n * k)
-            if grads.memory:
-                for b in range(n):
-                    add(DC, b * padded(d), grads.memory, (p + b) * d, d)
-            du, u = D, U + 4 * local * d
-            if k:
-                ds, learn, du = DS + 4 * local * k, out.temperature != 0, DU
-                to_inverse += transition_backward(job, fwd, grads, keys, p, D, ds, DU, n, learn)
-            B = fwd.memory + 4 * before * d if t > 0 else job.c0 + 4 * first * d
-            dh, dx = DH + 4 * local * width, DX + 4 * local * job.gates
-            cell_backward(job, fwd, p, B, du, DC, dh, dx, DP, u, n)
-            if t > 0:
-                copy(V, local * carried, fwd.weights, before * carried, n * carried)
-            if job.normalised:
-                copy(U, local * d, fwd.Q, p * d, n * d)
-            if copy_x:
-                copy(x_rows, local * size, job.x, p * size, n * size)
-            above, above_at = n, local
+                pack_transposed(k, d, job.S, S)
+            pack(d, k, job.keys, keys)
+            pack_transposed(carried, columns, job.M, M)
+        copy_x = out.W != 0 and not (first == 0 and end == job.batch)
+        to_inverse = 0.0
+        above = 0  # sequences in the step above, whose rows come first in DH
 
-        skip = min(load_int(job.sizes, 0), end) - first if begin == 0 else 0
-        weights_backward(job, out, DH, V, DS, U, first, rows, skip)
-        if out.S and grads.hidden:
-            mixtures_backward(job, fwd, grads, out, first, end, begin, stop)
-        source = x_rows if copy_x else job.x + 4 * load_int(job.starts, begin) * size
-        inputs_backward(job, out, DX, source, first, end, begin, stop, rows)
-        stop = begin
-    if out.temperature:
-        temperature = load_one(job.temperature, 0)
-        store_one(out.temperature, 0, np.float32(-to_inverse / temperature / temperature))
-    if out.c0:
-        unpad_rows(out.c0 + 4 * first * d, DC, d, end - first)
-    if out.peephole:
-        unpad_rows(out.peephole, DP, d, 3)
+        stop = job.time
+        while stop > 0 and load_int(job.sizes, stop - 1) <= first:
+            stop -= 1
+        while stop > 0:
+            begin, rows = stop, 0
+            while begin > 0:
+                more = min(load_int(job.sizes, begin - 1), end) - first
+                if rows > 0 and rows + more > CHUNK:
+                    break
+                rows += more
+                begin -= 1
+
+            local, above_at = rows, 0
+            for t in range(stop - 1, begin - 1, -1):
+                n = min(load_int(job.sizes, t), end) - first
+                p = load_int(job.starts, t) + first
+                before = load_int(job.starts, t - 1) + first if t > 0 else 0
+                local -= n
+                if above > 0:
+                    at = above_at * width
+                    times_transposed(
+                        job.sgemm, above, carried, columns, DH, at, width, job.M, M, D, 0
+                    )
+                    if columns < width:
+                        for b in range(above):
+                            add(D, b * d, DH, (above_at + b) * width + columns, d)
+                if grads.weights:
+                    add(D, 0, grads.weights, p * carried, n * carried)
+                if grads.hidden:
+                    times_transposed(job.sgemm, n, k, d, grads.hidden, p * d, d, job.S, S, DW, 0)
+                    add(D, 0, DW, 0, n * k)
+                if grads.memory:
+                    for b in range(n):
+                        add(DC, b * padded(d), grads.memory, (p + b) * d, d)
+                du, u = D, U + 4 * local * d
+                if k:
+                    ds, learn, du = DS + 4 * local * k, out.temperature != 0, DU
+                    to_inverse += transition_backward(job, fwd, grads, keys, p, D, ds, DU, n, learn)
+                B = fwd.memory + 4 * before * d if t > 0 else job.c0 + 4 * first * d
+                dh, dx = DH + 4 * local * width, DX + 4 * local * job.gates
+                G, N, C = fwd.G + 4 * p * width, fwd.N + 4 * p * d, fwd.memory + 4 * p * d
+                cell_rows(StepBack(G, N, B, C, job.peephole, du, DC, DP, dh, dx), u, d, n)
+                if t > 0:
+                    copy(V, local * carried, fwd.weights, before * carried, n * carried)
+                if job.normalised:
+                    copy(U, local * d, fwd.Q, p * d, n * d)
+                if copy_x:
+                    copy(x_rows, local * size, job.x, p * size, n * size)
+                above, above_at = n, local
+
+            skip = min(load_int(job.sizes, 0), end) - first if begin == 0 else 0
+            weights_backward(job, out, DH, V, DS, U, first, rows, skip)
+            if out.S and grads.hidden:
+                mixtures_backward(job, fwd, grads, out, first, end, begin, stop)
+            source = x_rows if copy_x else job.x + 4 * load_int(job.starts, begin) * size
+            inputs_backward(job, out, DX, source, first, end, begin, stop, rows)
+            stop = begin
+        if out.temperature:
+            temperature = load_one(job.temperature, 0)
+            store_one(out.temperature, 0, np.float32(-to_inverse / temperature / temperature))
+        if out.c0:
+            unpad_rows(out.c0 + 4 * first * d, DC, d, end - first)
+        if out.peephole:
+            unpad_rows(out.peephole, DP, d, 3)
+
+    backward.__qualname__ = backward.__name__ = f"backward_{cell}"
+    return kernel(backward)

@@ -14,9 +14,8 @@ from __future__ import annotations
 from array import array
 from typing import Any, NamedTuple
 
-ELMAN, RELU, GRU, LSTM, PEEPHOLE = range(5)  # the cells by number
+ELMAN, RELU, GRU, LSTM = range(4)  # the cells by number
 LANES = 16  # floats of a vector
-FEW_ROWS, FEW_STEPS = 2, 3  # at or below either, packing weights for one pass does not pay
 
 
 class Block(NamedTuple):
@@ -25,7 +24,6 @@ class Block(NamedTuple):
     workspace: int
     first: int
     end: int
-    begin: int = 0  # the step to begin with
 
 
 class Job(NamedTuple):
@@ -36,7 +34,6 @@ class Job(NamedTuple):
     """
 
     sgemm: int  # address of the BLAS function
-    cell: int
     hard: int  # weights are one-hot, gradients pass straight through
     normalised: int  # cosine similarity: u is scaled to length 1
     time: int
@@ -47,53 +44,41 @@ class Job(NamedTuple):
     width: int
     columns: int
     size: int  # of an input vector; 0 where none is multiplied
-    few: int  # few sequences: W is packed when the weights are folded
     shared_start: int  # all sequences share one row of H0
-    two_steps: int  # memory and scores are kept for two steps only, written in turns
     sizes: int  # time; how many sequences have this step
     starts: int  # time; where each step's rows begin
-    X: int = 0  # rows gates
-    ids: int = 0  # steps
-    x: int = 0  # steps size
-    W: int = 0  # gates size
-    W_panels: int = 0  # the same as panels, with `few`
-    bias: int = 0  # gates; of the GRU, elsewhere it is part of H0 and M
-    H0: int = 0  # batch (or 1) width; the recurrent half of the first step
-    M: int = 0  # states columns; without states, hidden columns
-    h_bias: int = 0  # gates; the sum of the biases that are part of H0 and M
-    S: int = 0  # states hidden; the centroids
-    keys: int = 0  # states hidden
-    offsets: int = 0  # states
-    noise: int = 0  # steps states
-    temperature: int = 0  # 1
-    peephole: int = 0  # 3 hidden, zeros without
-    c0: int = 0  # batch hidden
+    X: int  # rows gates
+    ids: int  # steps
+    x: int  # steps size
+    W: int  # gates size
+    bias: int  # gates
+    H0: int  # batch (or 1) width; the recurrent half of the first step
+    M: int  # states columns; without states, hidden columns
+    h_bias: int  # gates; without states
+    S: int  # states hidden; the centroids
+    keys: int  # states hidden
+    offsets: int  # states
+    noise: int  # steps states
+    temperature: int  # 1
+    peephole: int  # 3 hidden
+    c0: int  # batch hidden
 
 
 class ForwardBuffers(NamedTuple):
     """What the forward pass writes and the backward pass reads."""
 
-    weights: int = 0  # steps states; without states, the hidden vectors
-    scores: int = 0  # steps states; 2 batch states with `two_steps`
-    memory: int = 0  # steps hidden; 2 batch hidden with `two_steps`
-    last_weights: int = 0  # sequences with a step, states
-    last_memory: int = 0  # batch hidden
-    hidden: int = 0  # steps hidden; mixtures of the centroids, on request
-    last_hidden: int = 0  # sequences with a step, hidden; likewise
-    G: int = 0  # steps width; gates, for the backward pass only
-    N: int = 0  # steps hidden; the GRU's candidate, likewise
-    Q: int = 0  # steps hidden; directions of u, with `normalised`
-    norms: int = 0  # steps
-    soft: int = 0  # steps states; the weights before hardening
-
-
-class Weights(NamedTuple):
-    """What `fold` reads."""
-
-    R: int  # gates hidden
-    hidden: int  # batch hidden; the start, unless it is shared
-    h_bias: int  # gates
-    x_bias: int  # gates; the input's bias, where it is added to the same sum
+    weights: int  # steps states; without states, the hidden vectors
+    scores: int  # steps states
+    memory: int  # steps hidden
+    last_weights: int  # sequences with a step, states
+    last_memory: int  # batch hidden
+    hidden: int  # steps hidden; mixtures of the centroids, on request
+    last_hidden: int  # sequences with a step, hidden; likewise
+    G: int  # steps width; gates, for the backward pass only
+    N: int  # steps hidden; the GRU's candidate, likewise
+    Q: int  # steps hidden; directions of u, with `normalised`
+    norms: int  # steps
+    soft: int  # steps states; the weights before hardening
 
 
 class OutputGrads(NamedTuple):
@@ -109,7 +94,7 @@ class OutputGrads(NamedTuple):
 
 
 class InputGrads(NamedTuple):
-    """Gradients of what the loops read, summed over the sequences of a block."""
+    """Gradients of the inputs; the sums over steps have their own memory for each thread."""
 
     X: int
     x: int
@@ -123,22 +108,10 @@ class InputGrads(NamedTuple):
     offsets: int
     temperature: int
     peephole: int
-    c0: int  # batch hidden
+    c0: int
 
 
-class WeightGrads(NamedTuple):
-    """Gradients of what `fold` reads."""
-
-    R: int
-    hidden: int
-    h_bias: int
-    x_bias: int
-    S: int
-
-
-ORDER: tuple[Any, ...] = (
-    Block, Job, Weights, ForwardBuffers, OutputGrads, InputGrads, WeightGrads,
-)  # fmt: skip
+ORDER: tuple[Any, ...] = (Block, Job, ForwardBuffers, OutputGrads, InputGrads)
 
 
 def start(kind: Any) -> int:
@@ -154,4 +127,4 @@ def place(kind: Any, name: str) -> int:
 
 def blank() -> array[int]:
     """The arguments of a pass, all 0."""
-    return array("q", bytes(8 * (start(WeightGrads) + len(WeightGrads._fields))))
+    return array("q", bytes(8 * (start(InputGrads) + len(InputGrads._fields))))

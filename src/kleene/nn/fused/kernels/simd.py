@@ -17,143 +17,224 @@ the latency of a division. Memory is an address, an integer, and an index in flo
 # Compiled code: Numba infers the types, which mypy cannot see.
 from __future__ import annotations
 
+import inspect
 import operator
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
-from kleene.compiling import njit
-from kleene.nn.fused.kernels.emit import (
-    FAST,
-    FLOAT,
-    call,
-    constant,
-    floats,
-    ints,
-    multiply_add,
-    place_at,
-    read_part,
-    splat,
-    vector_at,
-    write_part,
-)
+from kleene.nn.fused.kernels.compile import inner
 from kleene.nn.fused.kernels.records import LANES
 
-_FLOATS, _INTS = floats(), ints()
+FLOAT, INT, WHOLE = ir.FloatType(), ir.IntType(32), ir.IntType(64)
+FAST = ("contract", "nsz", "arcp")  # a * b + c may become one instruction
 
 
-class Simd(types.Type):  # type: ignore[misc]
+class Simd(types.Type):
     """The type of such a vector in Numba's type inference."""
 
     def __init__(self) -> None:
         super().__init__(name=f"Simd{LANES}")
 
 
-simd = Simd()
+simd, address = Simd(), types.intp
 
 
 @register_model(Simd)
-class _SimdModel(models.PrimitiveModel):  # type: ignore[misc]
+class _SimdModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, _FLOATS)
+        super().__init__(manager, kind, floats())
 
 
-@intrinsic
-def load(typing: Any, base: Any, index: Any) -> Any:
-    """The floats from `index` on."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load(vector_at(builder, *args), align=4)
-
-    return simd(types.intp, types.intp), generate
+# Pieces of LLVM's code, which the intrinsics here and in `products` write.
 
 
-@intrinsic
-def load_part(typing: Any, base: Any, index: Any, count: Any, other: Any) -> Any:
-    """The `count` floats from `index` on, and `other` in the remaining lanes."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        there = vector_at(builder, args[0], args[1])
-        return read_part(builder, there, args[2], splat(builder, args[3]))
-
-    return simd(types.intp, types.intp, types.intp, types.float32), generate
+def floats(lanes: int = LANES) -> Any:
+    """The type of a vector."""
+    return ir.VectorType(FLOAT, lanes)
 
 
-@intrinsic
-def store(typing: Any, base: Any, index: Any, value: Any) -> Any:
-    """Write the floats from `index` on."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store(args[2], vector_at(builder, args[0], args[1]), align=4)
-        return context.get_dummy_value()
-
-    return types.void(types.intp, types.intp, simd), generate
+def constant(value: float, lanes: int = LANES) -> Any:
+    """The same number in every lane."""
+    return ir.Constant(floats(lanes), [value] * lanes)
 
 
-@intrinsic
-def store_part(typing: Any, base: Any, index: Any, count: Any, value: Any) -> Any:
-    """Write the first `count` floats from `index` on."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        write_part(builder, vector_at(builder, args[0], args[1]), args[2], args[3])
-        return context.get_dummy_value()
-
-    return types.void(types.intp, types.intp, types.intp, simd), generate
+def integers(value: int) -> Any:
+    """The same integer in every lane."""
+    return ir.Constant(ir.VectorType(INT, LANES), [value] * LANES)
 
 
-@intrinsic
-def load_one(typing: Any, base: Any, index: Any) -> Any:
+def place_at(builder: Any, base: Any, index: Any, kind: Any) -> Any:
+    """A pointer to what begins at `index`."""
+    start = builder.inttoptr(base, ir.PointerType(FLOAT))
+    return builder.bitcast(builder.gep(start, [index]), ir.PointerType(kind))
+
+
+def splat(builder: Any, value: Any, lanes: int = LANES) -> Any:
+    """The same value in every lane."""
+    kind = ir.VectorType(value.type, lanes)
+    one = builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(INT, 0))
+    zeros = ir.Constant(ir.VectorType(INT, lanes), [0] * lanes)
+    return builder.shuffle_vector(one, ir.Constant(kind, ir.Undefined), zeros)
+
+
+def multiply_add(builder: Any, a: Any, b: Any, c: Any) -> Any:
+    """a b + c, one instruction."""
+    return builder.fadd(builder.fmul(a, b, flags=FAST), c, flags=FAST)
+
+
+def _call(builder: Any, name: str, result: Any, args: list[Any], **options: Any) -> Any:
+    kind = ir.FunctionType(result, [arg.type for arg in args])
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), args, **options)
+
+
+def _mask(builder: Any, count: Any, lanes: int) -> Any:
+    numbers = ir.Constant(ir.VectorType(INT, lanes), list(range(lanes)))
+    return builder.icmp_signed("<", numbers, splat(builder, builder.trunc(count, INT), lanes))
+
+
+def read(builder: Any, place: Any, count: Any, other: Any) -> Any:
+    """The first `count` floats and those of `other` behind; without a mask if all are there."""
+    lanes = other.type.count
+    whole = builder.icmp_signed(">=", count, ir.Constant(count.type, lanes))
+    with builder.if_else(whole) as (then, otherwise):
+        with then:
+            first, first_block = builder.load(place, align=4), builder.block
+        with otherwise:
+            args = [place, ir.Constant(INT, 4), _mask(builder, count, lanes), other]
+            part = _call(builder, f"llvm.masked.load.v{lanes}f32.p0", other.type, args)
+            part_block = builder.block
+    found = builder.phi(other.type)
+    found.add_incoming(first, first_block)
+    found.add_incoming(part, part_block)
+    return found
+
+
+def write(builder: Any, place: Any, count: Any, value: Any) -> None:
+    """Write the first `count` floats; without a mask if all are written."""
+    lanes = value.type.count
+    whole = builder.icmp_signed(">=", count, ir.Constant(count.type, lanes))
+    with builder.if_else(whole) as (then, otherwise):
+        with then:
+            builder.store(value, place, align=4)
+        with otherwise:
+            args = [value, place, ir.Constant(INT, 4), _mask(builder, count, lanes)]
+            _call(builder, f"llvm.masked.store.v{lanes}f32.p0", ir.VoidType(), args)
+
+
+def emitted(result: Any, *arguments: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Make an intrinsic of a function that writes LLVM code, with these types."""
+
+    def make(emit: Callable[..., Any]) -> Any:
+        def typed(typing: Any, *given: Any) -> Any:
+            def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+                found = emit(builder, *args)
+                return context.get_dummy_value() if result is types.void else found
+
+            return result(*arguments), generate
+
+        typed.__name__, typed.__doc__ = emit.__name__, emit.__doc__
+        typed.__signature__ = inspect.signature(emit)
+        return intrinsic(typed)
+
+    return make
+
+
+@emitted(simd, address, address)
+def load(builder: Any, base: Any, index: Any) -> Any:
+    """The sixteen floats from `index` on."""
+    return builder.load(place_at(builder, base, index, floats()), align=4)
+
+
+@emitted(simd, address, address, types.intp)
+def get(builder: Any, base: Any, index: Any, count: Any) -> Any:
+    """Up to sixteen floats, 0 in the remaining lanes."""
+    return read(builder, place_at(builder, base, index, floats()), count, constant(0.0))
+
+
+@emitted(simd, address, address, types.intp, types.float32)
+def get_or(builder: Any, base: Any, index: Any, count: Any, other: Any) -> Any:
+    """Up to sixteen floats, `other` in the remaining lanes."""
+    return read(builder, place_at(builder, base, index, floats()), count, splat(builder, other))
+
+
+@emitted(types.void, address, address, simd)
+def store(builder: Any, base: Any, index: Any, value: Any) -> None:
+    """Write sixteen floats from `index` on."""
+    builder.store(value, place_at(builder, base, index, floats()), align=4)
+
+
+@emitted(types.void, address, address, types.intp, simd)
+def put(builder: Any, base: Any, index: Any, count: Any, value: Any) -> None:
+    """Write up to sixteen floats."""
+    write(builder, place_at(builder, base, index, floats()), count, value)
+
+
+@emitted(types.float32, address, address)
+def load_one(builder: Any, base: Any, index: Any) -> Any:
     """The float at `index`."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load(place_at(builder, *args, FLOAT), align=4)
-
-    return types.float32(types.intp, types.intp), generate
+    return builder.load(place_at(builder, base, index, FLOAT), align=4)
 
 
-@intrinsic
-def store_one(typing: Any, base: Any, index: Any, value: Any) -> Any:
+@emitted(types.void, address, address, types.float32)
+def store_one(builder: Any, base: Any, index: Any, value: Any) -> None:
     """Write a float to `index`."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store(args[2], place_at(builder, args[0], args[1], FLOAT), align=4)
-        return context.get_dummy_value()
-
-    return types.void(types.intp, types.intp, types.float32), generate
+    builder.store(value, place_at(builder, base, index, FLOAT), align=4)
 
 
-@intrinsic
-def load_int(typing: Any, base: Any, index: Any) -> Any:
+@emitted(types.int64, address, address)
+def load_int(builder: Any, base: Any, index: Any) -> Any:
     """The 64-bit integer at `index`."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        start = builder.inttoptr(args[0], ir.PointerType(ir.IntType(64)))
-        return builder.load(builder.gep(start, [args[1]]), align=8)
-
-    return types.int64(types.intp, types.intp), generate
+    start = builder.inttoptr(base, ir.PointerType(WHOLE))
+    return builder.load(builder.gep(start, [index]), align=8)
 
 
-@intrinsic
-def broadcast(typing: Any, value: Any) -> Any:
+@emitted(simd, types.float32)
+def broadcast(builder: Any, value: Any) -> Any:
     """The same float in every lane."""
+    return splat(builder, value)
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return splat(builder, args[0])
 
-    return simd(types.float32), generate
+@emitted(simd, simd, simd)
+def maximum(builder: Any, a: Any, b: Any) -> Any:
+    """The maximum of two, lane by lane."""
+    return builder.select(builder.fcmp_unordered(">", a, b), a, b)
+
+
+@emitted(simd, simd, simd)
+def where_positive(builder: Any, condition: Any, value: Any) -> Any:
+    """The value where the condition is above 0, elsewhere 0."""
+    above = builder.fcmp_ordered(">", condition, constant(0.0))
+    return builder.select(above, value, constant(0.0))
+
+
+@emitted(types.float32, simd)
+def reduce_sum(builder: Any, a: Any) -> Any:
+    """The sum of all lanes."""
+    args = [ir.Constant(FLOAT, 0.0), a]
+    name = f"llvm.vector.reduce.fadd.v{LANES}f32"
+    return _call(builder, name, FLOAT, args, fastmath=("fast",))
+
+
+@emitted(types.float32, simd)
+def reduce_max(builder: Any, a: Any) -> Any:
+    """The largest lane."""
+    return _call(builder, f"llvm.vector.reduce.fmax.v{LANES}f32", FLOAT, [a], fastmath=("nnan",))
 
 
 def _operator(symbol: Any, method: str) -> None:
     """Give the vectors one of Python's operators."""
 
     @infer_global(symbol)
-    class Typing(ConcreteTemplate):  # type: ignore[misc]
+    class Typing(ConcreteTemplate):
         cases = (signature(simd, simd, simd),)
 
-    @lower_builtin(symbol, Simd, Simd)  # type: ignore[untyped-decorator]
+    @lower_builtin(symbol, Simd, Simd)
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return getattr(builder, method)(args[0], args[1], flags=FAST)
 
@@ -164,46 +245,9 @@ _operator(operator.mul, "fmul")
 _operator(operator.truediv, "fdiv")
 
 
-def _reduction(name: str, start: float | None) -> Any:
-    @intrinsic
-    def apply(typing: Any, a: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            first = [] if start is None else [ir.Constant(FLOAT, start)]
-            fast = ("fast",) if start is not None else ("nnan",)
-            return call(builder, name, FLOAT, [*first, args[0]], fastmath=fast)
-
-        return types.float32(simd), generate
-
-    return apply
-
-
-reduce_sum = _reduction(f"llvm.vector.reduce.fadd.v{LANES}f32", 0.0)
-reduce_max = _reduction(f"llvm.vector.reduce.fmax.v{LANES}f32", None)
-
-
-@intrinsic
-def maximum(typing: Any, a: Any, b: Any) -> Any:
-    """The maximum of two, lane by lane."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.select(builder.fcmp_unordered(">", *args), *args)
-
-    return simd(simd, simd), generate
-
-
-@intrinsic
-def where_positive(typing: Any, condition: Any, value: Any) -> Any:
-    """The value where the condition is above 0, elsewhere 0."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        above = builder.fcmp_ordered(">", args[0], constant(0.0))
-        return builder.select(above, args[1], constant(0.0))
-
-    return simd(simd, simd), generate
-
-
 # (e^r - 1) / r on |r| <= log(2) / 2 as a polynomial: Taylor's coefficients, highest power first.
 EXP_SERIES = [1 / 5040, 1 / 720, 1 / 120, 1 / 24, 1 / 6, 0.5, 1.0]
+GATE = 28.0  # beyond it a sigmoid is 0 or 1 in float32; the product of three e^28 is finite
 
 
 def _halves(builder: Any, x: Any, lowest: float, highest: float) -> tuple[Any, Any]:
@@ -224,62 +268,33 @@ def _halves(builder: Any, x: Any, lowest: float, highest: float) -> tuple[Any, A
     series = constant(EXP_SERIES[0])
     for coefficient in EXP_SERIES[1:]:
         series = fma(series, r, constant(coefficient))
-    bits = builder.add(builder.bitcast(shifted, _INTS), ir.Constant(_INTS, [127] * LANES))
-    power = builder.bitcast(builder.shl(bits, ir.Constant(_INTS, [23] * LANES)), _FLOATS)
+    bits = builder.add(builder.bitcast(shifted, integers(0).type), integers(127))
+    power = builder.bitcast(builder.shl(bits, integers(23)), floats())
     return power, builder.fmul(series, r)
 
 
-def _exponential(lowest: float, highest: float) -> Any:
-    @intrinsic
-    def apply(typing: Any, x: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            power, rest = _halves(builder, args[0], lowest, highest)
-            return builder.fadd(builder.fmul(power, rest, flags=FAST), power, flags=FAST)
-
-        return simd(simd), generate
-
-    return apply
+@emitted(simd, simd)
+def exp(builder: Any, x: Any) -> Any:
+    """e^x, of a relative error below 1e-7."""
+    power, rest = _halves(builder, x, -87.0, 88.0)
+    return multiply_add(builder, power, rest, power)
 
 
-GATE = 28.0  # beyond it a sigmoid is 0 or 1 in float32; the product of three e^28 is finite
-exp = _exponential(-87.0, 88.0)  # relative error below 1e-7
-exp_clipped = _exponential(-GATE, GATE)  # so that the product of three is finite
+@emitted(simd, simd)
+def exp_clipped(builder: Any, x: Any) -> Any:
+    """e^x of x clipped to [-28, 28]."""
+    power, rest = _halves(builder, x, -GATE, GATE)
+    return multiply_add(builder, power, rest, power)
 
 
-@intrinsic
-def expm1(typing: Any, x: Any) -> Any:
+@emitted(simd, simd)
+def expm1(builder: Any, x: Any) -> Any:
     """e^x - 1 of x clipped to [-28, 28], accurate near 0 too."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        power, rest = _halves(builder, args[0], -GATE, GATE)
-        whole = builder.fsub(power, constant(1.0))
-        return builder.fadd(builder.fmul(power, rest, flags=FAST), whole, flags=FAST)
-
-    return simd(simd), generate
+    power, rest = _halves(builder, x, -GATE, GATE)
+    return multiply_add(builder, power, rest, builder.fsub(power, constant(1.0)))
 
 
-@njit(forceinline=True)
-def get(base: Any, index: Any, count: Any) -> Any:
-    """Up to `LANES` floats, 0 in the remaining lanes."""
-    return load(base, index) if count >= LANES else load_part(base, index, count, 0.0)
-
-
-@njit(forceinline=True)
-def get_or(base: Any, index: Any, count: Any, other: Any) -> Any:
-    """Up to `LANES` floats, `other` in the remaining lanes."""
-    return load(base, index) if count >= LANES else load_part(base, index, count, other)
-
-
-@njit(forceinline=True)
-def put(base: Any, index: Any, count: Any, value: Any) -> None:
-    """Write up to `LANES` floats."""
-    if count >= LANES:
-        store(base, index, value)
-    else:
-        store_part(base, index, count, value)
-
-
-@njit(forceinline=True)
+@inner
 def reciprocal_sigmoid(x: Any) -> Any:
     """1 / sigmoid(x) = 1 + e^-x.
 
@@ -288,20 +303,20 @@ def reciprocal_sigmoid(x: Any) -> Any:
     return broadcast(1.0) + exp_clipped(broadcast(0.0) - x)
 
 
-@njit(forceinline=True)
+@inner
 def sigmoid(x: Any) -> Any:
     """1 / (1 + e^-x)."""
     return broadcast(1.0) / reciprocal_sigmoid(x)
 
 
-@njit(forceinline=True)
+@inner
 def tanh(x: Any) -> Any:
     """(e^2x - 1) / (e^2x + 1)."""
     m = expm1(x + x)
     return m / (m + broadcast(2.0))
 
 
-@njit(forceinline=True)
+@inner
 def sigmoid_and_tanh(a: Any, x: Any) -> Any:
     """Both by one division."""
     s, m = reciprocal_sigmoid(a), expm1(x + x)
@@ -310,7 +325,7 @@ def sigmoid_and_tanh(a: Any, x: Any) -> Any:
     return share * t, share * s * m
 
 
-@njit(forceinline=True)
+@inner
 def two_sigmoids_and_tanh(a: Any, b: Any, x: Any) -> Any:
     """All three by one division."""
     s, r, m = reciprocal_sigmoid(a), reciprocal_sigmoid(b), expm1(x + x)

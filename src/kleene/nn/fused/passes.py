@@ -1,0 +1,255 @@
+"""Run a pass: one compiled call per thread, forward and backward, as one node of torch's graph."""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import compress, pairwise
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.autograd import Function
+from torch.nn.functional import embedding, linear
+
+from kleene.nn.fused.buffers import empty, empty_cached
+from kleene.nn.fused.kernels.backward import backward_kernel
+from kleene.nn.fused.kernels.backward import workspace_size as backward_workspace
+from kleene.nn.fused.kernels.forward import forward_kernel
+from kleene.nn.fused.kernels.forward import workspace_size as forward_workspace
+from kleene.nn.fused.kernels.products import limit_threads
+from kleene.nn.fused.kernels.records import Block, ForwardBuffers, InputGrads, OutputGrads, place
+from kleene.nn.fused.plan import INPUTS, PLACES, Layout, Plan, Tensors
+from kleene.nn.recurrence import Recurrence
+
+OUTPUTS = (
+    "weights", "scores", "memory", "last_weights", "last_memory", "hidden", "last_hidden",
+)  # fmt: skip
+"""The results of a pass, in this order; None where there is none or it was not asked for."""
+SAVED = ("weights", "scores", "memory")  # of the results, for the backward pass
+OUTPUT_PLACES = {name: place(ForwardBuffers, name) for name in OUTPUTS}
+GRAD_PLACES = {name: place(OutputGrads, name) for name in OUTPUTS}
+WORKSPACE, FIRST, END = (place(Block, name) for name in Block._fields)
+MIN_WORK = 4_000_000  # multiplications below which a second thread costs more than it saves
+Blocks: TypeAlias = Sequence[tuple[int, int]]
+_pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
+
+
+class Pass(NamedTuple):
+    """What a forward pass leaves behind."""
+
+    outputs: Tensors
+    inner: Tensor  # `Plan.inner`
+    blocks: Blocks
+
+
+def run_forward(plan: Plan, tensors: Tensors) -> Pass:
+    """Run the pass, one block of sequences per thread."""
+    k, d, steps, widest = plan.states, plan.hidden, plan.layout.steps, plan.layout.widest
+    outputs: Tensors = {"weights": empty(steps, k or d)}
+    if k:
+        outputs["scores"] = empty_cached(steps, k)
+    if (c0 := tensors["c0"]) is not None:
+        outputs["memory"] = empty_cached(steps, d)
+        outputs["last_memory"] = last_memory = empty(plan.batch, d)
+        last_memory[widest:] = c0[widest:]
+    outputs["last_hidden" if k else "last_weights"] = empty(widest, d)
+    if plan.with_hidden:
+        outputs["hidden"] = empty(steps, d)
+    call, kept, inner = _call(plan, tensors, outputs)
+    blocks = split(plan.layout, plan.batch, plan.width * (k + 1))
+    calls = [call, *(call[:] for _ in blocks[1:])]
+    _run(forward_kernel(plan.cell), calls, blocks, partial(forward_workspace, plan))
+    del kept  # which had to outlive the calls
+    return Pass(outputs, inner, blocks)
+
+
+def run_backward(
+    plan: Plan, tensors: Tensors, needs: Sequence[str], done: Pass, grads: Tensors
+) -> dict[str, Tensor]:
+    """Gradients of the inputs in `needs` from those of the results."""
+    call, kept, _ = _call(plan, tensors, done.outputs, done.inner)
+    for name, grad in grads.items():
+        if grad is not None:
+            kept.append(grad.contiguous())
+            call[GRAD_PLACES[name]] = kept[-1].data_ptr()
+    rows = ("x", "c0") if tensors["ids"] is not None else ("x", "c0", "X")
+    if not plan.shared_start:
+        rows = (*rows, "H0")
+    sums = [
+        {
+            name: empty_cached(*tensor.shape)
+            for name in needs
+            if (tensor := tensors[name]) is not None
+        }
+    ]
+    for _ in done.blocks[1:]:  # of the rows each thread writes its own
+        sums.append({name: g if name in rows else empty(*g.shape) for name, g in sums[0].items()})
+    calls = [call, *(call[:] for _ in sums[1:])]
+    for one, own in zip(calls, sums, strict=True):
+        if "X" in own and "X" not in rows:
+            own["X"].zero_()  # the rest is cleared by the kernel
+        for name, grad in own.items():
+            one[place(InputGrads, name)] = grad.data_ptr()
+        if tensors["keys"] is None:
+            one[place(InputGrads, "keys")] = one[place(InputGrads, "S")]
+    _run(backward_kernel(plan.cell), calls, done.blocks, partial(backward_workspace, plan))
+    del kept
+    for own in sums[1:]:
+        for name, grad in own.items():
+            if name not in rows:
+                sums[0][name] += grad
+    return sums[0]
+
+
+def _call(
+    plan: Plan, tensors: Tensors, outputs: Tensors, inner: Tensor | None = None
+) -> tuple[array[int], list[Tensor], Tensor]:
+    """The arguments of a pass, and tensors that must outlive it: contiguous copies among them."""
+    call, kept = plan.arguments[:], []
+    for name, tensor in tensors.items():
+        if tensor is not None:
+            kept.append(tensor.contiguous())
+            call[PLACES[name]] = kept[-1].data_ptr()
+    if tensors["keys"] is None:
+        call[PLACES["keys"]] = call[PLACES["S"]]
+    inner = plan.inner.empty() if inner is None else inner
+    plan.inner.write(inner, call)
+    for name, tensor in outputs.items():
+        if tensor is not None:
+            call[OUTPUT_PLACES[name]] = tensor.data_ptr()
+    return call, kept, inner
+
+
+def split(layout: Layout, batch: int, weights: int) -> Blocks:
+    """Blocks of sequences (first, end) of about equal work, at most one per thread."""
+    steps = layout.steps
+    threads = min(torch.get_num_threads(), batch, 1 + steps * weights // MIN_WORK)
+    if threads <= 1:
+        return [(0, batch)]
+    lengths = (layout.sizes[:, None] > np.arange(batch)).sum(0)  # longest first
+    done = lengths.cumsum()
+    cuts = [int(np.searchsorted(done, steps * i / threads)) + 1 for i in range(1, threads)]
+    edges = sorted({0, batch, *(min(cut, batch) for cut in cuts)})
+    return list(pairwise(edges))
+
+
+def _run(
+    compiled: Any, calls: Sequence[array[int]], blocks: Blocks, floats: Callable[[int], int]
+) -> None:
+    """Call a kernel for each block, on a thread each, with BLAS on one thread."""
+    workspaces = [empty_cached(floats(end - first)) for first, end in blocks]
+    for call, (first, end), workspace in zip(calls, blocks, workspaces, strict=True):
+        call[WORKSPACE], call[FIRST], call[END] = workspace.data_ptr(), first, end
+    addresses = [call.buffer_info()[0] for call in calls]
+    before = None if torch.get_num_threads() == 1 else limit_threads()(1)
+    try:
+        futures = [_pool(len(calls) - 1).submit(compiled, one) for one in addresses[1:]]
+        try:
+            compiled(addresses[0])
+        finally:
+            for future in futures:
+                future.result()
+    finally:
+        if before is not None:
+            limit_threads()(before)
+
+
+def _pool(threads: int) -> ThreadPoolExecutor:
+    key = (os.getpid(), threads)  # threads do not survive a fork
+    if key not in _pools:
+        _pools[key] = ThreadPoolExecutor(
+            threads, thread_name_prefix="kleene", initializer=partial(limit_threads(), 1)
+        )
+    return _pools[key]
+
+
+class Fused(Function):
+    """From the tensors of `INPUTS` to those of `OUTPUTS`."""
+
+    @staticmethod
+    def forward(ctx: Any, plan: Plan, recurrence: Recurrence, *inputs: Tensor | None) -> Any:
+        """Run the pass and save what its backward pass reads."""
+        done = run_forward(plan, dict(zip(INPUTS, inputs, strict=True)))
+        ctx.plan, ctx.recurrence, ctx.blocks = plan, recurrence, done.blocks
+        ctx.save_for_backward(*inputs, done.inner, *(done.outputs.get(name) for name in SAVED))
+        ctx.set_materialize_grads(False)
+        return tuple([done.outputs.get(name) for name in OUTPUTS])
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> Any:
+        """Run the backward pass; differentiate the plain loop where its graph is needed."""
+        needs, saved = ctx.needs_input_grad[2:], ctx.saved_tensors
+        tensors = dict(zip(INPUTS, saved, strict=False))
+        needed = list(compress(INPUTS, needs))
+        if torch.is_grad_enabled():
+            outputs = _plain(ctx.plan, ctx.recurrence, tensors)
+            pairs = [(o, g) for o, g in zip(outputs, grads, strict=True) if g is not None]
+            gradients = torch.autograd.grad(
+                [o for o, _ in pairs if o is not None],
+                [t for name in needed if (t := tensors[name]) is not None],
+                [g for _, g in pairs],
+                create_graph=True,
+                allow_unused=True,
+            )
+            found: dict[str, Any] = dict(zip(needed, gradients, strict=True))
+        else:
+            inner, *results = saved[len(INPUTS) :]
+            done = Pass(dict(zip(SAVED, results, strict=True)), inner, ctx.blocks)
+            found = run_backward(
+                ctx.plan, tensors, needed, done, dict(zip(OUTPUTS, grads, strict=True))
+            )
+        return (None, None, *[found.get(name) for name in INPUTS])
+
+
+def _plain(plan: Plan, recurrence: Recurrence, t: Tensors) -> tuple[Tensor | None, ...]:
+    """The node by torch's operations, for gradients of its gradients."""
+    X, H0, M, S, c, component = t["X"], t["H0"], t["M"], t["S"], t["c0"], recurrence.component
+    assert H0 is not None
+    assert M is not None
+    if t["x"] is not None:
+        assert t["W"] is not None
+        X = linear(t["x"], t["W"], t["bias"])
+    elif t["ids"] is not None and X is not None:
+        X = embedding(t["ids"], X)
+    assert X is not None
+    carried: list[Tensor] = []
+    scores: list[Tensor] = []
+    memories: list[Tensor] = []
+    last: list[Tensor] = []
+    last_memories: list[Tensor] = [] if c is None else [c[plan.layout.widest :]]
+    half, start, sizes = H0.expand(plan.batch, -1), 0, [*plan.layout.sizes.tolist(), 0]
+    for n, after in pairwise(sizes):
+        rows, c = slice(start, start + n), None if c is None else c[:n]
+        if start:
+            w = carried[-1][:n]
+            half = w @ M
+            if component is None:
+                half = half if t["h_bias"] is None else half + t["h_bias"]
+                half = torch.cat([half, w], 1) if recurrence.cell.reads_hidden else half
+        h_gates, h = half[:n, : plan.gates], half[:n, -plan.hidden :]
+        u, c = recurrence.cell.step(X[rows], h_gates, h, c, t["peephole"])
+        if component is not None:
+            assert S is not None
+            assert t["temperature"] is not None
+            keys = S if t["keys"] is None else t["keys"]
+            score = component.similarity.query(u) @ keys.T
+            scores.append(score if t["offsets"] is None else score + t["offsets"])
+            noise = None if t["noise"] is None else t["noise"][rows]
+            u = component.transition(scores[-1], t["temperature"], noise)
+        carried.append(u)
+        last.insert(0, u[after:])
+        if c is not None:
+            memories.append(c)
+            last_memories.insert(0, c[after:])
+        start += n
+    weights, ends = torch.cat(carried), torch.cat(last)
+    memory, last_memory = (torch.cat(all_) if all_ else None for all_ in (memories, last_memories))
+    if S is None:
+        return weights, None, memory, ends, last_memory, None, None
+    hidden = weights @ S if plan.with_hidden else None
+    return weights, torch.cat(scores), memory, None, last_memory, hidden, ends @ S
