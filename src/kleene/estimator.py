@@ -44,7 +44,6 @@ from kleene.model import Model
 from kleene.nn.cells import Cell
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.nn.fused import load_kernels
 from kleene.training.config import TrainConfig
 from kleene.training.progress import Reporter
 from kleene.training.run import Hook, Run
@@ -259,7 +258,6 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
         baseline: bool,
         folded: Examples | None = None,
     ) -> None:
-        load_kernels()  # now, so that the same seed gives the same weights whatever ran before
         if run.reporter is None and self.verbose:
             run = replace(run, reporter=TextBar())
         fitted = fit_model(model, rows, settings, run)

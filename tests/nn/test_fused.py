@@ -241,7 +241,7 @@ def test_these_tests_test_the_fused_path(cell, states) -> None:
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
 @pytest.mark.parametrize("kind", ["vectors", "tokens", "gates"])
 def test_threads_change_nothing(cell, kind, threads, monkeypatch) -> None:
-    monkeypatch.setattr("kleene.nn.fused.blocks.MIN_WORK", 1)
+    monkeypatch.setattr("kleene.nn.fused.passes.MIN_WORK", 1)
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
@@ -251,22 +251,11 @@ def test_threads_change_nothing(cell, kind, threads, monkeypatch) -> None:
         torch.set_num_threads(before)
 
 
-def test_threads_of_our_own_where_torch_has_no_openmp(monkeypatch) -> None:
-    monkeypatch.setattr("kleene.nn.fused.blocks.MIN_WORK", 1)
-    monkeypatch.setattr("kleene.nn.fused.kernels.team.openmp", lambda: None)
-    before = torch.get_num_threads()
-    torch.set_num_threads(3)
-    try:
-        assert_agrees(Problem(cell=LSTM(), lengths=(30, 21, 9, 9, 2, 0), with_hidden=True))
-    finally:
-        torch.set_num_threads(before)
-
-
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
 def test_stretches_of_many_rows(cell, threads, monkeypatch) -> None:
     """More rows than are gathered at once, blocks of many sequences, weights worth BLAS."""
-    monkeypatch.setattr("kleene.nn.fused.blocks.MIN_WORK", 1)
+    monkeypatch.setattr("kleene.nn.fused.passes.MIN_WORK", 1)
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     lengths = (60, 60, *range(59, 43, -1), 3, 0)
@@ -415,7 +404,7 @@ FORKED = """
 import multiprocessing
 import sys
 import torch
-import kleene.nn.fused.blocks
+import kleene.nn.fused.passes
 from kleene.nn import SRGRU
 
 def gradients(network, x):
@@ -428,7 +417,7 @@ def child():
     for a, b in zip(gradients(network, x), true, strict=True):
         torch.testing.assert_close(a, b)
 
-kleene.nn.fused.blocks.MIN_WORK = 1
+kleene.nn.fused.passes.MIN_WORK = 1
 torch.set_num_threads(2)
 network, x = SRGRU(3, 4, num_states=3), torch.randn(5, 4, 3)
 true = gradients(network, x)  # threads exist before the fork

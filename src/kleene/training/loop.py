@@ -26,7 +26,7 @@ from kleene.data.examples import Examples
 from kleene.errors import DataError, TrainingError, WorkerError
 from kleene.evaluation.metrics import evaluate
 from kleene.nn.classifier import Classifier
-from kleene.nn.fused import load_kernels
+from kleene.nn.fused.switch import for_job
 from kleene.nn.mode import OWN, PLAIN, Mode
 from kleene.nn.transition import Gumbel
 from kleene.training.all_reduce import Figures, pool
@@ -88,15 +88,29 @@ class _Loop:
 
     def run(self, reporter: Reporter) -> None:
         try:
-            self._run(reporter)
+            with for_job(*self._work()):
+                self._run(reporter)
         except (KeyboardInterrupt, WorkerError):
             self.checkpointer.save(self.history)
             raise
         finally:
             self.network.eval()
 
+    def _work(self) -> tuple[int, int]:
+        """Time steps of batches and multiplications of all stages, by estimate."""
+        steps = symbols = 0
+        for stage in self.stages:
+            plan = self.examples.plan(stage.batch_size, seed=0)
+            if not len(plan):
+                continue
+            batch = self.examples.batch(plan[0])
+            stops_early = stage.target is not None or stage.patience is not None
+            batches = len(plan) * -(-stage.epochs // (4 if stops_early else 1))
+            steps += batches * len(batch.batch_sizes)
+            symbols += batches * len(batch.tokens)
+        return steps, symbols * sum(weight.numel() for weight in self.network.rnn.parameters())
+
     def _run(self, reporter: Reporter) -> None:
-        load_kernels()  # before the first pass, so that a resumed run takes the same path
         tensors: Mapping[str, Tensor] = {}
         if (restored := self.checkpointer.restore()) is not None:
             snapshot, self.progress, self.history = restored

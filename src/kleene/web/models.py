@@ -136,7 +136,7 @@ class Network:
 
     def warm_up(self) -> None:
         """Compile and load the kernels now, so that no request waits for them."""
-        load_kernels()
+        load_kernels(self.model.network.rnn.cell)
         for length in WARM_UP:
             self.predict([self.model.alphabet.symbols[:1] * length] * 8)
 

@@ -7,15 +7,14 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from kleene.nn.cells import GRU, LSTM, Elman
-from kleene.nn.fused.plan import Layout, cell_number, layout, make_plan
-from kleene.nn.fused.switch import enabled, use_kernels
+from kleene.nn.fused.plan import Layout, layout, make_plan
+from kleene.nn.fused.switch import CELLS, cell_number, enabled, use_kernels
 from kleene.nn.inputs import Gates, LookedUp, Projected
 from kleene.nn.recurrence import Recurrence, Scan
 from kleene.nn.similarity import Cosine, Dot, Euclidean
 from kleene.nn.transition import Gumbel, Mixture, SoftArgmax
 
-CELLS, TRANSITIONS = (Elman, GRU, LSTM), (Mixture, SoftArgmax, Gumbel)
+TRANSITIONS = (Mixture, SoftArgmax, Gumbel)
 SIMILARITIES, KINDS = (Dot, Euclidean, Cosine), (Tensor, torch.nn.Parameter)
 
 

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear, pad
 
-from kleene.nn.cells import GRU, LSTM, Cell, Elman
 from kleene.nn.fused.buffers import empty_cached
 from kleene.nn.fused.kernels import records
 from kleene.nn.fused.kernels.records import ForwardBuffers, Job, blank, place
+from kleene.nn.fused.switch import cell_number
 from kleene.nn.inputs import Gates, LookedUp, Projected
 from kleene.nn.recurrence import Recurrence
 from kleene.nn.similarity import Cosine
@@ -212,11 +212,3 @@ def _start(recurrence: Recurrence, bias: Tensor | None, hidden: Tensor, shared: 
     if bias is None:
         return hidden.new_zeros(1, len(recurrence.weight) + size * reads)
     return pad(bias, (0, size))[None] if reads else bias[None]
-
-
-def cell_number(cell: Cell) -> int:
-    """The number of a cell's kernels."""
-    if isinstance(cell, Elman):
-        return records.ELMAN if cell.nonlinearity == "tanh" else records.RELU
-    assert isinstance(cell, GRU | LSTM)
-    return records.GRU if isinstance(cell, GRU) else records.LSTM

@@ -13,12 +13,16 @@ from types import TracebackType
 
 import torch
 
+from kleene.nn.cells import GRU, LSTM, Cell, Elman
+from kleene.nn.fused.kernels import records
+
 JOB_SECONDS = 10.0
 """Training that the plain loop ends within this time, by estimate, does not wait for a compiler."""
 PLAIN_SECONDS = 1.0
 """Predictions of the plain loop, by estimate, after which loading the kernels pays off."""
 STEP, PRODUCT = 1e-4, 1e-9  # seconds per time step and per multiplication of the plain loop
-CELLS = 4  # that kernels are made for
+CELLS = (Elman, GRU, LSTM)
+"""Cells that have kernels."""
 _spent = 0.0  # by the plain loop, while the kernels were not loaded
 
 
@@ -106,12 +110,23 @@ def use_kernels(cell: int, time: int, multiplications: int) -> bool:
     return enabled() and _load(cell, grad)
 
 
-def load_kernels(cell: int | None = None) -> bool:
-    """Compile the kernels of all cells, or load them from Numba's cache; False if impossible.
+def load_kernels(cell: Cell | None = None) -> bool:
+    """Compile the kernels of a cell, or of all, or load them from Numba's cache.
 
-    Later passes of the process run on them, unless the fused path is switched off.
+    Later passes of the process run on them, unless the fused path is switched off. False if there
+    are none.
     """
-    return enabled() and all(_load(c, True) for c in (range(CELLS) if cell is None else [cell]))
+    if cell is not None and type(cell) not in CELLS:
+        return False
+    numbers = range(4) if cell is None else [cell_number(cell)]
+    return enabled() and all(_load(number, True) for number in numbers)
+
+
+def cell_number(cell: Cell) -> int:
+    """The number of a cell's kernels."""
+    if isinstance(cell, Elman):
+        return records.ELMAN if cell.nonlinearity == "tanh" else records.RELU
+    return records.GRU if isinstance(cell, GRU) else records.LSTM
 
 
 @functools.cache

@@ -21,8 +21,15 @@ from kleene.nn.fused.kernels.products import (
     times_transposed,
     worth_packing,
 )
-from kleene.nn.fused.kernels.records import Block, ForwardBuffers, Job
-from kleene.nn.fused.kernels.rows import copy, harden, normalise, padded, softmax
+from kleene.nn.fused.kernels.records import LANES, Block, ForwardBuffers, Job
+from kleene.nn.fused.kernels.rows import (
+    copy,
+    harden,
+    normalise,
+    padded,
+    softmax,
+    softmax_in_registers,
+)
 from kleene.nn.fused.kernels.simd import load_int, load_one
 
 CHUNK = 512  # rows of input projected at once, if a step has few or by BLAS; else a step's
@@ -93,7 +100,10 @@ def transition(job: Job, fwd: ForwardBuffers, keys: int, U: int, p: int, n: int)
             copy(fwd.Q, p * d, U, 0, n * d)
     times_transposed(job.sgemm, n, k, d, U, 0, d, job.keys, keys, fwd.scores, p * k)
     inverse = 1.0 / load_one(job.temperature, 0)
-    softmax(fwd.scores, fwd.weights, p, n, k, job.offsets, job.noise, inverse)
+    if k <= LANES:
+        softmax_in_registers(fwd.scores, fwd.weights, p, n, k, job.offsets, job.noise, inverse)
+    else:
+        softmax(fwd.scores, fwd.weights, p, n, k, job.offsets, job.noise, inverse)
     if job.hard:
         harden(fwd.weights, fwd.soft, p, n, k)
 

@@ -1,16 +1,16 @@
 """Matrix products: by tiles for a few rows at a time, faster here than BLAS, else by torch's BLAS.
 
-    C[r, v] = start[r, v] + sum_i A[r, i] B[i, v]         r: some rows, v: one or two vectors
+    C[r] = start[r] + sum_i A[r, i] B[i]         r: some rows; B[i], C[r]: a vector of columns
 
 Every step multiplies by the same weights. They are packed once, as panels of one vector's width,
 and stay in the cache; BLAS packs them again at every call. Gradients of weights are sums of outer
 products, whose rows need no packing. Both are cut into tiles whose sums are all in registers: for
-every i, a tile loads the vectors B[i, v] once and multiplies each of them with one number of every
-row. The sums are independent of one another: a multiply-add takes four cycles, and while it is
-under way those of other sums begin. The size of a tile follows from the number of registers; rows
-that are left over go through smaller tiles.
+every i, a tile loads the vector B[i] once and multiplies it with one number of every row. The sums
+are independent of one another: a multiply-add takes four cycles, and while it is under way those of
+other sums begin. The size of a tile follows from the number of registers; rows that are left over
+go through smaller tiles.
 
-The loops over the rows and vectors of a tile run when the code is compiled, and write it: Numba
+The loops over the rows of a tile run when the code is compiled, and write it: Numba
 keeps single variables in registers, but not the elements of a tuple or an array.
 """
 
@@ -57,12 +57,11 @@ from kleene.nn.fused.kernels.simd import (
 )
 
 _FEATURES = config.CPU_FEATURES or binding.get_host_cpu_features().flatten()
-ROWS, VECTORS = (8, 2) if "+avx512f" in _FEATURES else (6, 1)
-"""Of the largest tile. AVX-512 has 32 registers, of one vector each: 16 sums, two vectors and a
-number. AVX2 has 16, and a vector takes two: six sums, one vector and a number."""
+ROWS = 8 if "+avx512f" in _FEATURES else 6
+"""Of the largest tile. AVX2 has 16 registers, and a vector takes two: six sums, one vector and a
+number. AVX-512 has 32 registers of twice the size."""
 FEW_ROWS, FEW_STEPS = 2, 3  # at or below either, packing weights for one pass does not pay
 STEPS, COLUMNS = 128, 48  # of A in `add_outer` at a time: they stay in the cache
-HALF = LANES // 2  # lanes of a row's end that has no more floats: half the work
 ZERO = np.float32(0.0)
 _POINTER = ir.PointerType(ir.IntType(8))
 
@@ -109,6 +108,7 @@ def gemm(
 
     Fortran is column-major, so it is called for C^T = op(B)^T op(A)^T.
     """
+
     def by_reference(value: Any) -> Any:
         slot = cgutils.alloca_once(builder, value.type)
         builder.store(value, slot)
@@ -149,109 +149,81 @@ def _each_tile(builder: Any, n: Any) -> Any:
         done = builder.sub(n, builder.srem(builder.sub(n, done), _whole(rows)))
 
 
-def _number(builder: Any, base: Any, index: Any, lanes: int) -> Any:
-    """One float in every lane."""
-    return splat(builder, builder.load(place_at(builder, base, index, FLOAT), align=4), lanes)
+def _number(builder: Any, base: Any, index: Any) -> Any:
+    return builder.load(place_at(builder, base, index, FLOAT), align=4)
 
 
 def _sum(builder: Any, starts: Any, steps: Any, number: Any, vector: Any) -> Any:
-    """The sums, row by row, by what they start with; `number(r, i)` and `vector(v, i)` load."""
-    sums = [[cgutils.alloca_once_value(builder, start) for start in row] for row in starts]
+    """The sums of all rows, by what they start with; `number(r, i)` and `vector(i)` load."""
+    sums = [cgutils.alloca_once_value(builder, start) for start in starts]
     with cgutils.for_range(builder, steps) as loop:
-        vectors = [vector(v, loop.index) for v in range(len(sums[0]))]
-        for r, row in enumerate(sums):
-            x = number(r, loop.index)
-            for one, b in zip(row, vectors, strict=True):
-                builder.store(multiply_add(builder, x, b, builder.load(one)), one)
-    return [[builder.load(one) for one in row] for row in sums]
+        b = vector(loop.index)
+        for r, one in enumerate(sums):
+            x = splat(builder, number(r, loop.index))
+            builder.store(multiply_add(builder, x, b, builder.load(one)), one)
+    return [builder.load(one) for one in sums]
 
 
-def _panel_product(vectors: int, last: int = 0) -> Any:
-    """`vectors` panels of C = A B plus `s` and, in the second panel, `t`.
+@emitted(types.void, simd, *[types.intp] * 11)
+def _panel(builder, s, n, k, A, a, wide, P, p, C, c, m, left):
+    """One panel of C = A B plus `s`.
 
-    The `n` rows of A have `k` numbers and are `wide` apart, those of C `m`. `last` is for a panel
-    that ends beyond the rows of C, and how many of its lanes are multiplied: it may write the
-    beginning of the next row, but no more than `left` floats from `c` on.
+    The `n` rows of A have `k` numbers and are `wide` apart, those of C `m`. A panel that ends
+    beyond the rows of C may write the beginning of the next row, but no more than `left` floats
+    from `c` on.
     """
-    lanes = last or LANES
+    add, sub, times = builder.add, builder.sub, builder.mul
+    for row, rows in _each_tile(builder, n):
+        at, to = add(a, times(row, wide)), times(row, m)
 
-    @emitted(types.void, simd, simd, *[types.intp] * 11)
-    def product(builder, s, t, n, k, A, a, wide, P, p, C, c, m, left):
-        add, sub, times = builder.add, builder.sub, builder.mul
-        first = ir.Constant(ir.VectorType(ir.IntType(32), lanes), list(range(lanes)))
-        start = [builder.shuffle_vector(one, one, first) for one in (s, t)[:vectors]]
-        for row, rows in _each_tile(builder, n):
-            at, to = add(a, times(row, wide)), times(row, m)
+        def number(r, i, at=at):
+            return _number(builder, A, add(add(at, times(wide, _whole(r))), i))
 
-            def number(r, i, at=at):
-                return _number(builder, A, add(add(at, times(wide, _whole(r))), i), lanes)
+        def vector(i):
+            return builder.load(
+                place_at(builder, P, add(p, times(i, _whole(LANES))), floats()), align=4
+            )
 
-            def vector(v, i):
-                panel = add(p, times(k, _whole(LANES * v)))
-                there = add(panel, times(i, _whole(LANES)))
-                return builder.load(place_at(builder, P, there, floats(lanes)), align=4)
-
-            found = _sum(builder, [start] * rows, k, number, vector)
-            for r in range(rows):
-                there = add(to, times(m, _whole(r)))
-                for v in range(vectors):
-                    at_v = add(add(c, there), _whole(LANES * v))
-                    place = place_at(builder, C, at_v, floats(lanes))
-                    if last:
-                        write(builder, place, sub(left, there), found[r][v])
-                    else:
-                        builder.store(found[r][v], place, align=4)
-
-    return product
+        for r, found in enumerate(_sum(builder, [s] * rows, k, number, vector)):
+            there = add(to, times(m, _whole(r)))
+            write(builder, place_at(builder, C, add(c, there), floats()), sub(left, there), found)
 
 
-def _outer_product(vectors: int, last: int = 0) -> Any:
-    """`vectors` vectors of C += A^T B, (n, steps) times (steps, m).
+def _outer_product(last: bool) -> Any:
+    """One vector of C += A^T B, (n, steps) times (steps, m).
 
-    A step reads a row of A, `n` numbers, and one of B; they are `a_wide` and `b_wide` apart. `last`
-    is for a vector of so many lanes, of which the first `count` belong to the rows of B and C.
+    A step reads a row of A, `n` numbers, and one of B; they are `a_wide` and `b_wide` apart. In the
+    `last` vector of a row the first `count` floats belong to the rows of B and C.
     """
-    lanes = last or LANES
 
     @emitted(types.void, *[types.intp] * 12)
     def product(builder, n, steps, A, a, a_wide, B, b, b_wide, C, c, m, count):
         add, times = builder.add, builder.mul
 
-        def load_at(place):
+        def load_at(base, index):
+            place = place_at(builder, base, index, floats())
             if last:
-                return read(builder, place, count, constant(0.0, lanes))
+                return read(builder, place, count, constant(0.0))
             return builder.load(place, align=4)
 
         for row, rows in _each_tile(builder, n):
-            at, to = add(a, row), add(c, times(row, m))
+            at = add(a, row)
+            to = [add(c, times(m, add(row, _whole(r)))) for r in range(rows)]
 
             def number(r, i, at=at):
-                there = add(add(at, times(i, a_wide)), _whole(r))
-                return _number(builder, A, there, lanes)
+                return _number(builder, A, add(add(at, times(i, a_wide)), _whole(r)))
 
-            def vector(v, i):
-                there = add(add(b, times(i, b_wide)), _whole(LANES * v))
-                return load_at(place_at(builder, B, there, floats(lanes)))
+            def vector(i):
+                return load_at(B, add(b, times(i, b_wide)))
 
-            def place(r, v, to=to):
-                there = add(add(to, times(m, _whole(r))), _whole(LANES * v))
-                return place_at(builder, C, there, floats(lanes))
-
-            starts = [[load_at(place(r, v)) for v in range(vectors)] for r in range(rows)]
-            for r, found in enumerate(_sum(builder, starts, steps, number, vector)):
-                for v, one in enumerate(found):
-                    if last:
-                        write(builder, place(r, v), count, one)
-                    else:
-                        builder.store(one, place(r, v), align=4)
+            starts = [load_at(C, index) for index in to]
+            for index, one in zip(to, _sum(builder, starts, steps, number, vector), strict=True):
+                write(builder, place_at(builder, C, index, floats()), count, one)
 
     return product
 
 
-_panels, _panel = _panel_product(VECTORS), _panel_product(1)
-_last_panel, _half_panel = _panel_product(1, last=LANES), _panel_product(1, last=HALF)
-_vectors, _vector = _outer_product(VECTORS), _outer_product(1)
-_last_vector, _half_vector = _outer_product(1, last=LANES), _outer_product(1, last=HALF)
+_vector, _last_vector = _outer_product(last=False), _outer_product(last=True)
 
 
 @inner
@@ -283,25 +255,10 @@ def panels(
     bias: int, n: int, m: int, k: int, A: int, a: int, wide: int, P: int, C: int, c: int
 ) -> None:
     """C = A B + bias of (n, k) and (k, m) by the panels of B; the rows of A are `wide` apart."""
-    s, t, j, whole = broadcast(0.0), broadcast(0.0), 0, m - m % LANES
-    if whole < m:  # first, since it may overwrite the beginnings of rows
-        if bias:
-            s = get(bias, whole, m - whole)
-        left = n * m - whole
-        if m - whole <= HALF:
-            _half_panel(s, t, n, k, A, a, wide, P, whole * k, C, c + whole, m, left)
-        else:
-            _last_panel(s, t, n, k, A, a, wide, P, whole * k, C, c + whole, m, left)
-    while j + VECTORS * LANES <= whole:
-        if bias:
-            s, t = load(bias, j), load(bias, j + (VECTORS - 1) * LANES)
-        else:
-            s = broadcast(0.0)
-        _panels(s, t, n, k, A, a, wide, P, j * k, C, c + j, m, 0)
-        j += VECTORS * LANES
-    if j < whole:
-        s = load(bias, j) if bias else broadcast(0.0)
-        _panel(s, t, n, k, A, a, wide, P, j * k, C, c + j, m, 0)
+    last = (m - 1) // LANES * LANES
+    for j in range(last, -1, -LANES):  # the last first: it may overwrite the beginnings of rows
+        s = get(bias, j, m - j) if bias else broadcast(0.0)
+        _panel(s, n, k, A, a, wide, P, j * k, C, c + j, m, n * m - j)
 
 
 @inner
@@ -316,16 +273,11 @@ def add_outer(
         steps, y = min(STEPS, rows - row), b + row * b_wide
         for i in range(0, n, COLUMNS):
             count, x, j = min(COLUMNS, n - i), a + row * a_wide + i, 0
-            while j + VECTORS * LANES <= whole:
-                _vectors(count, steps, A, x, a_wide, B, y + j, b_wide, C, i * m + j, m, 0)
-                j += VECTORS * LANES
-            if j < whole:
-                _vector(count, steps, A, x, a_wide, B, y + j, b_wide, C, i * m + j, m, 0)
-            at, left = i * m + whole, m - whole
-            if left > HALF:
-                _last_vector(count, steps, A, x, a_wide, B, y + whole, b_wide, C, at, m, left)
-            elif left:
-                _half_vector(count, steps, A, x, a_wide, B, y + whole, b_wide, C, at, m, left)
+            while j < whole:
+                _vector(count, steps, A, x, a_wide, B, y + j, b_wide, C, i * m + j, m, LANES)
+                j += LANES
+            if j < m:
+                _last_vector(count, steps, A, x, a_wide, B, y + j, b_wide, C, i * m + j, m, m - j)
 
 
 @inner

@@ -136,6 +136,24 @@ def softmax(
 
 
 @inner
+def softmax_in_registers(
+    scores: int, weights: int, row: int, rows: int, k: int, offsets: int, noise: int, inverse: float
+) -> None:
+    """The same for at most `LANES` states: one vector, which stays in registers."""
+    scale, rest = two_parts(inverse)
+    for at in range(row * k, (row + rows) * k, k):
+        s = get_or(scores, at, k, LOWEST)
+        if offsets:
+            s = s + get(offsets, 0, k)
+            put(scores, at, k, s)
+        if noise:
+            s = s + get(noise, at, k)
+        s = maximum(s - broadcast(reduce_max(s)), broadcast(MIN_DIFFERENCE))
+        e = exp(s * scale + s * rest)
+        put(weights, at, k, e * broadcast(np.float32(1.0) / reduce_sum(e)))
+
+
+@inner
 def harden(weights: int, soft: int, row: int, rows: int, k: int) -> None:
     """One-hot weights of the largest one; the soft weights go to `soft`, unless it is 0."""
     for b in range(rows):

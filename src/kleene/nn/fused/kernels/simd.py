@@ -54,14 +54,14 @@ class _SimdModel(models.PrimitiveModel):
 # Pieces of LLVM's code, which the intrinsics here and in `products` write.
 
 
-def floats(lanes: int = LANES) -> Any:
+def floats() -> Any:
     """The type of a vector."""
-    return ir.VectorType(FLOAT, lanes)
+    return ir.VectorType(FLOAT, LANES)
 
 
-def constant(value: float, lanes: int = LANES) -> Any:
+def constant(value: float) -> Any:
     """The same number in every lane."""
-    return ir.Constant(floats(lanes), [value] * lanes)
+    return ir.Constant(floats(), [value] * LANES)
 
 
 def integers(value: int) -> Any:
@@ -75,12 +75,11 @@ def place_at(builder: Any, base: Any, index: Any, kind: Any) -> Any:
     return builder.bitcast(builder.gep(start, [index]), ir.PointerType(kind))
 
 
-def splat(builder: Any, value: Any, lanes: int = LANES) -> Any:
+def splat(builder: Any, value: Any) -> Any:
     """The same value in every lane."""
-    kind = ir.VectorType(value.type, lanes)
+    kind = ir.VectorType(value.type, LANES)
     one = builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(INT, 0))
-    zeros = ir.Constant(ir.VectorType(INT, lanes), [0] * lanes)
-    return builder.shuffle_vector(one, ir.Constant(kind, ir.Undefined), zeros)
+    return builder.shuffle_vector(one, ir.Constant(kind, ir.Undefined), integers(0))
 
 
 def multiply_add(builder: Any, a: Any, b: Any, c: Any) -> Any:
@@ -93,21 +92,22 @@ def _call(builder: Any, name: str, result: Any, args: list[Any], **options: Any)
     return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), args, **options)
 
 
-def _mask(builder: Any, count: Any, lanes: int) -> Any:
-    numbers = ir.Constant(ir.VectorType(INT, lanes), list(range(lanes)))
-    return builder.icmp_signed("<", numbers, splat(builder, builder.trunc(count, INT), lanes))
+def _masked(builder: Any, count: Any) -> tuple[Any, Any]:
+    """Whether a vector has all of its floats, and the mask of its first `count`."""
+    numbers = ir.Constant(ir.VectorType(INT, LANES), list(range(LANES)))
+    mask = builder.icmp_signed("<", numbers, splat(builder, builder.trunc(count, INT)))
+    return builder.icmp_signed(">=", count, ir.Constant(count.type, LANES)), mask
 
 
 def read(builder: Any, place: Any, count: Any, other: Any) -> Any:
     """The first `count` floats and those of `other` behind; without a mask if all are there."""
-    lanes = other.type.count
-    whole = builder.icmp_signed(">=", count, ir.Constant(count.type, lanes))
+    whole, mask = _masked(builder, count)
     with builder.if_else(whole) as (then, otherwise):
         with then:
             first, first_block = builder.load(place, align=4), builder.block
         with otherwise:
-            args = [place, ir.Constant(INT, 4), _mask(builder, count, lanes), other]
-            part = _call(builder, f"llvm.masked.load.v{lanes}f32.p0", other.type, args)
+            args = [place, ir.Constant(INT, 4), mask, other]
+            part = _call(builder, f"llvm.masked.load.v{LANES}f32.p0", other.type, args)
             part_block = builder.block
     found = builder.phi(other.type)
     found.add_incoming(first, first_block)
@@ -117,14 +117,13 @@ def read(builder: Any, place: Any, count: Any, other: Any) -> Any:
 
 def write(builder: Any, place: Any, count: Any, value: Any) -> None:
     """Write the first `count` floats; without a mask if all are written."""
-    lanes = value.type.count
-    whole = builder.icmp_signed(">=", count, ir.Constant(count.type, lanes))
+    whole, mask = _masked(builder, count)
     with builder.if_else(whole) as (then, otherwise):
         with then:
             builder.store(value, place, align=4)
         with otherwise:
-            args = [value, place, ir.Constant(INT, 4), _mask(builder, count, lanes)]
-            _call(builder, f"llvm.masked.store.v{lanes}f32.p0", ir.VoidType(), args)
+            args = [value, place, ir.Constant(INT, 4), mask]
+            _call(builder, f"llvm.masked.store.v{LANES}f32.p0", ir.VoidType(), args)
 
 
 def emitted(result: Any, *arguments: Any) -> Callable[[Callable[..., Any]], Any]:

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from kleene.nn.fused.kernels.blas import sgemm_address
-from kleene.nn.fused.kernels.matmul import (
+from kleene.nn.fused.kernels.products import (
     add_outer,
     pack,
     pack_transposed,
     panels,
+    sgemm_address,
     times,
     times_transposed,
 )
@@ -38,6 +38,14 @@ def by_times(transposed, sgemm, n, m, k, A, B, P, C):
 
 
 @njit
+def packed(transposed, m, k, B, P):
+    if transposed:
+        pack_transposed(m, k, B, P)
+    else:
+        pack(m, k, B, P)
+
+
+@njit
 def by_outer(n, m, rows, A, a_wide, B, b_wide, C):
     add_outer(n, m, rows, A, 0, a_wide, B, 0, b_wide, C)
 
@@ -45,7 +53,7 @@ def by_outer(n, m, rows, A, a_wide, B, b_wide, C):
 def panels_of(B: torch.Tensor, transposed: bool) -> torch.Tensor:
     k, m = B.shape[::-1] if transposed else B.shape
     P = torch.full((padded(m) * k,), torch.nan)
-    (pack_transposed if transposed else pack)(m, k, B.data_ptr(), P.data_ptr())
+    packed(transposed, m, k, B.data_ptr(), P.data_ptr())
     return P
 
 
