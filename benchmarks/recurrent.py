@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_sequence
 
 from kleene.nn.fused import load_kernels, use_fused
-from kleene.nn.inputs import LookedUp
+from kleene.nn.recurrence import LookedUp
 
 BARS = {
     "train": {"LSTM-P": {"A": 0.60, "B": 0.45, "C": 0.45, "D": 0.85},

@@ -151,7 +151,7 @@ class Model:
         output of `layer` (an SRRNN, SRGRU or SRLSTM). `ids` are the rows of the symbols, in the
         order of the alphabet; None is 0, 1, 2 and so on. The weights are copied.
         """
-        from kleene.nn.assemble import assemble
+        from kleene.nn.classifier import assemble
 
         known = alphabet if isinstance(alphabet, Alphabet) else Alphabet(alphabet)
         names = tuple(classes)

@@ -17,8 +17,8 @@ from kleene.errors import SettingError
 from kleene.nn import classifier
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.nn.inputs import LookedUp
 from kleene.nn.mode import HARD
+from kleene.nn.recurrence import LookedUp
 
 WORDS = [[4], [5, 4, 6, 4], [], [6, 6], [5], [4, 5, 6]]
 

@@ -32,8 +32,7 @@ from kleene.nn.cells import GRU, LSTM, Elman
 from kleene.nn.fused import use_fused
 from kleene.nn.fused.dispatch import dispatch
 from kleene.nn.fused.switch import enabled
-from kleene.nn.inputs import Gates, LookedUp, Projected
-from kleene.nn.recurrence import Component, Recurrence, Scan
+from kleene.nn.recurrence import Component, Gates, LookedUp, Projected, Recurrence, Scan
 from kleene.nn.scan import scan
 
 CELLS = [Elman(), Elman("relu"), GRU(), LSTM(), LSTM(peephole=True)]

@@ -7,35 +7,40 @@ same results; they add the number of states, and `trace()`. With `num_states=0`,
 
 from __future__ import annotations
 
+from typing import TypedDict, Unpack
+
 import torch
 
 from kleene.errors import SettingError
 from kleene.nn.cells import GRU, LSTM, Elman
-from kleene.nn.similarity import Similarity, dot
+from kleene.nn.similarity import Similarity
 from kleene.nn.state_regularized import StateRegularized
-from kleene.nn.transition import Transition, mixture
+from kleene.nn.transition import Transition
+
+
+class States(TypedDict, total=False):
+    """The arguments that torch's modules do not have, and device and dtype."""
+
+    num_states: int
+    """The number of centroids, 10 by default; 0 for the plain network."""
+    transition: Transition
+    """How the probabilities of the states become the next hidden vector; `mixture` by default."""
+    similarity: Similarity
+    """How near a vector is to a centroid; `dot` by default."""
+    temperature: float
+    """Tau of the softmax, 1 by default."""
+    learn_temperature: bool
+    """Whether tau is a parameter of the training; False by default."""
+    device: torch.device | str | None
+    dtype: torch.dtype | None
 
 
 class SRRNN(StateRegularized):
-    """State-regularised Elman network; the arguments of `torch.nn.RNN`.
+    """State-regularised Elman network; the arguments of `torch.nn.RNN`, and those of `States`.
 
     h_t = sum_i alpha_i s_i with alpha = softmax(u_t . S / tau), u_t = phi(W x_t + R h_{t-1} + b)
 
-    Args:
-        input_size: the size of the input vectors.
-        hidden_size: the size of the hidden vectors and centroids.
-        num_layers: layers on top of each other, each with its own centroids.
-        nonlinearity: phi, 'tanh' or 'relu'.
-        bias: whether the cell has the biases b_ih and b_hh.
-        batch_first: whether tensors are (batch, time, size) instead of (time, batch, size).
-        dropout: on the output of every layer but the last, while training.
-        bidirectional: must be False; here for the order of torch's arguments.
-        num_states: the number of centroids; 0 for the plain network.
-        transition: how the probabilities of the states become the next hidden vector.
-        similarity: how near a vector is to a centroid.
-        temperature: tau of the softmax.
-        learn_temperature: whether tau is a parameter of the training.
-        device, dtype: of the weights.
+    `nonlinearity` is phi, 'tanh' or 'relu'; `bidirectional` must be False.
 
     >>> import torch
     >>> from kleene.nn import SRRNN
@@ -54,55 +59,20 @@ class SRRNN(StateRegularized):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
-        *,
-        num_states: int = 10,
-        transition: Transition = mixture,
-        similarity: Similarity = dot,
-        temperature: float = 1.0,
-        learn_temperature: bool = False,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        **states: Unpack[States],
     ) -> None:
         if nonlinearity not in ("tanh", "relu"):
             raise SettingError(f"nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
-        super().__init__(
-            Elman(nonlinearity),
-            input_size,
-            hidden_size,
-            num_layers,
-            bias,
-            batch_first,
-            dropout,
-            bidirectional,
-            num_states=num_states,
-            transition=transition,
-            similarity=similarity,
-            temperature=temperature,
-            learn_temperature=learn_temperature,
-            device=device,
-            dtype=dtype,
-        )
+        torchs = (input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional)
+        super().__init__(Elman(nonlinearity), *torchs, **states)
 
 
 class SRGRU(StateRegularized):
-    """State-regularised GRU; the arguments of `torch.nn.GRU`.
+    """State-regularised GRU; the arguments of `torch.nn.GRU`, and those of `States`.
 
     h_t = sum_i alpha_i s_i with alpha = softmax(u_t . S / tau), u_t = GRU(x_t, h_{t-1})
 
-    Args:
-        input_size: the size of the input vectors.
-        hidden_size: the size of the hidden vectors and centroids.
-        num_layers: layers on top of each other, each with its own centroids.
-        bias: whether the cell has the biases b_ih and b_hh.
-        batch_first: whether tensors are (batch, time, size) instead of (time, batch, size).
-        dropout: on the output of every layer but the last, while training.
-        bidirectional: must be False; here for the order of torch's arguments.
-        num_states: the number of centroids; 0 for the plain network.
-        transition: how the probabilities of the states become the next hidden vector.
-        similarity: how near a vector is to a centroid.
-        temperature: tau of the softmax.
-        learn_temperature: whether tau is a parameter of the training.
-        device, dtype: of the weights.
+    `bidirectional` must be False.
 
     >>> import torch
     >>> from kleene.nn import SRGRU
@@ -120,56 +90,20 @@ class SRGRU(StateRegularized):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
-        *,
-        num_states: int = 10,
-        transition: Transition = mixture,
-        similarity: Similarity = dot,
-        temperature: float = 1.0,
-        learn_temperature: bool = False,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        **states: Unpack[States],
     ) -> None:
-        super().__init__(
-            GRU(),
-            input_size,
-            hidden_size,
-            num_layers,
-            bias,
-            batch_first,
-            dropout,
-            bidirectional,
-            num_states=num_states,
-            transition=transition,
-            similarity=similarity,
-            temperature=temperature,
-            learn_temperature=learn_temperature,
-            device=device,
-            dtype=dtype,
-        )
+        torchs = (input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional)
+        super().__init__(GRU(), *torchs, **states)
 
 
 class SRLSTM(StateRegularized):
-    """State-regularised LSTM; the arguments of `torch.nn.LSTM`.
+    """State-regularised LSTM; the arguments of `torch.nn.LSTM`, and those of `States`.
 
     h_t = sum_i alpha_i s_i with alpha = softmax(u_t . S / tau),
     u_t, c_t = LSTM(x_t, h_{t-1}, c_{t-1})
 
-    Args:
-        input_size: the size of the input vectors.
-        hidden_size: the size of the hidden vectors and centroids.
-        num_layers: layers on top of each other, each with its own centroids.
-        bias: whether the cell has the biases b_ih and b_hh.
-        batch_first: whether tensors are (batch, time, size) instead of (time, batch, size).
-        dropout: on the output of every layer but the last, while training.
-        bidirectional: must be False; here for the order of torch's arguments.
-        proj_size: must be 0; the centroids are the projection.
-        peephole: whether the gates see the memory: the paper's SR-LSTM-P.
-        num_states: the number of centroids; 0 for the plain network.
-        transition: how the probabilities of the states become the next hidden vector.
-        similarity: how near a vector is to a centroid.
-        temperature: tau of the softmax.
-        learn_temperature: whether tau is a parameter of the training.
-        device, dtype: of the weights.
+    With `peephole` the gates see the memory: the paper's SR-LSTM-P. `bidirectional` must be False
+    and `proj_size` 0: the centroids are the projection.
 
     >>> import torch
     >>> from kleene.nn import SRLSTM
@@ -190,32 +124,11 @@ class SRLSTM(StateRegularized):
         proj_size: int = 0,
         *,
         peephole: bool = False,
-        num_states: int = 10,
-        transition: Transition = mixture,
-        similarity: Similarity = dot,
-        temperature: float = 1.0,
-        learn_temperature: bool = False,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        **states: Unpack[States],
     ) -> None:
         if proj_size:
             raise SettingError(
                 f"proj_size must be 0, got {proj_size}; the centroids are the projection"
             )
-        super().__init__(
-            LSTM(peephole),
-            input_size,
-            hidden_size,
-            num_layers,
-            bias,
-            batch_first,
-            dropout,
-            bidirectional,
-            num_states=num_states,
-            transition=transition,
-            similarity=similarity,
-            temperature=temperature,
-            learn_temperature=learn_temperature,
-            device=device,
-            dtype=dtype,
-        )
+        torchs = (input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional)
+        super().__init__(LSTM(peephole), *torchs, **states)

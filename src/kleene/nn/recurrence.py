@@ -1,17 +1,51 @@
-"""The records around a pass: the weights that `scan` takes, and the `Scan` that it returns."""
+"""The records around a pass: inputs, weights, and the `Scan` that it returns."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-import torch
 from torch import Tensor
+from torch.nn.functional import embedding, linear
 
 from kleene.nn.cells import Cell
 from kleene.nn.similarity import Similarity
 from kleene.nn.transition import Transition
+
+
+class Projected(NamedTuple):
+    """Vectors, and the weights that multiply them: W x + b, not yet computed.
+
+    The fused path computes it inside its loop and never builds all of it.
+    """
+
+    x: Tensor  # steps input
+    weight: Tensor  # gates*hidden input
+    bias: Tensor | None  # gates*hidden
+
+    def gates(self) -> Tensor:
+        """W x + b."""
+        return linear(self.x, self.weight, self.bias)
+
+
+class LookedUp(NamedTuple):
+    """Ids of symbols, and a table of the gates of every symbol."""
+
+    ids: Tensor  # steps
+    table: Tensor  # symbol gates*hidden
+
+    def gates(self) -> Tensor:
+        """One row of the table a step."""
+        return embedding(self.ids, self.table)
+
+
+Gates: TypeAlias = Tensor | Projected | LookedUp
+
+
+def gates_of(inputs: Gates) -> Tensor:
+    """The product, computed."""
+    return inputs if isinstance(inputs, Tensor) else inputs.gates()
 
 
 class Component(NamedTuple):
@@ -42,7 +76,7 @@ class Recurrence(NamedTuple):
 
     def gates(self, hidden: Tensor) -> Tensor:
         """R h + b_hh, the textbook product."""
-        return torch.nn.functional.linear(hidden, self.weight, self.bias)
+        return linear(hidden, self.weight, self.bias)
 
     def end(
         self, x_gates: Tensor, hidden: Tensor, memory: Tensor | None

@@ -6,18 +6,21 @@ into M; hidden vectors are computed only on request. This is exact algebra.
 
 Sequences are packed as in torch's `PackedSequence`: sorted by length, step t holds the first
 `batch_sizes[t]` of them, no masks.
+
+The plain loop here, by torch's operations, runs on any device, in any float type, with any cell,
+transition and similarity; `fused` runs what it supports, with the same results.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+import torch
 from torch import Tensor
 
 from kleene.nn.fused.dispatch import dispatch
-from kleene.nn.inputs import Gates
-from kleene.nn.loop import loop
-from kleene.nn.recurrence import Recurrence, Scan
+from kleene.nn.recurrence import Component, Gates, Recurrence, Scan, gates_of
 
 
 def scan(
@@ -36,3 +39,150 @@ def scan(
     """
     found = dispatch(recurrence, inputs, batch_sizes, hidden, memory, with_hidden)
     return found if found is not None else loop(recurrence, inputs, batch_sizes, hidden, memory)
+
+
+def loop(
+    recurrence: Recurrence,
+    inputs: Gates,
+    batch_sizes: Sequence[int],
+    hidden: Tensor,
+    memory: Tensor | None,
+) -> Scan:
+    """Run the recurrence along time; `scan` says more."""
+    component = recurrence.component
+    in_centroid_space = component is not None and component.blend is None
+    in_centroid_space = in_centroid_space and not recurrence.hidden_noise
+    run = _scan_weights if in_centroid_space else _scan_hidden
+    return run(recurrence, gates_of(inputs), batch_sizes, hidden, memory)
+
+
+def _scan_hidden(
+    recurrence: Recurrence,
+    x_gates: Tensor,
+    batch_sizes: Sequence[int],
+    hidden: Tensor,
+    memory: Tensor | None,
+) -> Scan:
+    """Carry hidden vectors: h_t = u_t, or its blend with alpha_t S."""
+    component, h, c, start = recurrence.component, hidden, memory, 0
+    states = None if component is None else _States(component, x_gates)
+    us, hiddens, memories = [hidden[:0]], [hidden[:0]], [] if memory is None else [memory[:0]]
+    for n in batch_sizes:
+        x, h, c = x_gates[start : start + n], h[:n], None if c is None else c[:n]
+        u, c = recurrence.cell.step(x, recurrence.gates(h), h, c, recurrence.peephole)
+        h = u
+        if states is not None:
+            us.append(u)
+            h = torch.lerp(u, states(u, start) @ states.S, states.blend)
+        if recurrence.hidden_noise:
+            h = h + recurrence.hidden_noise * torch.randn_like(h)
+        hiddens.append(h)
+        if c is not None:
+            memories.append(c)
+        start += n
+    last, all_hidden = last_steps(batch_sizes, hidden.device), torch.cat(hiddens)
+    all_memory = None if memory is None else torch.cat(memories)
+    found = Scan(
+        carried=all_hidden,
+        centroids=None,
+        last_hidden=_last(all_hidden, last, hidden),
+        memory=all_memory,
+        last_memory=None if memory is None else _last(all_memory, last, memory),
+        scores=None,
+    )
+    if states is None:
+        return found
+    weights, scores = states.of_all_steps()
+    distances = (torch.cat(us) - weights @ states.S).square().sum(-1)
+    return replace(
+        found,
+        carried=weights,
+        centroids=states.S,
+        scores=scores,
+        mixtures=all_hidden,
+        commitment=distances.sum() / max(len(distances), 1),
+    )
+
+
+def _scan_weights(
+    recurrence: Recurrence,
+    x_gates: Tensor,
+    batch_sizes: Sequence[int],
+    hidden: Tensor,
+    memory: Tensor | None,
+) -> Scan:
+    """Carry the weights of the centroids: the recurrence in centroid space."""
+    cell, component, size = recurrence.cell, recurrence.component, hidden.shape[-1]
+    assert component is not None
+    states = _States(component, x_gates)
+    M, c, w, memories, start = None, memory, None, [] if memory is None else [memory[:0]], 0
+    for n in batch_sizes:
+        c = None if c is None else c[:n]
+        if w is None:  # the first step starts from any vectors, not from a mixture
+            h = hidden[:n]
+            h_gates = recurrence.gates(h)
+        else:
+            if M is None:
+                M = recurrence.gates(states.S)  # state gates*hidden: S R^T + b
+                M = torch.cat([M, states.S], -1) if cell.reads_hidden else M
+            h_gates = h = w[:n] @ M
+            if cell.reads_hidden:
+                h_gates, h = h_gates[:, :-size], h_gates[:, -size:]
+        u, c = cell.step(x_gates[start : start + n], h_gates, h, c, recurrence.peephole)
+        w = states(u, start)
+        if c is not None:
+            memories.append(c)
+        start += n
+    weights, scores = states.of_all_steps()
+    last = last_steps(batch_sizes, hidden.device)
+    all_memory = None if memory is None else torch.cat(memories)
+    return Scan(
+        carried=weights,
+        centroids=states.S,
+        last_hidden=torch.cat([weights[last] @ states.S, hidden[len(last) :]]),
+        memory=all_memory,
+        last_memory=None if memory is None else _last(all_memory, last, memory),
+        scores=scores,
+    )
+
+
+class _States:
+    """The stochastic component along one pass; keeps the scores and weights of all steps."""
+
+    def __init__(self, component: Component, x_gates: Tensor) -> None:
+        self.component, self.S = component, component.centroids
+        self.blend = 1.0 if component.blend is None else component.blend
+        self.keys, self.offsets = component.similarity.keys(self.S)
+        steps, states = len(x_gates), component.num_states
+        self.noise = component.transition.draw(steps, states, x_gates, component.noise)
+        self.weights, self.scores = [self.S.new_empty(0, states)], [self.S.new_empty(0, states)]
+
+    def __call__(self, u: Tensor, start: int) -> Tensor:
+        """Weights of the centroids for the vectors of the packed rows from `start` on."""
+        score = self.component.similarity.query(u) @ self.keys.T
+        if self.offsets is not None:
+            score = score + self.offsets
+        noise = None if self.noise is None else self.noise[start : start + len(u)]
+        weights = self.component.transition(score, self.component.temperature, noise)
+        self.weights.append(weights)
+        self.scores.append(score)
+        return weights
+
+    def of_all_steps(self) -> tuple[Tensor, Tensor]:
+        """Weights and scores, (steps, state)."""
+        return torch.cat(self.weights), torch.cat(self.scores)
+
+
+def last_steps(batch_sizes: Sequence[int], device: torch.device | None = None) -> Tensor:
+    """Rows of the last step of each sequence that has one, in the packed layout."""
+    sizes = torch.tensor([*batch_sizes, 0])
+    ends = sizes[:-1] - sizes[1:]  # how many sequences end at each step
+    starts = sizes.cumsum(0)[:-1] - sizes[:-1]
+    times = torch.repeat_interleave(torch.arange(len(ends)), ends).flip(0)
+    return (starts[times] + torch.arange(len(times))).to(device)
+
+
+def _last(values: Tensor | None, last: Tensor, initial: Tensor) -> Tensor:
+    """The value after the last step; sequences without steps keep their initial value."""
+    assert values is not None
+    return torch.cat([values[last], initial[len(last) :]])

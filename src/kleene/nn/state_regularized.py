@@ -12,10 +12,9 @@ from torch.nn.utils.rnn import PackedSequence
 
 from kleene.errors import SettingError
 from kleene.nn.cells import Cell
-from kleene.nn.inputs import Gates, Projected
 from kleene.nn.mode import OWN, Mode
 from kleene.nn.packing import Initial, Packed, pack
-from kleene.nn.recurrence import Component, Recurrence, Scan
+from kleene.nn.recurrence import Component, Gates, Projected, Recurrence, Scan
 from kleene.nn.scan import scan
 from kleene.nn.similarity import Similarity, dot
 from kleene.nn.trace import Trace, make_trace
@@ -26,6 +25,22 @@ class StateRegularized(nn.Module):
     """Layers of one cell, each followed by its own stochastic component; abstract.
 
     u_t = f(h_{t-1}, c_{t-1}, x_t),  alpha = softmax(similarity(u_t, S) / tau),  h_t = h(alpha, S)
+
+    Args:
+        cell: f, one step.
+        input_size: the size of the input vectors.
+        hidden_size: the size of the hidden vectors and centroids.
+        num_layers: layers on top of each other, each with its own centroids.
+        bias: whether the cell has the biases b_ih and b_hh.
+        batch_first: whether tensors are (batch, time, size) instead of (time, batch, size).
+        dropout: on the output of every layer but the last, while training.
+        bidirectional: must be False; here for the order of torch's arguments.
+        num_states: the number of centroids; 0 for the plain network.
+        transition: how the probabilities of the states become the next hidden vector.
+        similarity: how near a vector is to a centroid.
+        temperature: tau of the softmax.
+        learn_temperature: whether tau is a parameter of the training.
+        device, dtype: of the weights.
     """
 
     def __init__(

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from kleene.errors import SettingError
-from kleene.nn.inputs import LookedUp, Projected
-from kleene.nn.loop import loop
 from kleene.nn.mode import Mode
+from kleene.nn.recurrence import LookedUp, Projected
+from kleene.nn.scan import loop
 from kleene.nn.state_regularized import StateRegularized
 
 

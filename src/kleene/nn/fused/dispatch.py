@@ -9,8 +9,7 @@ from torch import Tensor
 
 from kleene.nn.fused.plan import Layout, layout, make_plan
 from kleene.nn.fused.switch import CELLS, cell_number, enabled, use_kernels
-from kleene.nn.inputs import Gates, LookedUp, Projected
-from kleene.nn.recurrence import Recurrence, Scan
+from kleene.nn.recurrence import Gates, LookedUp, Projected, Recurrence, Scan
 from kleene.nn.similarity import Cosine, Dot, Euclidean
 from kleene.nn.transition import Gumbel, Mixture, SoftArgmax
 

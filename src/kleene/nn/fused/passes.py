@@ -78,8 +78,6 @@ def run_backward(
             kept.append(grad.contiguous())
             call[GRAD_PLACES[name]] = kept[-1].data_ptr()
     rows = ("x", "c0") if tensors["ids"] is not None else ("x", "c0", "X")
-    if not plan.shared_start:
-        rows = (*rows, "H0")
     sums = [
         {
             name: empty_cached(*tensor.shape)

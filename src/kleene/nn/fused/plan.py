@@ -17,8 +17,7 @@ from kleene.nn.fused.buffers import empty_cached
 from kleene.nn.fused.kernels import records
 from kleene.nn.fused.kernels.records import ForwardBuffers, Job, blank, place
 from kleene.nn.fused.switch import cell_number
-from kleene.nn.inputs import Gates, LookedUp, Projected
-from kleene.nn.recurrence import Recurrence
+from kleene.nn.recurrence import Gates, LookedUp, Projected, Recurrence
 from kleene.nn.similarity import Cosine
 from kleene.nn.transition import Gumbel, SoftArgmax
 
