@@ -31,7 +31,7 @@ from kleene.nn import (
 from kleene.nn.cells import GRU, LSTM, Elman
 from kleene.nn.fused import use_fused
 from kleene.nn.fused.dispatch import dispatch
-from kleene.nn.fused.switch import enabled
+from kleene.nn.fused.switch import enabled, for_job
 from kleene.nn.recurrence import Component, Gates, LookedUp, Projected, Recurrence, Scan
 from kleene.nn.scan import scan
 
@@ -515,3 +515,14 @@ def test_memory_does_not_grow() -> None:
             gradients(network, x)
         peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
     assert peaks[-1] - peaks[0] < 2_000  # kilobytes, over the last 750 steps
+
+
+@pytest.mark.parametrize(("steps", "fused"), [(10, False), (10**9, True)])
+def test_the_size_of_a_job_decides_alone(steps: int, fused: bool) -> None:
+    with for_job(steps, 0):
+        assert enabled() is fused
+        with use_fused():
+            assert enabled()
+    with use_fused(), for_job(steps, 0):
+        assert enabled()
+    assert enabled()

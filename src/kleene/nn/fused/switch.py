@@ -16,8 +16,9 @@ import torch
 from kleene.nn.cells import GRU, LSTM, Cell, Elman
 from kleene.nn.fused.kernels import records
 
-JOB_SECONDS = 10.0
+JOB_SECONDS = 15.0
 """Training that the plain loop ends within this time, by estimate, does not wait for a compiler."""
+JOB_STEP, JOB_PRODUCT = 5e-4, 1e-10  # of a batch, forward and backward, in seconds
 PLAIN_SECONDS = 1.0
 """Predictions of the plain loop, by estimate, after which loading the kernels pays off."""
 STEP, PRODUCT = 1e-4, 1e-9  # seconds per time step and per multiplication of the plain loop
@@ -85,7 +86,7 @@ def for_job(steps: int, multiplications: int) -> Iterator[None]:
     `steps` are time steps of batches, forward and backward. The size of the job alone decides, not
     the state of the cache, so that the same seed gives the same weights whatever ran before.
     """
-    small = 3 * (steps * STEP + multiplications * PRODUCT) < JOB_SECONDS
+    small = steps * JOB_STEP + multiplications * JOB_PRODUCT < JOB_SECONDS
     token = _fused.set(False) if small and _fused.get() is None else None
     try:
         yield
