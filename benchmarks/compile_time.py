@@ -3,9 +3,9 @@
     python benchmarks/compile_time.py [--rounds 3]
 
 CPU seconds of a process that loads the kernels of the LSTM, over those of one that imports torch
-and Numba only: with an empty cache, and with the cache that the first one left. Medians. Beside them, where
-g++ is installed, what it takes to compile an empty C++ extension of torch, its headers alone.
-Writes results/compile_time.json, a table for each CPU model.
+and Numba only: with an empty cache, and with the cache that the first one left. Medians. Beside
+them, where g++ is installed, what it takes to compile an empty C++ extension of torch, its headers
+alone. Writes results/compile_time.json, a table for each CPU model.
 """
 
 from __future__ import annotations
