@@ -207,6 +207,8 @@ class NetworkConfig:
         known = {field.name for field in fields(cls)} - {"custom_cell"}
         if extra := set(values) - known:
             raise SettingError(f"unknown settings {sorted(extra)}; the model is of a newer version")
+        if missing := {"num_symbols", "num_classes"} - set(values):
+            raise SettingError(f"missing settings {sorted(missing)}; the model is incomplete")
         chosen = {**values, "custom_cell": None}
         own = {cell.name: cell for cell in cells}
         cell = values.get("cell")
