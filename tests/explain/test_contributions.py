@@ -13,7 +13,7 @@ from kleene.explain.batched_traces import batched_traces
 from kleene.explain.methods import contributions
 from kleene.explain.scoring import state_scores
 from kleene.nn.classifier import Classifier
-from kleene.nn.pooling import full_weights, state_weights
+from kleene.nn.state_weights import full_weights, state_weights
 from kleene.training.loop import fit
 from kleene.training.run import Run
 from kleene.training.stages import Stage

@@ -17,7 +17,7 @@ from kleene.explain.markup import probability_text
 from kleene.explain.scoring import margins, state_labels, state_scores
 from kleene.languages import tomita
 from kleene.model import Model
-from kleene.nn.pooling import lead, state_weights
+from kleene.nn.state_weights import lead, state_weights
 
 
 @pytest.mark.parametrize("settings", NETWORKS, ids=str)

@@ -33,7 +33,7 @@ from kleene.explain.methods import FULL_STRENGTH, METHODS, predicting_states, re
 from kleene.explain.scoring import state_labels
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
-from kleene.nn.pooling import adds_up, lead
+from kleene.nn.state_weights import adds_up, lead
 
 TOP = 8  # symbols that `top` gives
 MIN_CRISP = 0.95  # the smallest probability of a state on a path that explains the label by itself

@@ -17,7 +17,7 @@ from kleene.explain.batched_traces import TracedBatch
 from kleene.explain.scoring import margins, prefix_scores, state_scores
 from kleene.nn.classifier import Classifier
 from kleene.nn.inference import inference
-from kleene.nn.pooling import adds_up, full_weights, lead, state_weights
+from kleene.nn.state_weights import adds_up, full_weights, lead, state_weights
 from kleene.nn.trace import Trace
 
 Method = Callable[[Classifier, TracedBatch, Ints], Floats]

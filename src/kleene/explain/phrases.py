@@ -26,7 +26,7 @@ from kleene.explain.methods import METHODS, predicting_states, require_method
 from kleene.extraction.table import transition_table
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
-from kleene.nn.pooling import adds_up
+from kleene.nn.state_weights import adds_up
 
 N = 2
 MAX_ALPHABET = 100  # symbols of an alphabet whose deciding sequences are searched

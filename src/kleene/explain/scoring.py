@@ -14,7 +14,7 @@ from kleene.explain.markup import as_text
 from kleene.machine import Label
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
-from kleene.nn.pooling import adds_up, full_weights, lead
+from kleene.nn.state_weights import adds_up, full_weights, lead
 from kleene.nn.trace import Trace
 
 NEUTRAL = 0.1

@@ -22,7 +22,7 @@ from kleene.extraction.result import Extraction
 from kleene.extractor import extract
 from kleene.machine import Label, Word
 from kleene.model import Model
-from kleene.nn.pooling import adds_up
+from kleene.nn.state_weights import adds_up
 from kleene.report.examples import explained, pick, samples, unit_trajectories, variants
 from kleene.report.figures import epoch_figures, figures
 from kleene.report.plots import tsne_layout

@@ -16,7 +16,8 @@ from kleene.data.alphabet import FIRST_SYMBOL
 from kleene.data.examples import Examples
 from kleene.nn.classifier import Classifier
 from kleene.nn.inference import inference
-from kleene.nn.pooling import full_weights, pool
+from kleene.nn.pooling import pool
+from kleene.nn.state_weights import full_weights
 
 WORDS = 4_000
 """Training words that are looked at, at most."""
