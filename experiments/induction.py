@@ -61,7 +61,7 @@ def main() -> None:
 
 RECIPE = {
     "induce": "defaults",
-    "search": "merges, expectation, patterns (lists, products), splits, restarts",
+    "search": "merges, patterns (products), restarts",
     "patterns": "most specific that agree",
 }
 LOGS_RECIPE = {
