@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -110,3 +114,18 @@ def test_outer_products_of_any_shape(n: int, m: int, rows: int, gap: int, more: 
     by_outer(n, m, rows, A.data_ptr(), n + gap, B.data_ptr(), m + more, C.data_ptr())
     torch.testing.assert_close(C[: n * m].view(n, m).double(), true, rtol=1e-4, atol=1e-4)
     assert (C[n * m :] == 7.0).all()
+
+
+def test_compiled_kernels_are_found_again_by_the_next_process(tmp_path) -> None:
+    code = (
+        "from kleene.nn.fused.kernels.forward import forward_kernel as kernel;"
+        "kernel(0).compile('void(int64)'); print(sum(kernel(0).stats.cache_hits.values()))"
+    )
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
+    hits = [
+        subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, check=True
+        ).stdout
+        for _ in range(2)
+    ]
+    assert [int(hit) for hit in hits] == [0, 1]

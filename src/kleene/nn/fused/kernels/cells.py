@@ -197,7 +197,7 @@ def rows_forward(cell: int) -> Any:
             for j in range(0, whole, LANES):
                 store(U, r + j, unit(f, d, h, x, r, j, LANES, LANES))
 
-    return rows
+    return _named(rows, f"rows_forward_{cell}")
 
 
 def rows_backward(cell: int) -> Any:
@@ -215,4 +215,10 @@ def rows_backward(cell: int) -> Any:
             for j in range(0, whole, LANES):
                 store(U, r + j, unit(f, load(f.DU, r + j), d, b, j, LANES, LANES))
 
-    return rows
+    return _named(rows, f"rows_backward_{cell}")
+
+
+def _named(function: Any, name: str) -> Any:
+    """Make it a function of this module: Numba's cache knows those by name from run to run."""
+    function.__name__ = function.__qualname__ = name
+    return globals().setdefault(name, function)
