@@ -31,7 +31,7 @@ PAGES = (
     ROOT / "experiments" / "NOTES.md",
     *sorted((DOCS / "reproduction").glob("*.md")),
     *(DOCS / "results" / f"{name}.md" for name in ("induction", "languages", "speed", "states")),
-    *(DOCS / "explanation" / f"{name}.md" for name in ("induction", "proofs", "uncertainty")),
+    *sorted((DOCS / "explanation").glob("*.md")),
 )
 MARKER = re.compile(r"(<!-- table: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

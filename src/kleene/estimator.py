@@ -81,8 +81,6 @@ class Prepared:
 class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Parameters):  # type: ignore[misc]
     """A classifier of sequences whose states can be read.
 
-    {parameters}
-
     Attributes
     ----------
     classes_ : the labels, in the order of `predict_proba`.
@@ -547,4 +545,6 @@ def _row_weights(given: Sequence[float] | None, rows: int) -> NDArray[np.float32
     return weights
 
 
-SequenceClassifier.__doc__ = (SequenceClassifier.__doc__ or "").format(parameters=describe())
+SequenceClassifier.__doc__ = (SequenceClassifier.__doc__ or "").replace(
+    "Attributes\n", f"{describe()}\n\n    Attributes\n", 1
+)
