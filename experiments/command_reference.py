@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from dataclasses import Field
 from typing import Any
 
 os.environ.update(COLUMNS="100", NO_COLOR="1", TERM="dumb")
@@ -64,13 +65,18 @@ def api() -> str:
     parts = []
     for group, title in GROUPS.items():
         rows = [
-            [f"`{one.name}`", f"`{one.default!r}`", _values(one.metadata), one.metadata["help"]]
+            [f"`{one.name}`", _default(one), _values(one.metadata), one.metadata["help"]]
             for name, one in described()
             if name == group
         ]
         parts.append(f"{title}:\n\n{markdown(('name', 'default', 'values', 'meaning'), rows)}")
     filled = "\n\n".join(parts)
     return PARAMETERS.sub(lambda found: f"{found[1]}{filled}\n{found[2]}", API.read_text())
+
+
+def _default(one: Field[Any]) -> str:
+    chosen = "None:" in one.metadata["help"]  # the estimator chooses where nothing is given
+    return f"`{None if chosen else one.default!r}`"
 
 
 def _values(about: Mapping[str, Any]) -> str:
