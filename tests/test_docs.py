@@ -1,17 +1,26 @@
-"""The documentation is true: links lead somewhere, examples run, generated pages are current."""
+"""The documentation is true: links lead somewhere, examples run, commands exist."""
 
 from __future__ import annotations
 
+import ast
 import importlib
 import re
+import shlex
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from kleene.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("**/*.md"))
+SOURCES = sorted((ROOT / "src").glob("**/*.py"))
+WRITTEN = [ROOT / "README.md", *(page for page in PAGES if page.name != "commands.md")]
+"""Pages that show commands and are not made from their help."""
 SLOW = {"first-automaton.md"}
 """Pages whose examples train a network with default settings."""
 NOT_RUN = {"export.md"}
@@ -46,6 +55,45 @@ def test_links_lead_to_files(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
+def commands(page: Path) -> list[str]:
+    """The lines of shell blocks and the inline code that call `kleene`."""
+    text = page.read_text()
+    blocks = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    lines = [line.partition("  #")[0].strip() for block in blocks for line in block.split("\n")]
+    inline = re.findall(
+        r"`(kleene [a-z][^`]*)`", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+    )
+    return [line for line in (*lines, *inline) if re.match("kleene [a-z]", line)]
+
+
+@cache
+def help_of(command: str) -> str:
+    shown = CliRunner().invoke(app, [command, "--help"])
+    assert shown.exit_code == 0, f"kleene {command}"
+    return shown.output
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.stem)
+def test_commands_have_the_options_shown(page: Path) -> None:
+    for line in commands(page):
+        words = shlex.split(re.split(r"[|>]", line)[0])[1:]
+        text = help_of(words[0])
+        for option in (word.partition("=")[0] for word in words[1:] if re.match("--?[a-z]", word)):
+            assert re.search(rf"(^|[\s,]){option}\b", text, re.MULTILINE), line
+
+
+def test_no_docstring_has_a_placeholder() -> None:
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                text = ast.get_docstring(node) or ""
+                assert not re.search(r"^\s*\{\w+\}\s*$", text, re.MULTILINE), (path, node)
+
+
+def test_the_site_asks_no_other_host() -> None:
+    assert "http" not in (ROOT / "mkdocs.yml").read_text()
+
+
 def test_every_page_is_in_the_navigation() -> None:
     navigation = (ROOT / "mkdocs.yml").read_text()
     for page in PAGES:
@@ -65,7 +113,7 @@ def test_the_reference_names_what_exists() -> None:
             assert hasattr(importlib.import_module(parent), last), name
 
 
-def test_the_page_of_commands_is_what_help_says() -> None:
+def test_the_reference_is_what_the_code_says() -> None:
     script = ROOT / "experiments" / "command_reference.py"
     done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

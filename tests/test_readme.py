@@ -1,16 +1,13 @@
-"""What README.md shows is true: its Python runs, its commands exist, its links lead somewhere."""
+"""What README.md and CONTRIBUTING.md show is true; `test_docs.py` checks the commands."""
 
 from __future__ import annotations
 
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-from kleene.cli import main
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -21,32 +18,16 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 
 
-def commands() -> list[str]:
-    lines = (
-        line.partition("  #")[0].strip() for block in blocks("sh") for line in block.split("\n")
-    )
-    return [line for line in lines if line.startswith("kleene ")]
-
-
 def test_there_is_something_to_check() -> None:
     assert blocks("python")
-    assert len(commands()) > 8
+    assert len(README.splitlines()) <= 100, "two screens"
+    assert len(CONTRIBUTING.splitlines()) <= 100
 
 
 @pytest.mark.parametrize("number", range(len(blocks("python"))))
 def test_python_blocks_run(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     exec(compile(blocks("python")[number], f"README.md, Python block {number + 1}", "exec"), {})
-
-
-@pytest.mark.parametrize("line", commands())
-def test_commands_have_the_options_shown(line: str, capsys: pytest.CaptureFixture[str]) -> None:
-    words = shlex.split(re.split(r"[|>]", line)[0])[1:]
-    name = words[:2] if words[0] in ("languages", "plot") else words[:1]
-    assert main([*name, "--help"]) == 0
-    help_text = capsys.readouterr().out
-    for option in (word for word in words if word.startswith("-") and word != "-"):
-        assert re.search(rf"(^|[\s,]){option}\b", help_text, re.MULTILINE)
 
 
 def test_links_lead_to_files() -> None:
