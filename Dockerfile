@@ -14,9 +14,9 @@ WORKDIR /kleene
 COPY pyproject.toml README.md LICENSE constraints.txt ./
 COPY src src
 RUN pip install --no-cache-dir --extra-index-url https://download.pytorch.org/whl/cpu \
-      -c constraints.txt .
+      -c constraints.txt ".[web,draw]"
 USER server
-RUN kleene warm
+RUN kleene demo --out /tmp/demo && rm -r /tmp/demo
 
 EXPOSE 8000
 HEALTHCHECK --start-period=2m --timeout=5s \

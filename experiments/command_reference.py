@@ -33,8 +33,8 @@ PARAMETERS = re.compile(r"(<!-- parameters -->\n).*?(<!-- end -->)", re.DOTALL)
 INTRO = """# Commands
 
 What `kleene COMMAND --help` says. Status 0 is success, 1 a negative answer (two automata differ, a
-proof does not hold), 2 a mistake, said in one line on standard error. `--debug`, anywhere, shows
-the traceback of an error.
+proof does not hold), 2 an error, described in one line on standard error. `--debug`, anywhere,
+shows the traceback of an error.
 """
 
 
@@ -44,14 +44,10 @@ def page() -> str:
     parts = [INTRO]
     with root.make_context("kleene", [], resilient_parsing=True) as top:
         for name in root.list_commands(top):
-            command = root.get_command(top, name)
+            command = root.resolve_command(top, [name])[1]
             assert command is not None
             with command.make_context(name, [], parent=top, resilient_parsing=True) as context:
                 parts.append(_section(f"kleene {name}", command.get_help(context)))
-                for inner in getattr(command, "commands", {}):
-                    sub = command.commands[inner]  # type: ignore[attr-defined]
-                    with sub.make_context(inner, [], parent=context, resilient_parsing=True) as c:
-                        parts.append(_section(f"kleene {name} {inner}", sub.get_help(c)))
     return "\n".join(parts)
 
 

@@ -32,8 +32,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with `data.tsv` (Tomita 1), a `model` trained on it, and `truth.json`."""
     place = tmp_path_factory.mktemp("cli")
     data, model = place / "data.tsv", place / "model"
-    sample = ["languages", "sample", "tomita1", "-n", "300", "--lengths", "0:9"]
+    sample = ["sample", "tomita1", "-n", "300", "--lengths", "0:9"]
     assert main([*sample, "--out", str(data)]) == 0
-    assert main(["languages", "dfa", "tomita1", "--out", str(place / "truth.json")]) == 0
+    assert main(["sample", "tomita1", "--dfa", "--out", str(place / "truth.json")]) == 0
     assert main(["train", str(data), "--out", str(model), *SMALL]) == 0
     return place

@@ -45,21 +45,21 @@ def rows(path: Path) -> list[list[str]]:
 
 
 def test_sampled_words_are_labelled_by_the_language(kleene: Kleene) -> None:
-    outcome = kleene("languages", "sample", "tomita3", "-n", 200, "--lengths", "0:5,9", "--seed", 3)
+    outcome = kleene("sample", "tomita3", "-n", 200, "--lengths", "0:5,9", "--seed", 3)
     lines = [line.split("\t") for line in outcome.out.splitlines()]
     language = by_name("tomita3")
     assert len(lines) == 200
     assert {len(word) for word, _ in lines} <= {0, 1, 2, 3, 4, 9}
     assert all(language.contains(word) == (label == "1") for word, label in lines)
-    again = kleene("languages", "sample", "tomita3", "-n", 200, "--lengths", "0:5,9", "--seed", 3)
+    again = kleene("sample", "tomita3", "-n", 200, "--lengths", "0:5,9", "--seed", 3)
     assert again.out == outcome.out
 
 
 def test_listed_languages_can_be_sampled(kleene: Kleene) -> None:
-    names = [one["name"] for one in json.loads(kleene("languages", "list", "--json").out)]
-    assert set(names) == set(kl.languages.names())
-    assert kleene("languages", "list").out.count("\n") == len(names) + 1
-    assert kleene("languages", "sample", names[-1], "-n", 4).out.count("\n") == 4
+    names = [one["name"] for one in json.loads(kleene("sample", "--list", "--json").out)]
+    assert set(names) == {*kl.languages.names(), "reviews", "orders"}
+    assert kleene("sample", "--list").out.count("\n") == len(names) + 1
+    assert kleene("sample", kl.languages.names()[-1], "-n", 4).out.count("\n") == 4
 
 
 def test_predict_gives_the_labels_of_the_library(kleene: Kleene, model: Path, data: Path) -> None:
@@ -161,7 +161,7 @@ def test_compare_gives_a_shortest_word_and_status_1(
     kleene: Kleene, truth: Path, tmp_path: Path
 ) -> None:
     other = tmp_path / "other.json"
-    assert kleene("languages", "dfa", "tomita4", "--out", other).status == 0
+    assert kleene("sample", "tomita4", "--dfa", "--out", other).status == 0
     same, differ = kleene("compare", truth, truth), kleene("compare", truth, other)
     assert (same.status, same.out) == (0, "equal\n")
     assert (differ.status, differ.err) == (1, "")
@@ -281,9 +281,9 @@ def test_explain_prototypes_and_phrases(
     assert page.read_text().count("<strong>") == len(rows(data))
     assert_one_clear_line(kleene("explain", model))
     assert_one_clear_line(kleene("explain", model, "1", "--file", data))
-    found = json.loads(kleene("prototypes", model, data, "--json").out)
+    found = json.loads(kleene("explain", model, "--prototypes", data, "--json").out)
     assert {one["symbol"] for one in found["classes"]["1"]} == {"1"}  # tomita1 is 1*
-    pairs = json.loads(kleene("phrases", model, data, "-n", 2, "--json").out)
+    pairs = json.loads(kleene("explain", model, "--phrases", data, "-n", 2, "--json").out)
     assert [one["symbols"] for one in pairs["classes"]["1"]] == [["1", "1"]]
 
 
@@ -321,7 +321,7 @@ def test_demo_tells_the_whole_story(
     outcome = kleene("demo")
     assert outcome.status == 0
     assert "the same language as the truth" in outcome.out
-    assert "again, from the files alone: proved" in outcome.out
+    assert "verified from the files alone: proved" in outcome.out
     assert {path.name for path in (tmp_path / "demo").iterdir()} == {
         *("tomita4.tsv", "model", "dfa.json", "certificate.json", "dfa.svg", "dfa.png")
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,35 +10,82 @@ from pathlib import Path
 import pytest
 from shell import Kleene, assert_one_clear_line, start
 
-from kleene.cli.app import COMMANDS
-from kleene.cli.commands.languages import languages
-from kleene.cli.commands.plot import plot
+from kleene.cli.app import COMMANDS, RENAMED, RENAMED_OPTIONS
 from kleene.languages import by_name
 
-NAMES = [(command.__name__,) for command in COMMANDS] + [
-    (group, command.name or command.callback.__name__)  # type: ignore[union-attr]
-    for group, commands in (("languages", languages), ("plot", plot))
-    for command in commands.registered_commands
-]
+NAMES = [command.__name__ for command in COMMANDS]
 
 
-@pytest.mark.parametrize("name", NAMES, ids=" ".join)
-def test_help_has_an_example_of_the_command_itself(kleene: Kleene, name: tuple[str, ...]) -> None:
-    outcome = kleene(*name, "--help")
+@pytest.mark.parametrize("name", NAMES)
+def test_help_has_an_example_of_the_command_itself(kleene: Kleene, name: str) -> None:
+    outcome = kleene(name, "--help")
     assert outcome.status == 0
     example = outcome.out.partition("Example:")[2].partition("Options:")[0]
-    assert f"kleene {' '.join(name)}" in example
+    assert f"kleene {name}" in example
 
 
-def test_without_arguments_it_shows_help(kleene: Kleene) -> None:
+def test_without_arguments_it_shows_where_to_begin(kleene: Kleene) -> None:
     outcome = kleene()
     assert outcome.status == 0
-    assert all(f"\n  {name[0]} " in outcome.out for name in NAMES)
+    assert re.findall(r"^  kleene (\w+)", outcome.out, re.MULTILINE) == ["demo", "train", "report"]
+    assert "kleene --help" in outcome.out
+
+
+def test_help_lists_all_commands(kleene: Kleene) -> None:
+    listed = kleene("--help").out.partition("Commands:\n")[2]
+    assert re.findall(r"^  (\w+)", listed, re.MULTILINE) == NAMES
+    assert len(NAMES) == 16
+
+
+@pytest.mark.parametrize("name", RENAMED)
+def test_an_earlier_command_names_the_new_one(kleene: Kleene, name: str) -> None:
+    for arguments in ((name,), (name, "model", "--out", "x"), (name, "--help")):
+        outcome = kleene(*arguments)
+        assert_one_clear_line(outcome)
+        new = re.search(r"`kleene (\w+)", outcome.err.partition("is gone")[2])
+        assert new is None if name == "reproduce" else new[1] in NAMES
+
+
+@pytest.mark.parametrize("option", RENAMED_OPTIONS)
+def test_an_earlier_option_names_the_new_one(kleene: Kleene, option: str) -> None:
+    outcome = kleene("train", "data.tsv", "--out", "model", option, "x")
+    assert_one_clear_line(outcome)
+    new = RENAMED_OPTIONS[option].split()[0]
+    assert new in outcome.err
+    assert new in kleene("train", "--help").out
+
+
+def test_options_of_train_have_headings(kleene: Kleene) -> None:
+    text = kleene("train", "--help").out
+    headings = re.findall(r"^(\S.*):$", text, re.MULTILINE)
+    assert headings == ["Arguments", "Options", "Columns of DATA", "Network", "Training"]
+    assert "--epochs" in text.partition("\nTraining:")[2]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(shell: str, tmp_path: Path) -> None:
+    def complete(words: str) -> str:
+        instruction = {"_KLEENE_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_ARGS": words}
+        asked = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+        fish = {"_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+        process = start(environment={**instruction, **asked, **fish})
+        return process.communicate(timeout=60)[0]
+
+    assert "extract" in complete("kleene ex")
+    assert "--search-seconds" in complete("kleene train --search")
+
+
+def test_completion_is_installed(tmp_path: Path) -> None:
+    process = start("--install-completion", "bash", environment={"HOME": str(tmp_path)})
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    script = tmp_path / ".bash_completions" / "kleene.sh"
+    assert "_KLEENE_COMPLETE" in script.read_text()
 
 
 def test_help_does_not_wait_for_the_heavy_packages() -> None:
     code = (
-        "import sys; from kleene.cli import main; main(['train', '--help']); "
+        "import sys; from kleene.cli import main; main(['--help']); main(['match', '-h']); "
         "print([m for m in ('torch', 'sklearn', 'numba', 'numpy') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -56,9 +104,14 @@ def test_help_does_not_wait_for_the_heavy_packages() -> None:
         ("extract", "no/such/folder", "--out", "dfa.xyz"),
         ("compare", "no.json", "no.json"),
         ("match", "no.json", "-"),
-        ("languages", "sample", "klingon"),
-        ("languages", "sample", "tomita1", "--lengths", "a:b"),
-        ("languages", "dfa", "palindromes"),
+        ("sample",),
+        ("sample", "klingon"),
+        ("sample", "tomita1", "--lengths", "a:b"),
+        ("sample", "reviews", "--lengths", "0:3"),
+        ("sample", "palindromes", "--dfa"),
+        ("explain", "no/such/folder"),
+        ("report", "no/such/folder"),
+        ("extract", "no/such/folder", "--alphabet", "a b"),
     ],
     ids=" ".join,
 )
@@ -89,7 +142,7 @@ def test_a_reader_that_has_had_enough_is_no_error(tmp_path: Path) -> None:
 
 def test_a_full_disk_behind_standard_output_is_said(tmp_path: Path) -> None:
     with open("/dev/full", "w") as full:
-        process = start("languages", "sample", "tomita1", stdout=full)
+        process = start("sample", "tomita1", stdout=full)
         _, err = process.communicate()
     assert process.returncode == 2
     assert err.count("\n") == 1

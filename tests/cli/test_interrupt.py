@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from shell import SMALL, Kleene, assert_one_clear_line, start
 
-DATA = ("languages", "sample", "tomita5", "-n", 400, "--lengths", "0:9", "--out")
+DATA = ("sample", "tomita5", "-n", 400, "--lengths", "0:9", "--out")
 OPTIONS = (*SMALL, "--recipe", "direct", "--epochs", 12, "--patience", 12, "--learn", "network")
 PATIENCE = 240  # seconds
 

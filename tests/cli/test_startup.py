@@ -88,14 +88,3 @@ def test_the_first_compilation_is_announced_and_cached(folder: Path) -> None:
     cache = {"NUMBA_CACHE_DIR": str(folder / "cache")}
     assert announced in run(TRAINING, folder, **cache).stderr
     assert announced not in run(TRAINING, folder, **cache).stderr
-
-
-@pytest.mark.slow
-def test_warm_leaves_nothing_to_compile(folder: Path) -> None:
-    cache = {"NUMBA_CACHE_DIR": str(folder / "cache")}
-    warm = "from kleene.cli import main; assert main(['warm']) == 0"
-    run(warm, folder, **cache)
-    files = sorted((folder / "cache").rglob("*.nbc"))
-    assert files
-    run(warm, folder, **cache)
-    assert sorted((folder / "cache").rglob("*.nbc")) == files

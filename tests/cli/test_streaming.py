@@ -50,7 +50,7 @@ def test_the_same_bits_as_in_memory(kleene: Kleene, tmp_path: Path, recipe: str)
 
 def test_validation_consolidation_and_nothing_left_to_do(kleene: Kleene, tmp_path: Path) -> None:
     data = tmp_path / "d.tsv"
-    assert kleene("languages", "sample", "tomita1", "-n", 300, "--out", data).status == 0
+    assert kleene("sample", "tomita1", "-n", 300, "--out", data).status == 0
     train = ("train", data, "--out", tmp_path / "m", *SMALL, "--stream", "--json")
     outcome = kleene(*train)
     assert outcome.status == 0, outcome.err

@@ -44,7 +44,7 @@ def gap(one: Path, two: Path) -> float:
 @pytest.fixture
 def data(kleene: Kleene, tmp_path: Path) -> Path:
     path = tmp_path / "data.tsv"
-    sample = ("languages", "sample", "tomita5", "-n", 2500, "--lengths", "0:12", "--out", path)
+    sample = ("sample", "tomita5", "-n", 2500, "--lengths", "0:12", "--out", path)
     assert kleene(*sample).status == 0
     return path
 
@@ -75,7 +75,7 @@ def test_two_processes_train_and_read_as_one(
     assert rivals[1] == pytest.approx(rivals[0], abs=1e-6)
     assert together == alone
 
-    read = ("prototypes", one, data, "--json")
+    read = ("explain", one, "--prototypes", data, "--json")
     status, out, err = finished(torchrun(2, *read))
     assert status == 0, err
     alone, together = json.loads(kleene(*read).out), json.loads(out)

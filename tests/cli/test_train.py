@@ -188,8 +188,8 @@ def test_texts_are_tokenized_alike_when_trained_and_when_used(
 
 def test_every_accuracy_has_its_name_and_its_rows(kleene: Kleene, tmp_path: Path) -> None:
     data, test, out = tmp_path / "d.tsv", tmp_path / "t.tsv", tmp_path / "m"
-    assert kleene("languages", "sample", "tomita1", "-n", 200, "--out", data).status == 0
-    sample = ("languages", "sample", "tomita1", "-n", 60, "--seed", 5, "--out", test)
+    assert kleene("sample", "tomita1", "-n", 200, "--out", data).status == 0
+    sample = ("sample", "tomita1", "-n", 60, "--seed", 5, "--out", test)
     assert kleene(*sample).status == 0
     found = json.loads(kleene("train", data, "--out", out, *QUICK, "--test", test, "--json").out)
     assert (found["training_rows"], found["validation_rows"], found["test_rows"]) == (180, 20, 60)

@@ -129,7 +129,7 @@ class Bench:
         self.folder, self.random = folder, np.random.default_rng(seed)
         self.forker = Forker(folder / "forker")
         self.data = folder / "data.tsv"
-        sample = ("languages", "sample", "tomita5", "-n", 120, "--lengths", "0:7")
+        sample = ("sample", "tomita5", "-n", 120, "--lengths", "0:7")
         assert self.forker.run(*sample, "--out", self.data).status == 0
         self._references: dict[str, Path] = {}
         self.seconds: dict[str, float] = {}

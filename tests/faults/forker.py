@@ -51,7 +51,7 @@ def _warm_up() -> None:
     """Import and compile what a run needs, once."""
     with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as sys.stderr:
         data = f"{folder}/data.tsv"
-        sample = ["languages", "sample", "tomita1", "-n", "60", "--lengths", "0:6", "--out", data]
+        sample = ["sample", "tomita1", "-n", "60", "--lengths", "0:6", "--out", data]
         small = [
             "--hidden-size",
             "8",

@@ -27,14 +27,16 @@ def _heed_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def start(*arguments: object, **options: object) -> subprocess.Popen[str]:
+def start(
+    *arguments: object, environment: dict[str, str] | None = None, **options: object
+) -> subprocess.Popen[str]:
     """Run a command in a process of its own."""
     return subprocess.Popen(
         [sys.executable, "-m", "kleene", *map(str, arguments)],
         stdout=options.pop("stdout", subprocess.PIPE),
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": ""},
+        env={**os.environ, "PYTHONUNBUFFERED": "", **(environment or {})},
         preexec_fn=_heed_interrupts,
         **options,  # type: ignore[call-overload]
     )

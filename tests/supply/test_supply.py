@@ -77,7 +77,7 @@ def test_the_wheel_works_in_a_fresh_environment(built: tuple[Path, Path], tmp_pa
     kleene = programs / "kleene"
     assert call(kleene, "--version", cwd=tmp_path).strip()
     data, model = tmp_path / "data.tsv", tmp_path / "model"
-    call(kleene, "languages", "sample", "tomita1", "-n", 300, "--lengths", "0:9", "--out", data)
+    call(kleene, "sample", "tomita1", "-n", 300, "--lengths", "0:9", "--out", data)
     small = ("--hidden-size", 16, "--embedding-size", 8, "--epochs", 3)
     call(kleene, "train", data, "--out", model, *small, cwd=tmp_path)
     out = tmp_path / "dfa.svg"

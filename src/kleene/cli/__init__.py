@@ -1,4 +1,4 @@
-"""The command line: what `kleene` does when it is called.
+"""The command line, `kleene`.
 
 Status 0 is success, 1 a negative answer (two automata differ, a proof does not hold), 2 an error,
 described in one line on standard error. `--debug`, anywhere, shows the traceback of an error.
@@ -13,11 +13,12 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from kleene.cli.console import complain, say
+from kleene.cli.console import answer, complain, say
 from kleene.errors import DataWarning, KleeneError
 
-MISTAKE = 2
-SHARED = ("train", "extract", "prototypes")  # commands whose work several processes share
+ERROR = 2
+COMPLETION = "_KLEENE_COMPLETE"  # set by the script that `--install-completion` writes
+SHARED = ("train", "extract", "explain")  # commands whose work several processes share
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             warnings.simplefilter("default", DataWarning)
-            status = _run(given or ["--help"])
+            status = _run(given)
         sys.stdout.flush()
     except BrokenPipeError:  # such as `| head`
         _close_output()
@@ -47,24 +48,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         complain(_reason(error))
         _report(error)
         _flush_output()
-        return MISTAKE
+        return ERROR
     return status
 
 
 def _run(arguments: list[str]) -> int:
     import typer
 
-    from kleene.cli.app import app
+    from kleene.cli.app import WELCOME, app
     from kleene.distributed import rank_and_world_size
 
-    if rank_and_world_size()[0] and arguments[0] not in SHARED:
+    if rank_and_world_size()[0] and arguments[:1] not in [[name] for name in SHARED]:
         return 0  # of several processes, the first does alone what they cannot share
     command = typer.main.get_command(app)
+    if not arguments and COMPLETION not in os.environ:
+        answer(WELCOME)
+        return 0
     try:
+        if COMPLETION in os.environ:  # the shell asks how a command may go on
+            command.main(prog_name="kleene")
         with command.make_context("kleene", arguments) as context:
             command.invoke(context)
     except typer.Exit as end:
         return int(end.exit_code)
+    except SystemExit as end:  # completion ends like this
+        return end.code if isinstance(end.code, int) else 0
     return 0
 
 
@@ -79,12 +87,17 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, OSError):
         name = f"{error.filename}: " if error.filename else ""
         return f"{name}{error.strerror or error}; check the path, permissions and free space"
-    if hasattr(error, "format_message"):  # what typer says of options and arguments
+    if hasattr(error, "format_message"):  # typer's errors about options and arguments
+        from kleene.cli.app import RENAMED_OPTIONS
+
+        option = getattr(error, "option_name", "")
+        if option in RENAMED_OPTIONS:
+            return f"{option} is gone; use {RENAMED_OPTIONS[option]}, see `kleene train --help`"
         context: Any = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "kleene"
         return f"{error.format_message().rstrip('.')}; see `{path} --help`"
     name = type(error).__name__
-    return f"a mistake in kleene itself, {name}: {error}; please report what --debug shows"
+    return f"internal error; please report it with the output of --debug ({name}: {error})"
 
 
 def _report(error: BaseException) -> None:

@@ -2,50 +2,101 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from kleene.cli.commands.certify import certify
-from kleene.cli.commands.compare import compare
+from kleene.cli.commands.automata import compare, export, induce, match
 from kleene.cli.commands.demo import demo
-from kleene.cli.commands.evaluate import evaluate
 from kleene.cli.commands.explain import explain
-from kleene.cli.commands.export import export
 from kleene.cli.commands.extract import extract
-from kleene.cli.commands.induce import induce
-from kleene.cli.commands.languages import languages
-from kleene.cli.commands.match import match
-from kleene.cli.commands.phrases import phrases
-from kleene.cli.commands.plot import plot
-from kleene.cli.commands.predict import predict
-from kleene.cli.commands.prototypes import prototypes
-from kleene.cli.commands.read import read
+from kleene.cli.commands.predict import evaluate, predict
+from kleene.cli.commands.prove import certify, robust, verify
 from kleene.cli.commands.report import report
-from kleene.cli.commands.robust import robust
 from kleene.cli.commands.sample import sample
 from kleene.cli.commands.serve import serve
 from kleene.cli.commands.train import train
-from kleene.cli.commands.verify import verify
-from kleene.cli.commands.warm import warm
+from kleene.errors import SettingError
+
+COMMANDS = (
+    *(demo, sample, train, evaluate, predict),
+    *(extract, induce, certify, verify, robust, compare, match),
+    *(explain, report, serve, export),
+)
+HELP = {"help_option_names": ["-h", "--help"]}
+WELCOME = """Kleene: recurrent networks you can read as state machines.
+
+  kleene demo                    the whole path once, in about a minute
+  kleene train DATA --out MODEL  learn from labelled sequences: TSV, CSV, JSONL, Parquet
+  kleene report MODEL DATA       a web page: what was learned, and how far to trust it
+
+`kleene --help` lists all commands; `kleene COMMAND --help` explains one, with examples."""
+RENAMED = {
+    "read": "use `kleene extract NETWORK`",
+    "prototypes": "use `kleene explain MODEL --prototypes DATA`",
+    "phrases": "use `kleene explain MODEL --phrases DATA`",
+    "languages": "use `kleene sample NAME`, `kleene sample NAME --dfa` or `kleene sample --list`",
+    "plot": "use `kleene report MODEL DATA --plot NAME`",
+    "warm": "use `kleene demo`, which compiles all kernels of training and prediction",
+    "reproduce": "run the experiments of a clone: `python experiments/reproduce.py`",
+}
+RENAMED_OPTIONS = {
+    "--consolidate": "--learn auto",
+    "--no-consolidate": "--learn network",
+    "--prefer": "--learn",
+    "--induction-seconds": "--search-seconds",
+}
+
+
+class Command(TyperCommand):
+    """A command whose help groups its options under headings."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write each group of arguments and options."""
+        groups: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for parameter in self.get_params(ctx):
+            usual = "Arguments" if parameter.param_type_name == "argument" else "Options"
+            heading = getattr(parameter, "rich_help_panel", None) or usual
+            if record := parameter.get_help_record(ctx):
+                groups.setdefault(heading, []).append(record)
+        for heading, records in groups.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+
+
+class Commands(TyperGroup):
+    """The commands; names of earlier versions answer with the new name."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that the arguments name."""
+        if args[0] in RENAMED:
+            raise SettingError(f"`kleene {args[0]}` is gone; {RENAMED[args[0]]}")
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, full_train() if name == "train" else command, rest
+
+
+@cache
+def full_train() -> Any:
+    """`train` with an option for each parameter of the estimator, which takes long to import."""
+    from kleene.cli.training_options import with_parameters
+
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=HELP)
+    alone.command(cls=Command)(with_parameters(train))
+    return typer.main.get_command(alone)
+
 
 app = typer.Typer(
     name="kleene",
-    add_completion=False,
+    cls=Commands,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-COMMANDS = (
-    *(demo, sample, train, induce, predict, evaluate),
-    *(extract, read, certify, verify, robust, compare, match, export),
-    *(explain, prototypes, phrases),
-    *(report, serve, warm),
+    context_settings=HELP,
 )
 for command in COMMANDS:
-    app.command()(command)
-app.add_typer(plot, name="plot")
-app.add_typer(languages, name="languages")
+    app.command(cls=Command)(command)
 
 
 def _version(asked: bool) -> None:
@@ -67,11 +118,11 @@ def kleene(
 ) -> None:
     """Recurrent networks you can read as state machines.
 
-    Learn from labelled sequences, read the automaton in the network, prove it, run it fast.
+    Learn from labelled sequences, extract the automaton of the network, prove it, run it fast.
 
     \b
     Example:
-      kleene languages sample tomita4 -n 2000 > data.tsv
+      kleene sample tomita4 -n 2000 > data.tsv
       kleene train data.tsv --out model
       kleene extract model --out dfa.json --out dfa.svg
       kleene certify model dfa.json

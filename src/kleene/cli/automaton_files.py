@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kleene.cli.console import label_text
+from kleene.cli.console import label_text, say
 from kleene.errors import AutomatonError, SettingError
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 DRAWINGS = (".svg", ".png", ".pdf")
 COUNTER_ENDINGS = (".json", ".dot", *DRAWINGS)
-
 NAMED = ".json, .dot, .svg, .png, .pdf, .mmd, .regex, .c or .onnx"
 
 
@@ -47,11 +46,20 @@ PICTURES: dict[str, Callable[[DFA, Sequence[Word] | None], str]] = {
 }
 
 
-def check_ending(path: Path, endings: Sequence[str] = ()) -> None:
-    """Refuse a file name whose ending names no format, before any work is done."""
+def check_endings(paths: Iterable[Path] | None, endings: Sequence[str] = ()) -> None:
+    """Refuse file names whose ending names no format, before any work is done."""
     known = endings or (*CONTENTS, *PICTURES, *DRAWINGS)
-    if path.suffix.lower() not in known:
-        raise SettingError(f"{path} must end in one of {', '.join(known)}, which names the format")
+    for path in paths or []:
+        if path.suffix.lower() not in known:
+            message = f"{path} must end in one of {', '.join(known)}, which names the format"
+            raise SettingError(message)
+
+
+def write_dfas(dfa: DFA, paths: Iterable[Path] | None, words: Sequence[Word] | None = None) -> None:
+    """Write an automaton to several files, and say so."""
+    for path in paths or []:
+        write_dfa(dfa, path, words)
+        say(f"wrote {path}")
 
 
 def write_dfa(dfa: DFA, path: Path, words: Sequence[Word] | None = None) -> None:
@@ -61,7 +69,7 @@ def write_dfa(dfa: DFA, path: Path, words: Sequence[Word] | None = None) -> None
     """
     from kleene.files import write_atomically
 
-    check_ending(path)
+    check_endings([path])
     ending = path.suffix.lower()
     if ending in DRAWINGS:
         dfa.draw(path, words=words)

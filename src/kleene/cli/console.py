@@ -63,6 +63,11 @@ def answer_json(value: Any, *, indent: int | None = 2) -> None:
         answer_lines([json.dumps(value, indent=indent, ensure_ascii=False, default=str)])
 
 
+def answer_result(result: Any, *, json: bool) -> None:
+    """Write a result that has `to_dict`, for a program, and `str`, for a person."""
+    answer_json(result.to_dict()) if json else answer(str(result))
+
+
 def escaped(text: str) -> str:
     """Return the text with its control characters as `\\x1b`, so that a terminal shows them."""
     return _UNSAFE.sub(lambda found: repr(found[0])[1:-1], text)

@@ -70,11 +70,14 @@ class DataSource:
         say_columns(layout)
         return replace(self, layout=layout)
 
-    def each(self, tokens: str | None) -> Iterator[Example]:
-        """The labelled examples one by one, texts split in the way named, or unsplit."""
-        stage = "looking at" if tokens is None else "encoding"
+    def each(
+        self, tokens: str | None, *, labelled: bool = True, stage: str = "reading"
+    ) -> Iterator[Example]:
+        """The examples one by one, texts split in the way named, or unsplit."""
         with reading_progress(f"{stage} {self.name}") as progress:
-            found = read_examples(self.path, self.layout, tokens=tokens, progress=progress)
+            found = read_examples(
+                self.path, self.layout, tokens=tokens, labelled=labelled, progress=progress
+            )
             for example in found:
                 if tokens is not None:
                     self._check_length(example.word, f"line {example.line}")
@@ -160,6 +163,15 @@ class DataSource:
         as_class = classes_by_text(model, self.name)
         return words, [as_class(example) for example in examples]
 
+    def unlabelled(self) -> list[Word]:
+        """All sequences of a file that needs no labels."""
+        return list(read_data(self.path, self.layout, labelled=False).words)
+
+    def texts(self) -> list[Word]:
+        """All texts as they stand in the file, except those that are far too long."""
+        found = self.each(None, labelled=False)
+        return [example.word for example in found if len(example.word) <= 10 * self.max_length]
+
     def _check_length(self, word: Word, place: str) -> None:
         if len(word) > self.max_length:
             raise DataError(
@@ -197,6 +209,10 @@ def reading_progress(stage: str) -> Iterator[Progress]:
     finally:
         if terminal and shown > started:
             sys.stderr.write("\r\x1b[K")
+
+
+OpenData = Callable[[str], DataSource]
+"""From the name of a file to its `DataSource`, with the options of the command."""
 
 
 def say_columns(layout: Layout) -> None:

@@ -1,4 +1,4 @@
-"""Options of `kleene train` made from the parameters of the estimator."""
+"""The options of `kleene train`, from the parameters of the estimator."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ import typer
 from kleene.config import Parameters, described
 from kleene.nn.config import NetworkConfig
 from kleene.training.config import TrainConfig
+
+PANELS = {"": "Network", "network": "Network", "training": "Training"}
 
 
 def with_parameters(command: Callable[..., None]) -> Callable[..., None]:
@@ -59,11 +61,11 @@ def _options() -> Iterator[inspect.Parameter]:
                 one.name,
                 inspect.Parameter.KEYWORD_ONLY,
                 default=default,
-                annotation=Annotated[hint, _option(one)],
+                annotation=Annotated[hint, _option(one, PANELS[group])],
             )
 
 
-def _option(one: Field[Any]) -> Any:
+def _option(one: Field[Any], panel: str) -> Any:
     flag, about = f"--{one.name.replace('_', '-')}", one.metadata
     if isinstance(about["option"], str):
         flag = about["option"]
@@ -72,4 +74,9 @@ def _option(one: Field[Any]) -> Any:
     help, _, default = about["help"].partition(" None: ")
     if default:
         help = f"{help} [default: {default.rstrip('.')}]"
-    return typer.Option(flag, metavar=about["values"] or None, help=help.replace("`", ""))
+    return typer.Option(
+        flag,
+        metavar=about["values"] or None,
+        help=help.replace("`", ""),
+        rich_help_panel=panel,
+    )

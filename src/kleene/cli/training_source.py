@@ -122,7 +122,7 @@ class OnDisk:
         say(f"encoding {self.source.name} into {path}")
         self.store = encode(
             path,
-            self.source.each(self.tokens),
+            self.source.each(self.tokens, stage="encoding"),
             tokens=self.tokens,
             key=self.digest,
             max_symbols=self.max_symbols,

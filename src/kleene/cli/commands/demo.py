@@ -1,4 +1,4 @@
-"""`kleene demo`: the whole path once, in about a minute."""
+"""`kleene demo`: learn, predict, extract, prove and draw, once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def demo(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the files go.")] = Path("demo"),
     seed: Seed = 0,
 ) -> None:
-    """Learn a language, read its automaton, prove it, draw it.
+    """Learn a language, extract its automaton, prove it, draw it.
 
     The language is Tomita 4: words of 0 and 1 without three 0 in a row.
 
@@ -58,7 +58,7 @@ def demo(
     rows = zip(map(quoted, SHOWN), map(label_text, estimator.predict(SHOWN).tolist()), strict=True)
     answer_table(["word", "in the language?"], rows)
 
-    _title("3. Read", "the automaton in the network")
+    _title("3. Extract", "the automaton of the network")
     reading = extract(estimator.model, words)
     dfa = reading.dfa
     answer(machine_table(dfa))
@@ -73,7 +73,7 @@ def demo(
     if isinstance(outcome, Certificate):
         outcome.save(out / "certificate.json")
         checked = verify(out / "model", out / "dfa.json", out / "certificate.json")
-        answer(f"again, from the files alone: {checked}")
+        answer(f"verified from the files alone: {checked}")
 
     _title("5. Draw", f"{out / 'dfa.svg'} and {out / 'dfa.png'}")
     dfa.draw(out / "dfa.svg")

@@ -1,30 +1,22 @@
-"""`kleene explain`."""
+"""`kleene explain`: why a label, and what states, symbols and phrases stand for."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kleene.cli.console import answer_json, answer_styled, say, shows_colors
-from kleene.cli.options import (
-    MAX_LENGTH,
-    NO_LAYOUT,
-    Json,
-    MaxLength,
-    Method,
-    ModelFolder,
-    reads_data,
-)
+from kleene.cli.console import answer_json, answer_result, answer_styled, say, shows_colors
+from kleene.cli.options import FROM_OPTIONS, Json, ModelFolder, Rows, reads_data
 from kleene.errors import SettingError
 
 if TYPE_CHECKING:
-    from kleene.data.layout import Layout
+    from kleene.cli.input import OpenData
     from kleene.explain.explain import Explanation
-    from kleene.machine import Label, Word
+    from kleene.machine import Word
     from kleene.model import Model
 
 
@@ -32,42 +24,113 @@ if TYPE_CHECKING:
 def explain(
     model: ModelFolder,
     text: Annotated[
-        str | None, typer.Argument(metavar="[TEXT]", help="The text or sequence.")
+        str | None, typer.Argument(metavar="[SEQUENCE]", help="The text or sequence to explain.")
     ] = None,
-    file: Annotated[
-        str | None, typer.Option(metavar="DATA", help="Explain all rows of a file; - is stdin.")
+    file: Rows = None,
+    prototypes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATA", help="List the symbols that lead to each state and to each class."
+        ),
     ] = None,
-    method: Method = None,
+    phrases: Annotated[
+        str | None,
+        typer.Option(metavar="DATA", help="List the phrases that speak most for each class."),
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            metavar="level|change|evidence|contribution|lean|path",
+            help="How symbols are weighed. [default: the method that fits the model]",
+        ),
+    ] = None,
     html: Annotated[
         Path | None, typer.Option(metavar="OUT", help="Write a web page to this file.")
     ] = None,
-    layout: Layout = NO_LAYOUT,
-    max_length: MaxLength = MAX_LENGTH,
+    n: Annotated[
+        int | None,
+        typer.Option(
+            "-n",
+            metavar="N",
+            help="Symbols in a phrase. [default: sequences that decide the label, else 2]",
+            min=1,
+        ),
+    ] = None,
+    top: Annotated[
+        int, typer.Option(metavar="N", help="How many prototypes or phrases to list.", min=1)
+    ] = 10,
+    min_count: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Leave out what occurs less often. [default: 5 for symbols, 1 for phrases]",
+            min=1,
+        ),
+    ] = None,
+    open_data: OpenData = FROM_OPTIONS,
     json: Json = False,
 ) -> None:
     """Show which parts of a sequence decide its label.
 
     Colours mark them, or a line below the text where there are none. A network that is a machine
     of few states is explained by its path through the states. With --json every line is an object.
+    --prototypes and --phrases explain the whole model along the sequences of a file.
 
     \b
     Example:
       kleene explain model 0110
       kleene explain model "not bad at all" --html why.html
       kleene explain model --file data.tsv --json
+      kleene explain model --prototypes reviews.csv --text-column review
+      kleene explain model --phrases reviews.csv -n 3
+      torchrun --nproc-per-node 4 -m kleene explain model --prototypes corpus.tsv.gz
     """
-    if (text is None) == (file is None):
-        raise SettingError("give a text or --file, one of the two")
-    from kleene.explain.explain import explain_many
+    if sum(one is not None for one in (text, file, prototypes, phrases)) != 1:
+        raise SettingError("give one of a sequence, --file, --prototypes and --phrases")
+    if html is not None and (prototypes or phrases):
+        raise SettingError("--html shows explained sequences; leave it out, or see `kleene report`")
+    from kleene.distributed import rank_and_world_size
     from kleene.model import Model
 
+    if rank_and_world_size()[0] and prototypes is None:
+        return  # the first process does it alone
     trained = Model.load(model)
-    if file is not None:
-        words, _ = _read(trained, file, layout, max_length)
+    if prototypes is not None:
+        found = _prototypes(trained, prototypes, top, min_count or 5, open_data)
+        answer_result(found, json=json)
+    elif phrases is not None:
+        from kleene.explain.phrases import phrases as find
+
+        words, _ = open_data(phrases).words(trained)
+        answer_result(
+            find(trained, words, n=n, top=top, min_count=min_count or 1, method=method), json=json
+        )
     else:
-        words = trained.words([str(text)], typed=True)
-    _name_unknown_symbols(trained, words)
-    explained = explain_many(trained, words, method=method)
+        given = open_data(file).words(trained)[0] if file is not None else None
+        words = trained.words([str(text)], typed=True) if given is None else given
+        _explain(trained, words, method, html, json=json)
+
+
+def _prototypes(model: Model, path: str, top: int, min_count: int, open_data: OpenData) -> Any:
+    from kleene.distributed import init_process_group
+    from kleene.explain.prototypes import read_prototypes
+
+    with init_process_group() as group:
+        words = open_data(path).each_word(model, group)
+        return read_prototypes(model, words, top=top, min_count=min_count, process_group=group)
+
+
+def _explain(
+    model: Model, words: Sequence[Word], method: str | None, html: Path | None, *, json: bool
+) -> None:
+    from kleene.data.validate import UnknownSymbols
+    from kleene.explain.explain import explain_many
+
+    if model.reads_symbols:
+        encoded = model.alphabet.encode_many(words)
+        if unknown := UnknownSymbols.among(model.alphabet, words, encoded):
+            say(str(unknown))
+    explained = explain_many(model, words, method=method)
     if html is not None:
         _write_page(html, explained)
         say(f"wrote {html}")
@@ -77,24 +140,6 @@ def explain(
         else:
             width = shutil.get_terminal_size().columns
             answer_styled(one.to_text(width=width, colors=shows_colors()))
-
-
-def _name_unknown_symbols(model: Model, words: Sequence[Word]) -> None:
-    from kleene.data.validate import UnknownSymbols
-
-    if model.reads_symbols:
-        encoded = model.alphabet.encode_many(words)
-        if unknown := UnknownSymbols.among(model.alphabet, words, encoded):
-            say(str(unknown))
-
-
-def _read(
-    model: Model, path: str, layout: Layout, max_length: int
-) -> tuple[list[Word], list[Label]]:
-    from kleene.cli.input import DataSource
-
-    source = DataSource(path=path, layout=layout, max_length=max_length)
-    return source.words(model)
 
 
 def _write_page(path: Path, explained: Sequence[Explanation]) -> None:

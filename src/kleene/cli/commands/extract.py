@@ -1,108 +1,232 @@
-"""`kleene extract`."""
+"""`kleene extract`: from a network, Kleene's or anybody's, to an automaton."""
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kleene.cli.automaton_files import (
     COUNTER_ENDINGS,
-    NAMED,
-    check_ending,
+    DRAWINGS,
+    check_endings,
     write_counter,
-    write_dfa,
+    write_dfas,
 )
 from kleene.cli.console import answer, answer_json, say
-from kleene.cli.options import (
-    MAX_LENGTH,
-    NO_LAYOUT,
-    Json,
-    MaxLength,
-    ModelFolder,
-    Seed,
-    reads_data,
-)
+from kleene.cli.options import FROM_OPTIONS, AutomatonFiles, Json, Seed, reads_data
+from kleene.errors import SettingError
 
 if TYPE_CHECKING:
-    from kleene.data.layout import Layout
+    from collections.abc import Sequence
+
+    from kleene.cli.input import DataSource, OpenData
+    from kleene.extraction.adapters import Classify
+    from kleene.extraction.result import Extraction
+    from kleene.machine import Symbol, Word
+
+ELSEWHERE = "Networks trained elsewhere"
 
 
 @reads_data
 def extract(
-    model: ModelFolder,
-    method: Annotated[
+    network: Annotated[
         str,
+        typer.Argument(
+            metavar="NETWORK",
+            help="A model folder; an .onnx file from token ids to scores; or MODULE:NAME, a Python "
+            "object that labels a batch of sequences, whose module is imported.",
+        ),
+    ],
+    method: Annotated[
+        str | None,
         typer.Option(
             metavar="auto|table|counts|mean|soft-counts|kmeans|lstar|counter",
-            help="How to read; auto takes the cheapest that is faithful.",
+            help="How a model is read. [default: auto, the cheapest that is faithful]",
         ),
-    ] = "auto",
+    ] = None,
     data: Annotated[
         str | None,
         typer.Option(metavar="DATA", help="Sequences to read along. [default: random ones]"),
     ] = None,
-    out: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help=f"Write the automaton, as {NAMED}; may be given more than once.",
-        ),
+    out: AutomatonFiles = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(metavar="S", help="Limit of active learning. [default: 10, and 30 elsewhere]"),
     ] = None,
     seed: Seed = 0,
-    layout: Layout = NO_LAYOUT,
-    max_length: MaxLength = MAX_LENGTH,
-    verbose: Annotated[bool, typer.Option(help="Show all details of the proof.")] = False,
+    alphabet: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SYMBOLS",
+            help="The symbols, with blanks between. [default: those of the data]",
+            rich_help_panel=ELSEWHERE,
+        ),
+    ] = None,
+    max_states: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="The largest automaton to choose.",
+            min=1,
+            rich_help_panel=ELSEWHERE,
+        ),
+    ] = None,
+    front: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Draw size against error (.svg, .png, .pdf).",
+            rich_help_panel=ELSEWHERE,
+        ),
+    ] = None,
+    start: Annotated[
+        int | None,
+        typer.Option(
+            metavar="ID", help="ONNX: the token id before a sequence.", rich_help_panel=ELSEWHERE
+        ),
+    ] = None,
+    end: Annotated[
+        int | None,
+        typer.Option(
+            metavar="ID", help="ONNX: the token id after a sequence.", rich_help_panel=ELSEWHERE
+        ),
+    ] = None,
+    open_data: OpenData = FROM_OPTIONS,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Show all details of the proof.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Read the automaton in a network; say how faithful it is.
+    """Extract an automaton from a network; say how faithful it is.
 
     With --data, pictures show only the moves that these sequences take; other formats have all.
+
+    A network that was trained elsewhere is asked about sequences and never changed. Its automaton
+    is tested, not proved: of the automata found, the smallest within one standard error of the best
+    on held-out sequences is taken. Symbols that are whole numbers are the token ids of an ONNX
+    network; others are numbered in the order of the alphabet.
 
     \b
     Example:
       kleene extract model --out dfa.json --out dfa.svg
       kleene extract model --method counts --data data.tsv --json
       kleene extract lstm-model --method counter --data data.tsv --out machine.svg
+      kleene extract net.onnx --alphabet "0 1 2 3" --data words.tsv --out dfa.svg
+      kleene extract mypackage.models:classify --data words.tsv --front front.svg
       torchrun --nproc-per-node 4 -m kleene extract model --method counts --data corpus.tsv.gz
     """
-    for path in out or []:
-        check_ending(path, COUNTER_ENDINGS if method == "counter" else ())
+    check_endings(out, COUNTER_ENDINGS if method == "counter" else ())
+    onnx = network.lower().endswith(".onnx")
+    if not onnx and (":" not in network or Path(network).exists()):
+        if any(option is not None for option in (alphabet, max_states, front, start, end)):
+            raise SettingError(
+                "--alphabet, --max-states, --front, --start and --end are for networks trained "
+                "elsewhere; leave them out for a model folder"
+            )
+        chosen = {"method": method or "auto", "seconds": seconds, "seed": seed}
+        source = None if data is None else open_data(data)
+        found = _extract_model(Path(network), source, out, chosen)
+        if found is not None:
+            _answer(found, json=json, verbose=verbose)
+        return
+    from kleene.distributed import rank_and_world_size
+
+    if rank_and_world_size()[0]:
+        return  # the first process does it alone
+    if method is not None:
+        raise SettingError("--method is for model folders; other networks are learned actively")
+    if not onnx and (start is not None or end is not None):
+        raise SettingError("--start and --end are for ONNX; a Python object adds its own tokens")
+    if front is not None:
+        check_endings([front], DRAWINGS)
+    from kleene.data.alphabet import Alphabet
+    from kleene.extractor import extract as extract_automaton
+
+    words: list[Word] = []
+    if data is not None:
+        words = open_data(data).unlabelled()
+    symbols = Alphabet.from_words(words).symbols if alphabet is None else tuple(alphabet.split())
+    if not symbols:
+        raise SettingError("the alphabet is not known; give --alphabet or --data")
+    classify = _onnx(network, symbols, start, end) if onnx else _imported(network)
+    found = extract_automaton(
+        classify, words or None, alphabet=symbols, max_states=max_states, seconds=seconds, seed=seed
+    )
+    write_dfas(found.dfa, out)
+    if front is not None:
+        from kleene.report.plots import save, size_against_error
+
+        save(size_against_error(found.front or ()), front)
+        say(f"wrote {front}")
+    _answer(found, json=json, verbose=verbose)
+    if not json:
+        answer(f"\n{found.front}")
+
+
+def _extract_model(
+    folder: Path, data: DataSource | None, out: list[Path] | None, chosen: dict[str, Any]
+) -> Extraction | None:
+    """Extract from a model folder and write the files; None in all processes but the first.
+
+    Several processes share the words of the method `counts`.
+    """
     from kleene.automata.table import known_words
-    from kleene.cli.input import DataSource
     from kleene.distributed import init_process_group, rank_and_world_size
     from kleene.extractor import extract as extract_automaton
     from kleene.model import Model
 
-    counted = method == "counts" and data is not None
-    if rank_and_world_size()[0] and not counted:
-        return  # the first process does it alone
-    trained = Model.load(model)
-    words = None
-    if data is None:
-        found = extract_automaton(trained, method=method, seed=seed)
+    shared = chosen["method"] == "counts" and data is not None
+    if rank_and_world_size()[0] and not shared:
+        return None  # the first process does it alone
+    model, words = Model.load(folder), None
+    if data is not None and shared:
+        with init_process_group() as group:
+            stream = (word for word, _ in data.each_word(model, group))
+            found = extract_automaton(model, stream, process_group=group, **chosen)
     else:
-        source = DataSource(path=data, layout=layout, max_length=max_length)
-        if counted:
-            with init_process_group() as process_group:
-                stream = (word for word, _ in source.each_word(trained, process_group))
-                found = extract_automaton(
-                    trained, stream, method=method, seed=seed, process_group=process_group
-                )
-        else:
-            words, _ = source.words(trained)
-            found = extract_automaton(trained, words, method=method, seed=seed)
+        words = None if data is None else data.words(model)[0]
+        found = extract_automaton(model, words, **chosen)
     if rank_and_world_size()[0]:
-        return
-    drawn = None if words is None else known_words(found.dfa, words)
-    for path in out or []:
-        if found.counter is None:
-            write_dfa(found.dfa, path, drawn)
-        else:
+        return None
+    if found.counter is None:
+        write_dfas(found.dfa, out, None if words is None else known_words(found.dfa, words))
+    else:
+        for path in out or []:
             write_counter(found.counter.machine.minimize(), path)
-        say(f"wrote {path}")
+            say(f"wrote {path}")
+    return found
+
+
+def _answer(found: Extraction, *, json: bool, verbose: bool) -> None:
     if json:
         answer_json(found.to_dict())
     else:
         answer(found.to_text(verbose=verbose))
+
+
+def _onnx(path: str, symbols: Sequence[Symbol], start: int | None, end: int | None) -> Classify:
+    from kleene.extraction import adapters
+
+    whole = all(str(symbol).isdecimal() for symbol in symbols)
+    ids = {symbol: int(str(symbol)) if whole else i for i, symbol in enumerate(symbols)}
+    return adapters.onnx(path, start=start, end=end, ids=ids)
+
+
+def _imported(name: str) -> Classify:
+    """The object that `module:attribute` names."""
+    module, _, attribute = name.partition(":")
+    sys.path.insert(0, "")  # as `python -m` looks in the working folder
+    try:
+        found: Any = import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise SettingError(f"cannot import {name}: {error}") from None
+    if not callable(found):
+        raise SettingError(f"{name} must be callable with a batch of sequences")
+    classify: Classify = found
+    return classify

@@ -1,21 +1,28 @@
-"""`kleene predict`."""
+"""`kleene predict` and `kleene evaluate`: the network's answers to the rows of a file."""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kleene.cli.console import answer_json, answer_lines, label_texts, say
+from kleene.cli.console import (
+    answer,
+    answer_json,
+    answer_lines,
+    answer_table,
+    label_texts,
+    say,
+)
 from kleene.cli.options import (
-    MAX_LENGTH,
-    NO_LAYOUT,
+    FROM_OPTIONS,
+    DataFile,
     Json,
-    MaxLength,
     ModelFolder,
     OptionalDataFile,
     Seed,
@@ -28,7 +35,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from kleene.data.layout import Example, Layout
+    from kleene.cli.input import OpenData
+    from kleene.data.layout import Example
     from kleene.model import Model
 
 
@@ -38,17 +46,16 @@ def predict(
     data: OptionalDataFile = None,
     word: Annotated[
         list[str] | None,
-        typer.Option(metavar="TEXT", help="A sequence instead of DATA; may be given repeatedly."),
+        typer.Option(metavar="TEXT", help="A sequence instead of DATA; may be repeated."),
     ] = None,
     columns: Annotated[
         bool,
         typer.Option(
             "--columns",
-            help="Write CSV: the columns of DATA, with prediction and probability beside them.",
+            help="Write CSV: the columns of DATA, then prediction and probability.",
         ),
     ] = False,
-    layout: Layout = NO_LAYOUT,
-    max_length: MaxLength = MAX_LENGTH,
+    open_data: OpenData = FROM_OPTIONS,
     samples: Annotated[
         int | None,
         typer.Option(metavar="N", help="Mean of N passes with noise; see above.", min=1),
@@ -56,7 +63,8 @@ def predict(
     noise: Annotated[
         str | None,
         typer.Option(
-            metavar="states|dropout", help="The noise of --samples. [default: that of the training]"
+            metavar="states|dropout",
+            help="The noise of --samples. [default: the noise of the training]",
         ),
     ] = None,
     seed: Seed = 0,
@@ -69,8 +77,8 @@ def predict(
     """Predict the label of each sequence, one a line.
 
     Labels need not be there; a file may hold sequences only, one a line. With --json every line is
-    an object with the prediction and the probabilities of all classes. With --samples these are
-    means over N random passes, and --json adds how far these spread: --noise states draws the
+    an object with the prediction and the probabilities of all classes. With --samples they are
+    means over N random passes, and --json adds how far the passes spread: --noise states draws the
     states from their probabilities, --noise dropout leaves dropout on.
 
     \b
@@ -95,17 +103,17 @@ def predict(
     classes = trained.classes
     names = label_texts(classes)
     unknown, header = UnknownSymbols(), None
-    for examples in _examples(trained, data, word or [], layout, max_length):
+    for examples in _examples(trained, data, word or [], open_data):
         words = [example.word for example in examples]
         encoded = trained.alphabet.encode_many(words)
         unknown += UnknownSymbols.among(trained.alphabet, words, encoded)
         best, probabilities, spread = _predictions(trained, encoded, samples, noise, seed)
         if json:
             for row, i in enumerate(best):
-                beside = _row(examples[row]) if columns else {}
+                columns_given = _row(examples[row]) if columns else {}
                 named = _named(names, probabilities[row])
                 found = {"prediction": classes[i], "probabilities": named}
-                answer_json({**beside, **found, **spread(row, names)}, indent=None)
+                answer_json({**columns_given, **found, **spread(row, names)}, indent=None)
         elif columns:
             rows = [
                 {**_row(example), "prediction": names[i], "probability": f"{p[i]:.4f}"}
@@ -120,15 +128,13 @@ def predict(
 
 
 def _examples(
-    model: Model, data: str | None, typed: Sequence[str], layout: Layout, max_length: int
+    model: Model, data: str | None, typed: Sequence[str], open_data: OpenData
 ) -> Iterator[list[Example]]:
-    from kleene.cli.input import DataSource
     from kleene.data.layout import Example
 
     if data is None:
         return iter([[Example(word, None, 1) for word in model.words(typed, typed=True)]])
-    source = DataSource(path=data, layout=layout, max_length=max_length)
-    return source.examples(model, labelled=False)
+    return open_data(data).examples(model, labelled=False)
 
 
 def _predictions(
@@ -175,3 +181,55 @@ def _csv_lines(rows: Sequence[Mapping[str, Any]], header: list[str] | None) -> l
         cells = {k: without_formula(v) if isinstance(v, str) else v for k, v in row.items()}
         writer.writerow(cells)
     return text.getvalue().removesuffix("\n").split("\n")
+
+
+@reads_data
+def evaluate(
+    model: ModelFolder,
+    data: DataFile,
+    open_data: OpenData = FROM_OPTIONS,
+    json: Json = False,
+) -> None:
+    """Compare predictions with labels: accuracy, F1, confusions.
+
+    The calibration error is the mean gap between the probability of an answer and the share of such
+    answers that is right.
+
+    \b
+    Example:
+      kleene evaluate model test.tsv
+      kleene evaluate model test.jsonl.gz --json
+    """
+    from kleene.cli.training_summary import answer_classes, evaluate_file, named
+    from kleene.model import Model
+
+    trained = Model.load(model)
+    result, unknown = evaluate_file(trained, open_data(data))
+    rows, right = len(result.labels), int(result.confusion.trace())
+    per_class = named(trained, map(asdict, result.per_class))
+    names = label_texts(trained.classes)
+    if json:
+        answer_json(
+            {
+                "rows": rows,
+                "right": right,
+                "accuracy": result.accuracy,
+                "majority_accuracy": result.majority_accuracy,
+                "per_class": per_class,
+                "loss": result.loss,
+                "calibration": result.reliability.to_dict(),
+                "classes": list(trained.classes),
+                "confusion": result.confusion.tolist(),
+                "unknown_symbols": unknown.symbols,
+            }
+        )
+        return
+    answer(f"accuracy           {result.accuracy:.2%}  ({right} of {rows} rows)")
+    answer(f"majority class     {result.majority_accuracy:.2%}")
+    answer(f"loss               {result.loss:.4f}")
+    answer(f"calibration error  {result.reliability.error:.4f}")
+    answer()
+    answer_classes(per_class)
+    answer()
+    table = [[name, *row] for name, row in zip(names, result.confusion.tolist(), strict=True)]
+    answer_table(["label / predicted", *names], table)

@@ -1,57 +1,164 @@
-"""`kleene sample`."""
+"""`kleene sample`: data to try the commands on."""
 
 from __future__ import annotations
 
 import csv
 import io
-from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from kleene.cli.options import Out, Seed
+from kleene.cli.automaton_files import check_endings, write_dfas
+from kleene.cli.console import answer_json, answer_lines, answer_table, label_text, word_text
+from kleene.cli.options import Seed
+from kleene.errors import SettingError
 
-
-class Sample(StrEnum):
-    """What can be made."""
-
-    REVIEWS = "reviews"
-    ORDERS = "orders"
+TABLES = {"reviews": "text,label", "orders": "case,event,time,label"}
 
 
 def sample(
-    name: Annotated[Sample, typer.Argument(metavar="NAME", help="Which data set.")],
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="A formal language, reviews or orders.")
+    ] = None,
     number: Annotated[
-        int, typer.Option("-n", metavar="N", help="How many rows or cases.", min=1)
-    ] = 500,
+        int | None,
+        typer.Option(
+            "-n", metavar="N", help="How many. [default: 1000 words, 500 reviews or orders]", min=0
+        ),
+    ] = None,
     seed: Seed = 0,
-    out: Out = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write to this file. [default: stdout]")
+    ] = None,
+    lengths: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A:B",
+            help="Languages: lengths from A up to, not including, B; or A,B,C. [default: 0:16]",
+        ),
+    ] = None,
+    balance: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", help="Languages: the share of words inside. [default: 0.5]"),
+    ] = None,
+    dfa: Annotated[
+        bool, typer.Option("--dfa", help="Languages: write the minimal automaton, not words.")
+    ] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List all names.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="With --list: answer as JSON.")] = False,
 ) -> None:
     """Write a small data set to try the commands on.
 
+    A line of a formal language is a word, a tab, and 1 if the word is in the language, else 0.
     `reviews` are made from templates: a CSV with the columns text and label. `orders` is a made-up
-    table of events with the columns case, event, time and label. For formal languages see
-    `kleene languages sample`.
+    table of events with the columns case, event, time and label.
 
     \b
     Example:
-      kleene sample reviews > reviews.csv
-      kleene train reviews.csv --out model
+      kleene sample --list
+      kleene sample tomita4 -n 2000 --lengths 0:16,20,25 > data.tsv
+      kleene sample tomita4 --dfa --out truth.json
+      kleene sample reviews --out reviews.csv
       kleene sample orders > orders.csv
       kleene train orders.csv --case-column case --order-column time --out model
     """
+    if listed:
+        _list(json=json)
+        return
+    if name is None:
+        raise SettingError("name a data set; `kleene sample --list` shows all")
+    if name in TABLES:
+        if dfa or lengths is not None or balance is not None:
+            raise SettingError(f"--lengths, --balance and --dfa are for languages, got {name}")
+        _write(_table(name, 500 if number is None else number, seed), out)
+        return
+    from kleene.languages import by_name, names
+
+    if name not in names():
+        known = ", ".join([*TABLES, *names()])
+        raise SettingError(f"there is no data set {name!r}; choose one of {known}")
+    if dfa:
+        _write_dfa(name, out)
+        return
+    words, labels = by_name(name).sample(
+        1000 if number is None else number,
+        _lengths("0:16" if lengths is None else lengths),
+        seed,
+        0.5 if balance is None else balance,
+    )
+    pairs = zip(words, labels, strict=True)
+    _write("".join(f"{word_text(w)}\t{label_text(int(y))}\n" for w, y in pairs), out)
+
+
+def _list(*, json: bool) -> None:
+    from kleene.languages import by_name, names
+
+    found = {name: by_name(name) for name in names()}
+    if json:
+        kinds = [
+            {"name": name, "alphabet": list(one.alphabet), "regular": one.dfa is not None}
+            for name, one in found.items()
+        ]
+        answer_json([*kinds, *({"name": name, "columns": c} for name, c in TABLES.items())])
+        return
+    rows = [
+        (
+            name,
+            "not regular" if one.dfa is None else f"{one.dfa.minimize().num_states} states",
+            "".join(map(str, one.alphabet)),
+        )
+        for name, one in found.items()
+    ]
+    tables = [(name, "table", columns) for name, columns in TABLES.items()]
+    answer_table(["name", "kind", "alphabet or columns"], [*rows, *tables])
+
+
+def _table(name: str, number: int, seed: int) -> str:
     from kleene.datasets.made_orders import HEADER, made_orders
     from kleene.datasets.made_reviews import made_reviews
-    from kleene.files import write_atomically
 
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    if name is Sample.ORDERS:
+    if name == "orders":
         writer.writerows([HEADER, *made_orders(number, seed)])
     else:
-        texts, labels = made_reviews(number, seed)
-        writer.writerows([("text", "label"), *zip(texts, labels, strict=True)])
+        writer.writerows([("text", "label"), *zip(*made_reviews(number, seed), strict=True)])
+    return buffer.getvalue()
+
+
+def _write_dfa(name: str, out: Path | None) -> None:
+    from kleene.languages import by_name
+
+    machine = by_name(name).dfa
+    if machine is None:
+        raise SettingError(
+            f"{name} is not regular and has no automaton; see `kleene sample --list`"
+        )
     if out is None:
-        typer.echo(buffer.getvalue(), nl=False)
+        answer_lines([machine.minimize().to_json()])
     else:
-        write_atomically(out, buffer.getvalue())
+        check_endings([out])
+        write_dfas(machine.minimize(), [out])
+
+
+def _lengths(text: str) -> list[int]:
+    """Lengths from `A:B`, `A:B:STEP`, single numbers, or several of these with commas."""
+    lengths: list[int] = []
+    try:
+        for part in text.split(","):
+            bounds = [int(number) for number in part.split(":")]
+            lengths += range(*bounds) if len(bounds) > 1 else bounds
+    except (ValueError, TypeError):
+        message = f"--lengths must be A:B, such as 0:16, or A,B,C, got {text!r:.40}"
+        raise SettingError(message) from None
+    return lengths
+
+
+def _write(text: str, out: Path | None) -> None:
+    from kleene.files import write_atomically
+
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        write_atomically(out, text)

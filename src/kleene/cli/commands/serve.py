@@ -12,12 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kleene.cli.console import say
-from kleene.cli.options import (
-    MAX_LENGTH,
-    NO_LAYOUT,
-    MaxLength,
-    reads_data,
-)
+from kleene.cli.options import FROM_OPTIONS, reads_data
 from kleene.errors import SettingError
 from kleene.files import read_regular
 
@@ -35,7 +30,7 @@ class LogLevel(StrEnum):
 
 
 if TYPE_CHECKING:
-    from kleene.data.layout import Layout
+    from kleene.cli.input import OpenData
 
 
 @reads_data
@@ -92,8 +87,7 @@ def serve(
         False
     ),
     browser: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
-    layout: Layout = NO_LAYOUT,
-    max_length: MaxLength = MAX_LENGTH,
+    open_data: OpenData = FROM_OPTIONS,
 ) -> None:
     """Serve a web page and a JSON API for models, until Ctrl-C.
 
@@ -115,7 +109,7 @@ def serve(
     access = Access.for_address(
         host, hosts=tuple(allow_host or ()), origins=tuple(allow_origin or ()), token=secret
     )
-    words = () if data is None else tuple(_texts(data, layout, max_length))
+    words = () if data is None else tuple(open_data(data).texts())
     settings = ServerSettings(
         models=tuple(models),
         words=words,
@@ -171,10 +165,3 @@ def _prefix(path: str) -> str:
     if not all(c.isascii() and (c.isalnum() or c in "-._~/") for c in trimmed):
         raise SettingError(f"--root-path must be a plain path such as /kleene, got {path!r}")
     return f"/{trimmed}" if trimmed else ""
-
-
-def _texts(data: str, layout: Layout, max_length: int) -> list[object]:
-    from kleene.data.files import read_examples
-
-    found = read_examples(data, layout, labelled=False)
-    return [example.word for example in found if len(example.word) <= 10 * max_length]

@@ -8,37 +8,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kleene.cli.console import answer_json, say
-from kleene.cli.options import (
-    MAX_LENGTH,
-    NO_LAYOUT,
-    DataFile,
-    Json,
-    MaxLength,
-    Seed,
-    Tokens,
-    reads_data,
-)
-from kleene.cli.training_options import with_parameters
+from kleene.cli.options import FROM_OPTIONS, DataFile, Json, Seed, Tokens, reads_data
 from kleene.errors import SettingError
 
 if TYPE_CHECKING:
-    from kleene.data.layout import Layout
+    from kleene.cli.input import OpenData
 
 
-@with_parameters
 @reads_data
 def train(
     data: DataFile,
     out: Annotated[Path, typer.Option(metavar="MODEL", help="The folder for the model.")],
     seed: Seed = 0,
     tokens: Tokens = None,
-    layout: Layout = NO_LAYOUT,
-    max_length: MaxLength = MAX_LENGTH,
+    open_data: OpenData = FROM_OPTIONS,
     balanced: Annotated[
-        bool, typer.Option("--balanced", help="Let rare classes count as much as frequent ones.")
+        bool, typer.Option("--balanced", help="Give rare classes as much weight as frequent ones.")
     ] = False,
     threads: Annotated[
-        int, typer.Option(metavar="N", help="More than one pays for long texts only.", min=1)
+        int,
+        typer.Option(
+            metavar="N", help="CPU threads; more than one helps only on long texts.", min=1
+        ),
     ] = 1,
     checkpoint_every: Annotated[
         float, typer.Option(metavar="SECONDS", help="Seconds between checkpoints.", min=0)
@@ -55,13 +46,13 @@ def train(
         bool, typer.Option(help="Fit n-grams with logistic regression for comparison.")
     ] = True,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Open a page with the loss and the automaton.")
+        bool, typer.Option("--watch", help="Open a page that shows the loss and the automaton.")
     ] = False,
     stream: Annotated[
         bool | None,
         typer.Option(
             "--stream/--no-stream",
-            help="Keep the words on disk. [default: those of files above 256 MB]",
+            help="Keep the rows on disk. [default: for files above 256 MB]",
         ),
     ] = None,
     json: Json = False,
@@ -71,16 +62,15 @@ def train(
     """Train a network on labelled sequences.
 
     The model folder is written at the end, as a whole. Ctrl-C (or SIGTERM) keeps the run in it;
-    --resume goes on to the same result, bit by bit, as if nothing had happened.
+    --resume resumes and gives bit-identical weights.
     `torchrun --nproc-per-node N -m kleene train ...` shares every batch among N processes.
 
     \b
     Example:
-      kleene languages sample tomita4 -n 2000 > data.tsv
+      kleene sample tomita4 -n 2000 > data.tsv
       kleene train data.tsv --out model --seed 1
       kleene train reviews.csv.gz --text-column review --tokens text --out model
     """
-    from kleene.cli.input import DataSource
     from kleene.cli.training_run import TrainingRun
     from kleene.cli.training_source import open_training_source
     from kleene.cli.training_summary import answer_summary
@@ -88,7 +78,6 @@ def train(
 
     if resume and overwrite:
         raise SettingError("--resume continues a run, --overwrite starts again; give one of them")
-    source = DataSource(path=data, layout=layout, max_length=max_length)
     settings: dict[str, Any] = {
         **parameters,
         "tokens": tokens,
@@ -96,7 +85,9 @@ def train(
         "random_state": seed,
     }
     with init_process_group(parameters["device"]) as process_group:
-        examples, settings["tokens"] = open_training_source(source, settings, stream, process_group)
+        examples, settings["tokens"] = open_training_source(
+            open_data(data), settings, stream, process_group
+        )
         run = TrainingRun(
             folder=out,
             settings=settings,
@@ -104,7 +95,7 @@ def train(
             threads=threads,
             checkpoint_every=checkpoint_every,
             baseline=baseline,
-            test=DataSource(path=test, layout=layout, max_length=max_length) if test else None,
+            test=open_data(test) if test else None,
             process_group=process_group,
         )
         summary = run.train(resume=resume, overwrite=overwrite, watched=watch)

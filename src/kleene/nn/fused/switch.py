@@ -140,8 +140,7 @@ def _load(cell: int, backward: bool) -> bool:
         kernels = [forward_kernel(cell), *([backward_kernel(cell)] if backward else [])]
         if not all(is_cached(one) for one in kernels):
             print(
-                "kleene: compiling kernels for this machine, once; "
-                "`kleene warm` does it ahead of time",
+                "kleene: compiling kernels for this machine, once; later runs start at once",
                 file=sys.stderr,
                 flush=True,
             )

@@ -1,4 +1,4 @@
-"""`kleene plot`: pictures of the right kind, of the right words."""
+"""`kleene report --plot`: pictures of the right kind, of the right words."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
 
+TRAJECTORIES, MAPS = ("--plot", "trajectories", "--sequence"), ("--plot", "maps")
 PNG = b"\x89PNG\r\n"
 
 
@@ -68,7 +69,7 @@ def idx(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("ending", ["png", "svg"])
 def test_trajectories(kleene: Kleene, words_model: Path, tmp_path: Path, ending: str) -> None:
     out = tmp_path / f"x.{ending}"
-    outcome = kleene("plot", "trajectories", words_model, "a(b)ab"[:3], "--out", out)
+    outcome = kleene("report", words_model, *TRAJECTORIES, "a(b", "--out", out)
     assert outcome.status == 0
     assert outcome.out.strip() == str(out)
     start = out.read_bytes()[:6]
@@ -80,10 +81,10 @@ def test_trajectories_of_two_models_stand_side_by_side(
 ) -> None:
     other = Model.load(words_model).save(tmp_path / "another")
     out = tmp_path / "x.svg"
-    outcome = kleene("plot", "trajectories", words_model, "ab", "--beside", other, "--out", out)
+    outcome = kleene("report", words_model, *TRAJECTORIES, "ab", "--compare", other, "--out", out)
     assert outcome.status == 0
     alone = tmp_path / "y.svg"
-    kleene("plot", "trajectories", words_model, "ab", "--out", alone)
+    kleene("report", words_model, *TRAJECTORIES, "ab", "--out", alone)
     assert out.read_text().count('id="axes_') == 2 * alone.read_text().count('id="axes_')
 
 
@@ -92,10 +93,10 @@ def test_maps_of_jsonl_and_idx(
 ) -> None:
     for data in (images, idx):
         out = tmp_path / f"{data.stem}.svg"
-        assert kleene("plot", "maps", images_model, data, "--out", out).status == 0
+        assert kleene("report", images_model, data, *MAPS, "--out", out).status == 0
         assert out.read_text().count("<image") >= 3 * 2  # classes times states
     flat = kleene(
-        "plot", "maps", images_model, images, "--shape", "1x4", "--out", tmp_path / "f.png"
+        "report", images_model, images, *MAPS, "--shape", "1x4", "--out", tmp_path / "f.png"
     )
     assert flat.status == 0
 
@@ -107,23 +108,25 @@ def test_tsne_of_words_and_images(
     data.write_text("ab\tyes\nba\tno\naab\tyes\nb\tno\naaa\tyes\n")
     for model, source in ((words_model, data), (images_model, idx)):
         out = tmp_path / f"{model.name}.png"
-        assert kleene("plot", "tsne", model, source, "--out", out).status == 0
+        assert kleene("report", model, source, "--plot", "tsne", "--out", out).status == 0
         assert out.read_bytes().startswith(PNG)
 
 
 def test_mistakes(
     kleene: Kleene, words_model: Path, images_model: Path, images: Path, tmp_path: Path
 ) -> None:
-    assert_one_clear_line(kleene("plot", "trajectories", words_model, "ab", "--out", "x.bmp"))
-    assert_one_clear_line(kleene("plot", "trajectories", words_model, ""))
+    assert_one_clear_line(kleene("report", words_model, *TRAJECTORIES, "ab", "--out", "x.bmp"))
+    assert_one_clear_line(kleene("report", words_model, *TRAJECTORIES, ""))
     for shape in ("3x3", "x", "0x4"):
-        assert_one_clear_line(kleene("plot", "maps", images_model, images, "--shape", shape))
+        assert_one_clear_line(kleene("report", images_model, images, *MAPS, "--shape", shape))
     uneven = tmp_path / "uneven.jsonl"
     uneven.write_text('{"sequence": [0.5], "label": 0}\n{"sequence": [0.5, 0.1], "label": 1}\n')
-    assert_one_clear_line(kleene("plot", "maps", images_model, uneven))
+    assert_one_clear_line(kleene("report", images_model, uneven, *MAPS))
+    assert_one_clear_line(kleene("report", words_model, "--plot", "trajectories"))
+    assert_one_clear_line(kleene("report", images_model, images, "--sequence", "ab"))
     one = tmp_path / "one.tsv"
     one.write_text("ab\tyes\n")
-    assert_one_clear_line(kleene("plot", "tsne", words_model, one))
+    assert_one_clear_line(kleene("report", words_model, one, "--plot", "tsne"))
 
 
 def test_images_of_another_size_are_refused(
@@ -132,6 +135,6 @@ def test_images_of_another_size_are_refused(
     header = bytes([0, 0, 8, 3]) + np.array([1, 3, 5], ">u4").tobytes()
     path = tmp_path / "odd-images-idx3-ubyte.gz"
     path.write_bytes(gzip.compress(header + bytes(15)))
-    outcome = kleene("plot", "maps", images_model, path)
+    outcome = kleene("report", images_model, path, *MAPS)
     assert_one_clear_line(outcome)
     assert "3 x 5" in outcome.err

@@ -1,4 +1,4 @@
-"""`kleene read`: networks of others from the command line."""
+"""`kleene extract` of networks that were trained elsewhere."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_python_object_is_read_and_drawn(kleene: Kleene, words: Path) -> None:
     outcome = kleene(
-        *("read", "has_bb:classify", "--data", "words.tsv", "--json"),
+        *("extract", "has_bb:classify", "--data", "words.tsv", "--json"),
         *("--out", "dfa.json", "--front", "front.svg"),
     )
     assert outcome.status == 0
@@ -40,19 +40,18 @@ def test_a_python_object_is_read_and_drawn(kleene: Kleene, words: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--data", "words.tsv"], "name one network"),
-        (["has_bb:classify", "--onnx", "net.onnx"], "name one network"),
         (["has_bb:classify"], "alphabet is not known"),
         (["has_bb:nothing", "--data", "words.tsv"], "cannot import has_bb:nothing"),
-        (["has_bb", "--data", "words.tsv"], "MODULE:NAME"),
+        (["has_bb:classify", "--data", "words.tsv", "--method", "lstar"], "--method"),
+        ([".", "--alphabet", "a b"], "trained elsewhere"),
         (["has_bb:classify", "--data", "words.tsv", "--start", "1"], "--start and --end"),
         (["has_bb:classify", "--data", "words.tsv", "--front", "f.txt"], "must end in"),
-        (["--onnx", "words.tsv", "--data", "words.tsv"], "not an ONNX model"),
+        (["words.onnx", "--data", "words.tsv"], "not an ONNX model"),
     ],
 )
 def test_mistakes_are_one_line_and_status_2(
     kleene: Kleene, words: Path, options: list[str], message: str
 ) -> None:
-    outcome = kleene("read", *options)
+    outcome = kleene("extract", *options)
     assert outcome.status == 2
     assert message in outcome.err.splitlines()[-1]
