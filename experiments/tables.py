@@ -8,30 +8,44 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from statistics import mean, median
-from typing import Any
+from collections.abc import Callable
+from statistics import mean
 
-from induction_tables import INDUCTION
-from meaning_tables import MEANING
-from memory_tables import MEMORY
-from page import ROOT, load, markdown, measured
-from proof_tables import PROOFS
-from readable_tables import READABLE
+from counting_tables import COUNTING
+from own_languages import FRESH, TESTS
+from page import (
+    LEARNED_BY,
+    ORIGINS,
+    ROOT,
+    Cell,
+    Row,
+    Rows,
+    Table,
+    at,
+    figure,
+    figures,
+    first,
+    joined,
+    learned_by,
+    load,
+    markdown,
+    measured,
+    measured_on,
+    share,
+    share_of,
+    spread,
+    where,
+)
 from speed_tables import SPEED
-from states_tables import STATES
 from summary_table import summary
-from trust_tables import TRUST
+from text_tables import TEXTS
 
 from kleene.files import write_atomically
 
-DOCS = ROOT / "docs"
 PAGES = (
     ROOT / "README.md",
     ROOT / "experiments" / "NOTES.md",
-    *sorted((DOCS / "reproduction").glob("*.md")),
-    *(DOCS / "results" / f"{name}.md" for name in ("induction", "languages", "speed", "states")),
-    *sorted((DOCS / "explanation").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
 )
 MARKER = re.compile(r"(<!-- table: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -41,7 +55,7 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="change nothing; status 1 if stale")
     options = parser.parse_args()
     for path in PAGES:
-        before = path.read_text()
+        before = path.read_text() if path.exists() else ""
         after = MARKER.sub(_filled, before)
         if after != before and options.check:
             sys.exit(f"{path.name} is older than the results; run `make tables`")
@@ -51,217 +65,113 @@ def main() -> None:
 
 def _filled(found: re.Match[str]) -> str:
     name = found.group(2)
-    return f"{found.group(1)}{TABLES[name]()}\n{found.group(3)}"
+    if name not in TABLES:
+        sys.exit(f"there is no table {name!r}; known are {', '.join(sorted(TABLES))}")
+    table = TABLES[name]
+    return (
+        f"{found.group(1)}{table.markdown() if isinstance(table, Table) else table()}\n<!-- end -->"
+    )
 
 
-def tomita() -> str:
-    rows = load("tomita")
-    if not rows:
-        return "_No results yet: `experiments/reproduce.py tomita`._"
-    lines = []
-    for grammar in sorted({row["key"]["grammar"] for row in rows}):
-        runs = [row for row in rows if row["key"]["grammar"] == grammar]
-        results = [row["result"] for row in runs]
-        lines.append(
-            [
-                f"Tomita {grammar}",
-                _share(result["fresh_accuracy"] == 1 for result in results),
-                _share(result["exact"] for result in results),
-                _share(result["certified"] for result in results),
-                _share(result["control_exact"] for result in results),
-                f"{mean(result['fit_seconds'] for result in results):.1f} s",
-                f"{max(result['fit_seconds'] for result in results):.1f} s",
-            ]
-        )
-    header = ["language", "100 % on fresh words", "exact automaton", "proved for all words"]
-    more = ["control: GRU + k-means", "CPU time of a fit", "at most"]
-    return f"{markdown([*header, *more], lines)}\n\nMeasured on {measured(rows)}."
+METHODS = {
+    "kleene": "Kleene",
+    "fit": "Kleene",
+    "gru": "plain GRU",
+    "lstm": "plain LSTM",
+    "transformer": "transformer",
+    "rpni": "RPNI",
+    "edsm": "EDSM",
+}
+METHOD_ORDER = list(METHODS)
+GRADIENT = {"gru", "lstm", "transformer"}
 
 
-def read_networks() -> str:
-    """Networks trained elsewhere, one row each; Tomita by cell."""
-    rows = load("read_networks")
-    if not rows:
-        return "_No results yet: `python experiments/read_networks.py`._"
-    lines = []
-    for row in rows:
-        name, result = row["key"]["network"], row["result"]
-        if name.startswith("taysir"):
-            small = [p for p in result["front"] if p["states"] <= 15]
-            lines.append(
-                [
-                    name.replace("taysir", "TAYSIR"),
-                    str(result["states"]),
-                    f"{result['held_out_error']:.2%} of {result['held_out_words']:,}",
-                    f"{result['random_error']:.2%}",
-                    f"{min(p['held_out_error'] for p in small):.2%}",
-                    "",
-                    f"{result['read_cpu_seconds']:.1f} s",
-                    _aalpy([result]),
-                ]
-            )
-    for cell, title in {"gru": "Tomita 1-7, nn.GRU", "lstm": "Tomita 1-7, nn.LSTM"}.items():
-        found = [r["result"] for r in rows if r["key"]["network"].endswith(f" {cell}")]
-        if found:
-            has = [result for result in found if result["network_has_language"]]
-            lines.append(
-                [
-                    title,
-                    f"{min(r['states'] for r in found)} to {max(r['states'] for r in found)}",
-                    f"{max(r['held_out_error'] for r in found):.2%} at most",
-                    f"{max(r['random_error'] for r in found):.2%} at most",
-                    "",
-                    f"{_share(r['exact'] for r in has)} that have the language",
-                    f"{max(r['read_cpu_seconds'] for r in found):.1f} s at most",
-                    _aalpy(found),
-                ]
-            )
-    header = ["network", "states", "held-out error", "random error", "held-out, at most 15 states"]
-    return markdown([*header, "exact language", "CPU time", "AALpy's own KV"], lines)
+def by_method(rows: Rows) -> str:
+    """Who learned: Kleene's own origins, gradients for plain networks, else the peer itself."""
+    method = rows[0]["key"]["method"]
+    if method in ("kleene", "fit"):
+        return learned_by("induced")(rows)
+    return ORIGINS["plain"] if method in GRADIENT else METHODS[method]
 
 
-def _aalpy(results: list[dict[str, Any]]) -> str:
+def method(row: Row) -> str:
+    return METHODS[row["key"]["method"]]
+
+
+def fits(source: str, run: str, name: Callable[[Row], str], *tests: str, **keep: str) -> Table:
+    """Default fits of tasks whose automaton is known."""
+    return Table(
+        source=source,
+        run=run,
+        keep=keep,
+        lines={"task": name},
+        learned=learned_by("induced"),
+        columns={
+            "minimal states": figure("result.minimal_states", reduce=first),
+            **{
+                f"accuracy, {test}, %": figure(f"result.accuracy.{test}", "{:.1f}", min, 100)
+                for test in tests
+            },
+            "exact automaton": share("result.exact"),
+            "proved for all words": share("result.certified"),
+            "CPU time of a fit, median": figure("result.fit_seconds", "{:.0f} s"),
+        },
+    )
+
+
+def random_name(row: Row) -> str:
+    key = row["key"]
+    noise = f"{key['share']:.0%} of the {key['noise']} wrong" if key["share"] else "no noise"
+    return f"{key['states']} states, {noise}"
+
+
+def four_tests(*tests: str) -> dict[str, Cell]:
+    """Mean accuracies, and how many languages have no error in any test."""
+    return {
+        **{test: figure(f"result.{test}", "{:.3f}", mean) for test in tests},
+        "all four 1.000": share_of(lambda row: all(row["result"][test] == 1 for test in tests)),
+    }
+
+
+OUTCOME = joined(
+    share("result.exact"), figure("result.accuracy", "{:.1%}", mean),
+    figure("result.search_seconds", "{:.1f} s", mean),
+)  # fmt: skip
+"""Exact runs, mean accuracy (none if the method did not finish) and CPU seconds."""
+AXES = {"rows": "rows", "alphabet": "symbols", "states": "states"}
+
+
+def aalpy(rows: Rows) -> str:
     """AALpy's learner on the same networks: states, error and time, or that it was stopped."""
-    runs = [result["aalpy"] for result in results if "aalpy" in result]
-    if not runs:
-        return "not run"
+    runs = figures(rows, "result.aalpy")
     done = [run for run in runs if not run["stopped"]]
-    stopped = f"{len(runs) - len(done)} of {len(runs)} stopped; " if len(done) < len(runs) else ""
     if not done:
-        return f"stopped after {max(run['cpu_seconds'] for run in runs):.0f} s"
+        return f"stopped after {max(run['cpu_seconds'] for run in runs):.0f} s" if runs else ""
     if len(runs) == 1:
         return f"{done[0]['states']} states, {done[0]['error']:.2%}, {done[0]['cpu_seconds']:.1f} s"
     right = sum(run["error"] == 0 for run in done)
     most = max(run["cpu_seconds"] for run in done)
-    return f"{stopped}{right} of {len(done)} without error, {most:.1f} s at most"
+    return f"{right} of {len(runs)} without error, {most:.1f} s at most"
 
 
-def mlregtest() -> str:
-    rows = load("mlregtest")
-    if not rows:
-        return "_No results yet: `python experiments/mlregtest.py`._"
-    tests = ["TestSR", "TestSA", "TestLR", "TestLA"]
-    lines = []
-    for archive, title in {"dev10": "development", "dev20": "others"}.items():
-        for method, name in METHODS.items():
-            found = [
-                row
-                for row in rows
-                if row["key"]["method"] == method
-                and row["result"].get("archive", "dev10") == archive
-            ]
-            if not found:
-                continue
-            results = [row["result"] for row in found]
-            known = [result["exact"] for result in results if result["exact"] is not None]
-            perfect = (all(result[test] == 1 for test in tests) for result in results)
-            lines.append(
-                [
-                    f"{len(results)} {title}",
-                    name,
-                    *(f"{mean(result[test] for result in results):.3f}" for test in tests),
-                    _share(perfect),
-                    _share(known) if known else "",
-                    f"{median(row['cpu_seconds'] for row in found):.0f} s",
-                    f"{max(row['cpu_seconds'] for row in found):.0f} s",
-                    measured(found),
-                ]
-            )
-    header = ["languages", "method", *tests, "all four 1.000", "exact language"]
-    return markdown([*header, "CPU time, median", "at most", "measured"], lines)
+def network_name(row: Row) -> str:
+    name = row["key"]["network"]
+    if name.startswith("taysir"):
+        return name.replace("taysir", "TAYSIR")
+    return f"Tomita 1-7, nn.{name.rpartition(' ')[2].upper()}"
 
 
-def paper_recipe() -> str:
-    """The paper's recipe: what is learned, and what each way of reading makes of it."""
-    rows = load("paper_recipe")
-    lines = []
-    settings = dict.fromkeys(_recipe_setting(row) for row in rows)
-    for setting in sorted(settings, key=lambda s: (s[0], s[1] != "dot", s[1], s[2], -s[3], s[4])):
-        earlier, similarity, optimizer, states, grammar = setting
-        runs = [row for row in rows if _recipe_setting(row) == setting]
-        found = [row["result"] for row in runs]
-        learned = [result for result in found if result["learned"]]
-        limits = {f"{60 * row['recipe']['minutes']:.0f} s" for row in runs}
-        lines.append(
-            [
-                f"{similarity}, {optimizer}, k = {states}" + (", earlier" if earlier else ""),
-                f"Tomita {grammar}",
-                f"{_share(result['learned'] for result in found)}",
-                f"{min(result['accuracy'] for result in found):.3f}",
-                _range([round(result["train_seconds"]) for result in found], " s"),
-                _range([result.get("attempts", 1) for result in found]),
-                *(
-                    _share(result[f"{method}_exact"] for result in learned)
-                    for method in ("counts", "soft-counts", "auto")
-                ),
-                _range([result["states_used"] for result in learned]),
-                str(found[0]["minimal_states"]),
-                ", ".join(sorted(limits, key=len)),
-            ]
-        )
-    header = ["setting", "language", "learned", "least soft accuracy", "CPU time", "attempts"]
-    more = ["exact by counts", "by soft counts", "by auto", "states used", "minimal", "limit"]
-    return markdown([*header, *more], lines)
+def least_and_greatest(path: str) -> Cell:
+    def cell(rows: Rows) -> str:
+        found = figures(rows, path)
+        least, greatest = min(found), max(found)
+        return str(least) if least == greatest else f"{least} to {greatest}"
 
-
-def _range(values: Sequence[float], unit: str = "") -> str:
-    """The median, with the least and the greatest where they differ."""
-    if not values:
-        return ""
-    text = f"{median(values):.0f}{unit}"
-    return text if len(set(values)) == 1 else f"{text} ({min(values):.0f}-{max(values):.0f})"
-
-
-def _recipe_setting(row: dict[str, Any]) -> tuple[Any, ...]:
-    """Whether the run is of the earlier curriculum, and its key without the seed."""
-    names = ("similarity", "optimizer", "states", "grammar")
-    return ("curriculum" not in row["recipe"], *(row["key"][name] for name in names))
-
-
-def length_generalisation() -> str:
-    """One line a task; the papers' means beside are on the page."""
-    rows = load("length_generalisation")
-    return _fits(rows, "task", ("40 to 256", "10,000"))
-
-
-def groups() -> str:
-    rows = [row for row in load("groups_and_random_dfas") if row["key"]["part"] == "groups"]
-    return _fits(rows, "group", ("40 to 256",))
-
-
-def random_dfas() -> str:
-    rows = [row for row in load("groups_and_random_dfas") if row["key"]["part"] == "random"]
-    for row in rows:
-        key = row["key"]
-        share = f"{key['share']:.0%} of the {key['noise']} wrong" if key["share"] else "no noise"
-        key["name"] = f"{key['states']} states, {share}"
-    return _fits(rows, "name", ("new",))
-
-
-def _fits(rows: list[dict[str, Any]], name: str, tests: tuple[str, ...]) -> str:
-    """Default fits of tasks whose automaton is known."""
-    lines = []
-    for task in dict.fromkeys(row["key"][name] for row in rows):
-        results = [row["result"] for row in rows if row["key"][name] == task]
-        lines.append(
-            [
-                task,
-                str(results[0]["minimal_states"]),
-                *(f"{100 * min(r['accuracy'][test] for r in results):.1f}" for test in tests),
-                _share(result["exact"] for result in results),
-                _share(result["certified"] for result in results),
-                f"{median(result['fit_seconds'] for result in results):.0f} s",
-            ]
-        )
-    accuracy = [f"accuracy, {test}, %" for test in tests]
-    header = ["task", "minimal states", *accuracy, "exact automaton", "proved for all words"]
-    return markdown([*header, "CPU time of a fit, median"], lines)
+    return cell
 
 
 def peers() -> str:
-    rows = load("peers")
-    if not rows:
-        return "_No results yet: `python experiments/peers.py`._"
+    """Ways to read one network, and two learners that see only the words."""
     names = {
         "table": "table",
         "counts": "counts (Algorithm 1)",
@@ -272,57 +182,315 @@ def peers() -> str:
         "rpni": "RPNI, from the words",
         "edsm": "EDSM, from the words",
     }
-    lines = []
-    for method, name in names.items():
-        results = [row["result"][method] for row in rows]
-        reads = "fidelity" in results[0]
-        lines.append(
-            [
-                name,
-                _share(result["exact"] for result in results),
-                f"{mean(result['fidelity'] for result in results):.3f}" if reads else "",
-                f"{mean(result['states'] for result in results):.1f}",
-                f"{mean(result['queries'] for result in results):,.0f}" if reads else "",
-                f"{mean(result['cpu_seconds'] for result in results):.1f} s",
-            ]
+    rows, lines = load("peers"), []
+    for name, title in names.items():
+        learner = METHODS.get(name, ORIGINS["trained"])
+        cells = (
+            share(f"result.{name}.exact"),
+            figure(f"result.{name}.fidelity", "{:.3f}", mean),
+            figure(f"result.{name}.states", "{:.1f}", mean),
+            figure(f"result.{name}.queries", "{:,.0f}", mean),
+            figure(f"result.{name}.cpu_seconds", "{:.1f} s", mean),
         )
-    header = ["method", "exact language", "fidelity", "states before minimising", "words run"]
-    return markdown([*header, "CPU time"], lines)
+        lines.append([title, learner, *(cell(rows) for cell in cells)])
+    header = ["method", LEARNED_BY, "exact language", "fidelity", "states before minimising"]
+    return markdown([*header, "words run", "CPU time"], lines)
 
 
-METHODS = {
-    "kleene": "Kleene",
-    "gru": "plain GRU",
-    "lstm": "plain LSTM",
-    "transformer": "transformer",
-    "rpni": "RPNI",
-    "edsm": "EDSM",
+def recipe_setting(row: Row) -> str:
+    key = row["key"]
+    earlier = "" if "curriculum" in row["recipe"] else ", earlier"
+    return f"{key['similarity']}, {key['optimizer']}, k = {key['states']}{earlier}"
+
+
+def of_learned(cell: Cell) -> Cell:
+    """A column for the runs that learned the language."""
+    return lambda rows: cell([row for row in rows if row["result"]["learned"]])
+
+
+def states_kept(rows: Rows) -> str:
+    names = (
+        "states with memory" if r["kept"] == "states" and r["memory"] else str(r["kept"])
+        for r in (row["result"] for row in rows)
+    )
+    return ", ".join(dict.fromkeys(names))
+
+
+DATA = {
+    "tomita": "Tomita 5, 5 % of the labels flipped",
+    "names": "names of two classes",
+    "stem names": "names of stems and endings",
+    "motifs": "motifs at a fixed place",
+    "sites": "sites of weighted letters",
+    "logs": "log sessions",
+    "sms": "SMS spam",
+    "newsgroups": "two newsgroups",
+    "imdb": "IMDB, 5,000 reviews of 200 tokens",
 }
-TABLES: dict[str, Callable[[], str]] = {
+
+
+ABLATED = {
+    "merging": ("state merging", "automata that short sequences determine", True),
+    "patterns": ("patterns", "long sequences, a few tests", True),
+    "likelihood": ("the likeliest of the tests that agree", "rows drawn class by class", True),
+    "variation": ("variation of tests", "long factors and subsequences", True),
+    "tiers": ("tiers", "tests that skip symbols", True),
+    "thresholds": ("thresholds", "a factor at least t times", True),
+    "subsequences": ("subsequences", "piecewise testable languages", True),
+    "factors in order": ("factors in order", "factors with gaps between them", True),
+    "counts without overlap": ("counts without overlap", "occurrences that share no symbol", True),
+    "repetitions": ("repetitions", "factors that overlap themselves", True),
+    "counters": ("modular sums", "counts modulo a number", True),
+    "weighted counters": ("weights by elimination", "modular sums over wide alphabets", True),
+    "restarts": ("restarts", "rows that no candidate explains", True),
+    "splits": ("growing by splits", "long sequences without short ones", False),
+    "rule lists": ("rule lists", "many tests that decide alone", False),
+    "expectation": ("expectation maximisation", "wide alphabets, short sequences", False),
+    "merging: noise": ("merging with assumed noise", "wrong labels", False),
+    "joint tiers": ("joint changes of a tier", "tiers over wide alphabets", False),
+    "equivalents": ("equal tests of another kind", "repeated symbols", False),
+    "as repetition": ("factors in order as one repeated", "repeated factors", False),
+}
+"""Parts of the search: what they are, the languages they are for, and whether they stayed."""
+
+
+def ablation() -> str:
+    """Each part of the search removed, on the languages where it could matter."""
+    found = {(row["key"]["part"], row["key"]["task"]): row["result"] for row in load("ablation")}
+    lines = []
+    for part, (name, purpose, kept) in ABLATED.items():
+        tasks = [task for one, task in found if one == part and ("all", task) in found]
+        cells = []
+        for which in ("all", part):
+            results = [found[which, task] for task in tasks]
+            perfect = sum(min(result["tests"]) == 1 for result in results)
+            accuracy = mean(mean(result["tests"]) for result in results) if results else 0
+            seconds = mean(result["cpu"] for result in results) if results else 0
+            cells.append(f"{perfect} perfect, {accuracy:.1%}, {seconds:.1f} s")
+        if tasks:
+            verdict = "kept" if kept else "deleted"
+            lines.append([name, purpose, ORIGINS["induced"], str(len(tasks)), *cells, verdict])
+    return markdown(["part", "for", LEARNED_BY, "languages", "with it", "without it", ""], lines)
+
+
+TABLES: dict[str, Table | Callable[[], str]] = {
     "summary": summary,
-    "tomita": tomita,
-    "read-networks": read_networks,
-    "mlregtest": mlregtest,
+    "tomita": Table(
+        source="tomita",
+        run="experiments/reproduce.py tomita",
+        lines={"language": lambda row: f"Tomita {row['key']['grammar']}"},
+        order=at("key.grammar"),
+        learned=learned_by("induced"),
+        columns={
+            "100 % on fresh words": share("result.fresh_accuracy", 1),
+            "exact automaton": share("result.exact"),
+            "proved for all words": share("result.certified"),
+            "control: GRU + k-means": share("result.control_exact"),
+            "CPU time of a fit": figure("result.fit_seconds", "{:.1f} s", mean),
+            "at most": figure("result.fit_seconds", "{:.1f} s", max),
+        },
+        note=measured_on,
+    ),
+    "network-first": Table(
+        source="network_first",
+        run="python experiments/network_first.py tomita",
+        lines={
+            "languages": lambda row: {"tomita": "Tomita 1-7"}.get(
+                row["key"]["part"], "random DFAs"
+            ),
+            "cell": at("key.cell"),
+            "flipped labels": lambda row: f"{row['key']['flipped']:.0%}",
+        },
+        learned=learned_by("trained"),
+        columns={
+            "100 % on new words": share("result.accuracy on new words", 1),
+            "exact by counts": share("result.counts exact"),
+            "exact by table": share("result.table exact"),
+            "proved for all words": share("result.proved"),
+            "CPU time, median": figure("cpu_seconds", "{:.0f} s"),
+        },
+    ),
     "peers": peers,
-    "paper-recipe": paper_recipe,
-    "length-generalisation": length_generalisation,
-    "groups": groups,
-    "random-dfas": random_dfas,
-    **INDUCTION,
-    **MEANING,
-    **MEMORY,
-    **PROOFS,
-    **READABLE,
+    "paper-recipe": Table(
+        source="paper_recipe",
+        run="python experiments/paper_recipe.py",
+        order=lambda row: (
+            "curriculum" not in row["recipe"],
+            row["key"]["similarity"] != "dot",
+            row["key"]["similarity"],
+            row["key"]["optimizer"],
+            -row["key"]["states"],
+            row["key"]["grammar"],
+        ),
+        lines={
+            "setting": recipe_setting,
+            "language": lambda row: f"Tomita {row['key']['grammar']}",
+        },
+        learned=learned_by("paper"),
+        columns={
+            "learned": share("result.learned"),
+            "least soft accuracy": figure("result.accuracy", "{:.3f}", min),
+            "CPU time": spread("result.train_seconds", 0, " s"),
+            "attempts": spread("result.attempts", 0),
+            "exact by counts": of_learned(share("result.counts_exact")),
+            "by soft counts": of_learned(share("result.soft-counts_exact")),
+            "by auto": of_learned(share("result.auto_exact")),
+            "states used": of_learned(spread("result.states_used", 0)),
+            "minimal": figure("result.minimal_states", reduce=first),
+        },
+    ),
+    "length-generalisation": fits(
+        "length_generalisation",
+        "python experiments/length_generalisation.py",
+        at("key.task"),
+        "40 to 256",
+        "10,000",
+    ),
+    "groups": fits(
+        "groups_and_random_dfas",
+        "python experiments/groups_and_random_dfas.py groups",
+        at("key.group"),
+        "40 to 256",
+        part="groups",
+    ),
+    "random-dfas": fits(
+        "groups_and_random_dfas",
+        "python experiments/groups_and_random_dfas.py random",
+        random_name,
+        "new",
+        part="random",
+    ),
+    "mlregtest": Table(
+        source="mlregtest",
+        run="python experiments/mlregtest.py",
+        order=lambda row: (
+            row["result"].get("archive", "dev10"),
+            METHOD_ORDER.index(row["key"]["method"]),
+        ),
+        lines={
+            "languages": lambda row: {"dev10": "10 development", "dev20": "20 others"}[
+                row["result"].get("archive", "dev10")
+            ],
+            "method": method,
+        },
+        learned=by_method,
+        columns={
+            **four_tests("TestSR", "TestSA", "TestLR", "TestLA"),
+            "exact language": share("result.exact"),
+            "CPU time, median": figure("cpu_seconds", "{:.0f} s"),
+            "at most": figure("cpu_seconds", "{:.0f} s", max),
+            "measured": measured,
+        },
+    ),
+    "own-languages": Table(
+        source="own_languages",
+        run="python experiments/own_languages.py --methods fit,gru",
+        keep={"seed": FRESH},
+        only=lambda row: row["key"]["method"] in ("fit", "gru"),
+        order=lambda row: (row["key"]["symbols"], METHOD_ORDER.index(row["key"]["method"])),
+        lines={"symbols": at("key.symbols"), "method": method},
+        learned=by_method,
+        columns={
+            "held-out rows": figure("result.held_out", "{:.3f}", mean),
+            **four_tests(*TESTS),
+            "CPU time, median": figure("result.learning_seconds", "{:.0f} s"),
+            "at most": figure("result.learning_seconds", "{:.0f} s", max),
+        },
+    ),
+    "read-networks": Table(
+        source="read_networks",
+        run="python experiments/read_networks.py",
+        order=lambda row: (network_name(row).startswith("Tomita"), network_name(row)),
+        lines={"network": network_name},
+        learned=lambda rows: "gradient, elsewhere",
+        columns={
+            "states": least_and_greatest("result.states"),
+            "held-out error, at most": figure("result.held_out_error", "{:.2%}", max),
+            "random error, at most": figure("result.random_error", "{:.2%}", max),
+            "exact, of those that have the language": lambda rows: share("result.exact")(
+                [row for row in rows if row["result"].get("network_has_language")]
+            ),
+            "CPU time, at most": figure("result.read_cpu_seconds", "{:.1f} s", max),
+            "AALpy's own KV": aalpy,
+        },
+    ),
+    "induction-random": Table(
+        source="induction",
+        run="python experiments/induction.py random",
+        keep={"part": "random"},
+        order=lambda row: [row["key"][name] for name in ("states", "symbols", "rows")],
+        lines={name: at(f"key.{name}") for name in ("states", "symbols", "rows")},
+        learned=lambda rows: "search in the rows, each",
+        columns={METHODS[m]: where(OUTCOME, "-", method=m) for m in ("kleene", "edsm", "rpni")},
+    ),
+    "induction-noise": Table(
+        source="induction",
+        run="python experiments/induction.py noise",
+        keep={"part": "noise"},
+        order=at("key.noise"),
+        lines={"flipped labels": lambda row: f"{row['key']['noise']:.0%}"},
+        learned=lambda rows: "search in the rows, each",
+        columns={METHODS[m]: where(OUTCOME, "-", method=m) for m in ("kleene", "edsm")},
+    ),
+    "induction-logs": Table(
+        source="induction",
+        run="python experiments/induction.py logs",
+        keep={"part": "logs"},
+        order=lambda row: row["key"]["run"],
+        lines={"run": at("key.run")},
+        learned=lambda rows: ORIGINS["ngrams" if rows[0]["key"]["run"] == "n-grams" else "induced"],
+        columns={
+            "seeds": lambda rows: str(len(rows)),
+            "states": spread("result.states", 0),
+            "accuracy on new sessions, %": lambda rows: spread("result.percent", 2)(
+                [{"result": {"percent": 100 * row["result"]["accuracy"]}} for row in rows]
+            ),
+            "CPU time": spread("cpu_seconds", 1, " s"),
+        },
+    ),
+    "induction-cost": Table(
+        source="induction",
+        run="python experiments/induction.py rows (alphabet, states)",
+        only=lambda row: row["key"]["part"] in AXES,
+        order=lambda row: (
+            list(AXES).index(row["key"]["part"]),
+            row["key"][AXES[row["key"]["part"]]],
+        ),
+        lines={
+            "size": lambda row: (
+                f"{row['key'][AXES[row['key']['part']]]:,} {AXES[row['key']['part']]}"
+            )
+        },
+        learned=learned_by("induced"),
+        columns={
+            "search": figure("result.search_seconds", "{:.1f} s"),
+            "with reading the rows": figure("cpu_seconds", "{:.1f} s"),
+            "exact": share("result.exact"),
+            "accuracy on new words": figure("result.accuracy", "{:.1%}"),
+        },
+    ),
+    "ablation": ablation,
+    "states-accuracy": Table(
+        source="states_accuracy",
+        run="python experiments/states_accuracy.py",
+        order=lambda row: list(DATA).index(row["key"]["data"]),
+        lines={"data": lambda row: DATA[row["key"]["data"]]},
+        learned=learned_by(),
+        columns={
+            "rows": figure("result.rows", "{:,}", first),
+            "seeds": lambda rows: str(len(rows)),
+            "n-grams": figure("result.ngrams", "{:.1%}", mean),
+            "plain cell": figure("result.plain", "{:.1%}", mean),
+            "`fit`": figure("result.fit", "{:.1%}", mean),
+            "kept": states_kept,
+            "states": lambda rows: ", ".join(str(n) for n in figures(rows, "result.states")),
+            "CPU s": figure("result.fit_seconds", "{:.0f}", mean),
+        },
+    ),
+    **COUNTING,
+    **TEXTS,
     **SPEED,
-    **STATES,
-    **TRUST,
 }
-
-
-def _share(outcomes: Iterable[bool]) -> str:
-    listed = list(outcomes)
-    return f"{sum(listed)} of {len(listed)}"
-
 
 if __name__ == "__main__":
     main()

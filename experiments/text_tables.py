@@ -1,0 +1,285 @@
+"""Tables of texts and images: errors, the meaning of states, and how good explanations are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from page import (
+    LEARNED_BY,
+    ORIGINS,
+    Row,
+    Rows,
+    Table,
+    at,
+    between,
+    chosen,
+    figure,
+    figures,
+    learned_by,
+    load,
+    markdown,
+    spread,
+)
+from paper import find
+
+from kleene.explain.scoring import NEUTRAL
+
+MISSING = "_No results yet: `python experiments/readable_texts.py`._"
+ERRORS = (  # what it is, the ledger, readable row, opaque row, the paper's error in per cent
+    ("IMDB", "imdb", "SR-LSTM-P states", "SR-LSTM-P", "9.2"),
+    ("IMDB, finite automaton (SR-GRU)", "imdb", "SR-GRU states", "SR-LSTM-P", "9.2"),
+    ("20 Newsgroups", "newsgroups", "SR-LSTM-P states", "SR-LSTM-P", "14.4"),
+    ("20 Newsgroups, bodies only", "newsgroups", "SR-LSTM-P states cleaned", "SR-LSTM-P cleaned",
+     "34.3"),
+)  # fmt: skip
+MIN_VISITS = 0.0005
+"""The share of all steps below which a state is not shown."""
+PAPER = {  # Table of IMDB prototypes, k = 5: the two centroids that the paper names
+    "positive": "loved (1.0), definitely (1.0), 8 (0.99), realistic (0.99)",
+    "negative": "no (1.0), worst (1.0), terrible (1.0), poorly (1.0)",
+}
+PAPER_GROUPS = {  # Table of 20 Newsgroups, k = 20
+    "talk.politics.misc": "comment (0.58), damage (0.53), right (0.51), drug (0.50)",
+    "talk.politics.mideast": "state (0.55), expansion (0.49), woman (0.43), escape (0.35)",
+    "comp.graphics": "interrupt (0.83), driver (0.80), version (0.75), video (0.55)",
+    "comp.windows.x": "domain (0.48), information (0.39), source (0.34), core (0.31)",
+}
+
+
+def compared(name: str) -> str:
+    """The paper's errors and ours, as `experiments/reproduce.py` shows them, and who learned."""
+    experiment = find(name)
+    rows = load(experiment.ledger)
+    header, lines = experiment.table(rows)
+    listed = []
+    for line in lines:
+        runs = chosen(rows, row=line[0], scale=line[1])
+        plain = line[0].startswith("LSTM")
+        learner = learned_by("plain" if plain else "trained")(runs) if runs else ""
+        listed.append([line[0], learner, *line[1:]])
+    return markdown([header[0], LEARNED_BY, *header[1:]], listed)
+
+
+def ngram_error(corpus: str = "IMDB") -> float | None:
+    """The error of n-grams alone (tf-idf and a linear support vector machine), in per cent."""
+    found = figures(chosen(load("text_defaults"), corpus=corpus), "result.n-grams.accuracy")
+    return 100 * (1 - found[0]) if found else None
+
+
+def errors() -> str:
+    """Test errors of readable and opaque networks, and of n-grams alone."""
+    lines = []
+    for name, ledger, readable, opaque, paper in ERRORS:
+        runs = chosen(load(ledger), row=readable)
+        others = chosen(load(ledger), row=opaque)
+        alone = ngram_error() if ledger == "imdb" else None
+        shown = [spread("result.test_error", 2)(found) for found in (runs, others)]
+        grams = "" if alone is None else f"{alone:.1f}"
+        lines.append([name, learned_by("trained")(runs), shown[0], grams, shown[1], paper])
+    header = ["test error, %", LEARNED_BY, "readable", "n-grams alone"]
+    return markdown([*header, "opaque (gradient)", "paper"], lines)
+
+
+def words_of(listed: list[dict[str, Any]], most: int, figure: str = "mean") -> str:
+    """Words with their transition probabilities or weights, Markdown's own signs escaped."""
+    form = "{:.2f}" if figure == "mean" else "{:+.1f}"
+    names = ((_escaped(one["symbol"]), form.format(one["mean"])) for one in listed[:most])
+    return ", ".join(f"{name} ({value})" for name, value in names)
+
+
+def prototypes() -> str:
+    """States by their use, with their weights, and the words that lead to each."""
+    result = _part("tables", "imdb")
+    if result is None:
+        return MISSING
+    states = sorted(result["prototypes"]["states"], key=lambda one: -one["visits"])
+    most, lines = max(max(one["weights"].values()) for one in states), []
+    for state in states:
+        label, strongest = state["label"], max(state["weights"].values())
+        if state["visits"] >= MIN_VISITS:
+            other = "neutral" if strongest < NEUTRAL * most else "mixed"
+            name = other if label is None else str(label)
+            words = words_of(state["symbols"], 8)
+            lines.append([name, f"{strongest:+.1f}", f"{state['visits']:.1%}", words])
+    return markdown(["class", "weight", "of all steps", "words that lead there"], lines)
+
+
+def beside_the_paper() -> str:
+    """The strongest state of each class, and the paper's centroid of that class."""
+    result = _part("tables", "imdb")
+    if result is None:
+        return MISSING
+    lines = []
+    for label, theirs in PAPER.items():
+        states = [one for one in result["prototypes"]["states"] if one["label"] == label]
+        best = max(states, key=lambda one: one["weights"][label] * (one["visits"] >= MIN_VISITS))
+        lines.append([label, theirs, words_of(best["symbols"], 4)])
+    return markdown(["class", "the paper's centroid (gradient)", "ours (n-grams)"], lines)
+
+
+def groups_beside_the_paper() -> str:
+    """Words that speak most for a newsgroup by the weights of their states, and the paper's."""
+    result = _part("tables", "newsgroups")
+    if result is None:
+        return MISSING
+    classes = result["prototypes"]["classes"]
+    lines = [
+        [group, theirs, words_of(classes[group], 6, "weight")]
+        for group, theirs in PAPER_GROUPS.items()
+    ]
+    return markdown(["group", "the paper (transition probability)", "ours (weight)"], lines)
+
+
+def phrases() -> str:
+    """The strongest phrases of each class."""
+    result = _part("tables", "imdb")
+    if result is None:
+        return MISSING
+    lines = [
+        [label, n, ", ".join(
+            f"{_escaped(' '.join(p['symbols']))} ({p['weight']:.1f})" for p in found[:8]
+        )]
+        for n, listed in result["phrases"].items()
+        for label, found in listed["classes"].items()
+    ]  # fmt: skip
+    return markdown(["class", "n", "phrases"], lines)
+
+
+def agreement() -> str:
+    """How often states and phrases agree with a bag of words."""
+    lines = []
+    for corpus in ("imdb", "newsgroups", "newsgroups cleaned"):
+        pure, grams = _part("purity", corpus), _part("phrases", corpus)
+        if pure is not None and grams is not None:
+            shares = [f"{grams[n]['agree'] / grams[n]['phrases']:.2f}" for n in ("2", "3")]
+            lines.append([corpus, f"{pure['purity']:.2f}", str(len(pure["states"])), *shares])
+    header = ["corpus", "purity", "class states", "phrases of 2", "phrases of 3"]
+    return markdown(header, lines) if lines else MISSING
+
+
+def quality() -> str:
+    """Deletion and insertion on the IMDB reviews, and their CPU time."""
+    lines = []
+    for part in ("quality", "peers"):
+        result = _part(part, "imdb")
+        for name, found in (result or {"methods": {}})["methods"].items():
+            areas = [f"{found[f'{side}_area']:.3f}" for side in ("deletion", "insertion")]
+            lines.append([name, str(result["words"]), *areas, f"{found['milliseconds']:.1f}"])
+    header = ["method", "reviews", "deletion (low is good)", "insertion (high)", "CPU ms"]
+    return markdown(header, lines) if lines else MISSING
+
+
+def automaton() -> str:
+    """What is proved of the network that is a finite automaton over words."""
+    found = {row["key"]["part"]: row["result"] for row in load("text_automaton")}
+    if not found:
+        return "_No results yet: `python experiments/text_automaton.py MODEL`._"
+    lines: list[list[object]] = [[LEARNED_BY, ORIGINS["ngrams"]]]
+    if one := found.get("certificate"):
+        what = f"the state after every prefix, {one['states']} states, {one['words']:,} words"
+        answer = f"{one['steps_checked']:,} steps, {one['seconds']:.0f} CPU s"
+        lines.append([what, f"proved: {answer}" if one["holds"] else "not proved"])
+        lines.append(["words changed: their next state was a close call", one["words_changed"]])
+    if one := found.get("error"):
+        lines.append([f"test error on {one['reviews']:,} reviews, %", one["test_error"]])
+        lines.append(["predictions that the change of words changed", one["predictions_changed"]])
+    if one := found.get("words"):
+        lines.append(["words that lead to one state from all", one["words_that_lead_to_one_state"]])
+    if one := found.get("substitutions"):
+        certified = f"{one['certified']:.1%} ({one['certified_and_right']:.1%} and right)"
+        lines.append([f"of {one['reviews']:,} reviews, no other word anywhere changes", certified])
+    return markdown(["what", "found"], [[str(cell) for cell in line] for line in lines])
+
+
+def last_step() -> str:
+    """Networks that classify the last step, as the paper's: their errors, purity and words."""
+    lines = []
+    for name, row in {"5": "SR-LSTM-P last step k=5", "10": "SR-LSTM-P last step"}.items():
+        folder = row.replace(" ", "-")
+        pure, found = _part("purity", "imdb", folder), _part("tables", "imdb", folder)
+        runs = chosen(load("imdb"), row=row)
+        if pure is not None and found is not None and runs:
+            named = [one for one in found["prototypes"]["states"] if one["label"] is not None]
+            words = "; ".join(f"{one['label']}: {words_of(one['symbols'], 4)}" for one in named)
+            cells = [spread("result.test_error", 2)(runs), f"{pure['purity']:.2f}"]
+            lines.append([name, learned_by("trained")(runs), *cells, str(len(named)), words])
+    header = ["states", LEARNED_BY, "test error, %", "purity", "class states"]
+    return markdown([*header, "words that lead there"], lines) if lines else MISSING
+
+
+def percent(who: str, score: str) -> Callable[[Rows], str]:
+    """An accuracy or F1 in per cent: the median of the seeds and their range."""
+    return lambda rows: between([100 * x for x in figures(rows, f"result.{who}.{score}")], 1)
+
+
+def source_of_doubt(row: Row) -> str:
+    names = {"softmax": "plain softmax", "states": "drawn states", "dropout": "dropout left on"}
+    return names[row["key"]["noise"]]
+
+
+def _part(part: str, corpus: str, row: str = "SR-LSTM-P-states") -> dict[str, Any] | None:
+    """The result of the first seed of a row."""
+    name = re.compile(rf"{re.escape(row)}(-cleaned)?-\d+")
+    rows = chosen(load("readable_texts"), part=part, corpus=corpus)
+    named = [one for one in rows if name.fullmatch(one["key"]["model"])]
+    return min(named, key=at("key.model"))["result"] if named else None
+
+
+def _escaped(text: Any) -> str:
+    return re.sub(r"([|*_<`\\])", r"\\\1", str(text))
+
+
+TEXTS: dict[str, Table | Callable[[], str]] = {
+    **{f"paper-{name}": partial(compared, name) for name in ("imdb", "newsgroups", "mnist")},
+    "readable-errors": errors,
+    "readable-paper": beside_the_paper,
+    "readable-paper-groups": groups_beside_the_paper,
+    "readable-last-step": last_step,
+    "readable-prototypes-imdb": prototypes,
+    "readable-phrases": phrases,
+    "readable-agreement": agreement,
+    "readable-quality": quality,
+    "text-automaton": automaton,
+    "text-defaults": Table(
+        source="text_defaults",
+        run="python experiments/text_defaults.py",
+        lines={"test texts": at("key.corpus")},
+        learned=learned_by("ngrams"),
+        columns={
+            "accuracy, %": percent("ours", "accuracy"),
+            "F1 of the rarer class, %": percent("ours", "f1"),
+            "n-grams alone: accuracy, %": percent("n-grams", "accuracy"),
+            "n-grams alone: F1, %": percent("n-grams", "f1"),
+            "CPU s to train": spread("result.train_seconds", 0),
+            "seeds": lambda rows: str(len(rows)),
+        },
+    ),
+    "uncertainty": Table(
+        source="uncertainty",
+        run="python experiments/uncertainty.py",
+        lines={
+            "network (scale)": lambda row: f"{row['key']['row']} ({row['key']['scale']})",
+            "source of doubt": source_of_doubt,
+        },
+        learned=lambda rows: ORIGINS[
+            "plain" if rows[0]["key"]["row"].startswith("LSTM") else "trained"
+        ],
+        columns={
+            "seeds": lambda rows: str(len(rows)),
+            **{
+                name: figure(f"result.{path}", "{:.3f}", lambda found: sum(found) / len(found))
+                for name, path in {
+                    "accuracy": "accuracy",
+                    "loss": "loss",
+                    "calibration error": "calibration_error",
+                    "own mistakes": "auroc_own_mistakes",
+                    "other texts, by entropy": "auroc_entropy",
+                    "other texts, by mutual information": "auroc_mutual_information",
+                }.items()
+            },
+        },
+    ),
+}
