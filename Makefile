@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-BENCHMARKS := recurrent where cores scaling memory end_to_end fits precision compile_time matcher import_time startup serving serving_faults growth workers
+BENCHMARKS := recurrent memory fits matcher first_minute serving growth streaming
 
 .PHONY: demo test test-all lint bench tables faults fuzz format lock
 

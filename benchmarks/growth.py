@@ -5,7 +5,7 @@
 Four operations, each along the axes that matter to it while the others stay at `BASE`; every point
 runs in a process of its own, so that its peak memory is its own. Writes results/growth.json, the
 plot docs/img/growth.png, and the part of docs/results/growth.md between its marks, with what
-streaming.py and workers.py found; `--docs` does only the last.
+streaming.py found; `--docs` does only the last.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ RANGES = {
     "states": [2, 8, 32, 128, 512, 1000],
 }
 LONG = 1.0  # seconds
-IDLE = 0.7  # load, above which speeds of several processes mean nothing
 Job = Callable[[], object]
 
 
@@ -218,30 +217,11 @@ def streamed(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def shared(found: dict[str, Any]) -> str:
-    """What `benchmarks/workers.py` found, in a sentence."""
-    speed, machine = found["speedup"], found["machine"]
-    load = found.get("load_before", machine["load"])
-    sooner = (
-        f"{found['workers']} workers of one thread train {speed['train']:g} times as fast as one "
-        f"on {machine['cores']} cores, and count {speed['counts']:g} times as fast."
-    )
-    if load > IDLE:
-        sooner = f"Speed-ups are left out: the machine was busy (load {load:.1f})."
-    return (
-        f"After {found['words']:,} words, {found['workers']} workers and one differ in no weight "
-        f"by more than {found['largest_gap_of_a_weight']:.1e}, and "
-        f"{'all' if found['counts_equal'] else 'not all'} counts of {found['steps_counted']:,} "
-        f"steps are equal. {sooner}"
-    )
-
-
 def blocks() -> dict[str, str]:
     """What the page says between its marks, from the results on disk."""
     written: dict[str, Callable[[dict[str, Any]], str]] = {
         "growth": lambda found: sentences(found["results"]),
         "streaming": lambda found: streamed(found["results"]),
-        "workers": shared,
     }
     paths = {name: RESULTS / f"{name}.json" for name in written}
     return {

@@ -67,23 +67,3 @@ def products(cell: str, time: int, batch: int, d: int, k: int, size: int) -> Cal
         torch.mm(X.T, x, out=dW)
 
     return run
-
-
-def forward_products(
-    cell: str, time: int, batch: int, d: int, k: int, size: int
-) -> Callable[[], None]:
-    """Those of a pass without gradients."""
-    rows, gates = time * batch, (3 if cell == "GRU" else 4) * d
-    new = torch.randn
-    x, W, X = new(rows, size), new(gates, size), new(rows, gates)
-    weights, M, g = new(batch, k), new(k, 4 * d), new(batch, 4 * d)
-    S, u, score, carried, H = new(k, d), new(batch, d), new(batch, k), new(rows, k), new(rows, d)
-
-    def run() -> None:
-        torch.mm(x, W.T, out=X)
-        for _ in range(time):
-            torch.mm(weights, M, out=g)
-            torch.mm(u, S.T, out=score)
-        torch.mm(carried, S, out=H)
-
-    return run

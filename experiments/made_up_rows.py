@@ -1,7 +1,13 @@
-"""Rows on which nothing was chosen: sites of weighted letters, and names of stems and endings.
+"""Made-up rows for `states_accuracy.py`: data on which no small automaton is right.
 
-They are a second set each beside `motifs` and `names`, made in
-another way, for a look after all choices.
+    names        the class shows in the letters only on average, as origins do: each class draws
+                 the next letter by its own table
+    motifs       the class depends on a motif in the middle, as splice junctions in DNA have it;
+                 other rows have a motif elsewhere, so that the place decides
+    sites        the same with weighted letters
+    stem names   stem and ending each speak for a class, by chance
+
+Settings were chosen on names and on other motifs; nothing was chosen on sites and stem names.
 """
 
 from __future__ import annotations
@@ -9,6 +15,58 @@ from __future__ import annotations
 import numpy as np
 
 LETTERS = "ACGT"
+MOTIFS = {"donor": "CAGGTAAG", "acceptor": "TTTCAGGA"}
+
+
+def fixed_motifs(
+    rows: int, *, length: int = 60, noise: float = 0.1, seed: int = 0
+) -> tuple[list[str], list[str]]:
+    """Sequences and their classes: donor, acceptor or neither; motif letters are noisy."""
+    random = np.random.default_rng(seed)
+    texts, labels = [], []
+    size, middle = len(MOTIFS["donor"]), length // 2
+    for _ in range(rows):
+        label = ("donor", "acceptor", "neither")[random.integers(3)]
+        letters = random.choice(list(LETTERS), length)
+        place = middle
+        while label == "neither" and abs(place - middle) < 3:
+            place = int(random.integers(0, length - size))
+        motif = MOTIFS[label] if label in MOTIFS else MOTIFS[str(random.choice(list(MOTIFS)))]
+        kept = random.random(size) >= noise
+        letters[place : place + size] = np.where(kept, list(motif), letters[place : place + size])
+        texts.append("".join(letters))
+        labels.append(label)
+    return texts, labels
+
+
+ALPHABET = "abcdefghijklmnopqrstuvwxyz"
+SHORTEST, LONGEST = 3, 11
+
+
+def overlapping_names(
+    rows: int, *, classes: int = 2, difference: float = 0.55, seed: int = 0
+) -> tuple[list[str], list[str]]:
+    """Names and their classes; `difference` is how far the classes' tables are apart."""
+    random = np.random.default_rng(seed)
+    size = len(ALPHABET)
+    common = random.normal(0.0, 1.5, (size + 1, size))  # the last row is for the first letter
+    tables = np.exp(common + difference * random.normal(0.0, 1.0, (classes, size + 1, size)))
+    tables /= tables.sum(-1, keepdims=True)
+    ends = np.exp(random.normal(0.0, 1.0, size) + difference * random.normal(size=(classes, size)))
+    stops = np.minimum(0.25 * ends, 0.8)
+    names, labels = [], []
+    for _ in range(rows):
+        label = int(random.integers(classes))
+        name: list[int] = []
+        while len(name) < LONGEST:
+            name.append(int(random.choice(size, p=tables[label, name[-1] if name else size])))
+            if len(name) >= SHORTEST and random.random() < stops[label, name[-1]]:
+                break
+        names.append("".join(ALPHABET[letter] for letter in name))
+        labels.append(f"class {label}")
+    return names, labels
+
+
 BACKGROUND = (0.26, 0.24, 0.24, 0.26)
 DONOR = (
     *((0.33, 0.37, 0.18, 0.12), (0.60, 0.13, 0.13, 0.14), (0.08, 0.04, 0.81, 0.07)),

@@ -173,9 +173,7 @@ def _measured(study: Study, texts: int, others: dict[str, Attribution]) -> dict[
     chosen = np.random.default_rng(0).permutation(len(study.test))[:texts]
     encoded = study.model.alphabet.encode_many([study.test[i] for i in chosen if study.test[i]])
     ours = {name: ByStates(name) for name in ("level", "contribution", "lean", "evidence")}
-    measured = faithfulness(study.model.network, list(encoded), {**ours, **others})
-    print(measured, flush=True)
-    return measured.to_dict()
+    return faithfulness(study.model.network, list(encoded), {**ours, **others})
 
 
 def tables(study: Study) -> dict[str, Any]:

@@ -25,9 +25,7 @@ from typing import Any
 import numpy as np
 import torch
 from ledger import Ledger
-from made_up_rows import sites, stem_names
-from motifs import fixed_motifs
-from names import overlapping_names
+from made_up_rows import fixed_motifs, overlapping_names, sites, stem_names
 from text_defaults import Rows, sms, two_newsgroups
 
 from kleene import SequenceClassifier
