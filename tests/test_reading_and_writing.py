@@ -28,7 +28,7 @@ from kleene.files import (
     write_together,
 )
 from kleene.proof.certificate import Certificate
-from kleene.training.checkpoints.checkpoint import load_checkpoint
+from kleene.training.checkpoint import load_checkpoint
 
 
 def contents(folder: Path) -> dict[str, bytes]:

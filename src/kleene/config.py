@@ -15,7 +15,6 @@ from kleene.data.alphabet import FIRST_SYMBOL
 from kleene.errors import SettingError
 from kleene.machine import Label
 from kleene.nn.config import CELLS, NetworkConfig, check_values, choose, find_cell, parameter
-from kleene.training import by_gradient
 from kleene.training.config import TrainConfig
 from kleene.training.recipes import RECIPES
 from kleene.training.stages import Stage
@@ -277,8 +276,7 @@ def stages_of(settings: Settings, config: NetworkConfig, training: TrainConfig) 
     else:
         fitting = "warm"
     name = training.recipe or fitting
-    recipes = {**RECIPES, "network": by_gradient.network}
-    stages = choose("recipe", name, recipes)(training)
+    stages = choose("recipe", name, RECIPES)(training)
     embeddings = training.embeddings
     if name == "text" and learn in ("network", "paper"):  # n-grams teach nothing
         embeddings = embeddings or "ppmi"

@@ -45,9 +45,8 @@ from kleene.nn.cells import Cell
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
 from kleene.training.config import TrainConfig
-from kleene.training.progress import Reporter
+from kleene.training.progress import Bar, Reporter
 from kleene.training.run import Hook, Run
-from kleene.training.text_bar import TextBar
 
 if TYPE_CHECKING:
     from kleene.evaluation.uncertainty import Distribution, Noise
@@ -257,7 +256,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
         folded: Examples | None = None,
     ) -> None:
         if run.reporter is None and self.verbose:
-            run = replace(run, reporter=TextBar())
+            run = replace(run, reporter=Bar())
         fitted = fit_model(model, rows, settings, run)
         if run.processes.is_main:
             held_out = None

@@ -19,7 +19,7 @@ import numpy as np
 
 from kleene.errors import ModelError
 from kleene.model import Model
-from kleene.training.checkpoints.checkpoint import load_checkpoint
+from kleene.training.checkpoint import load_checkpoint
 
 SMALL = ("--hidden-size", "8", "--embedding-size", "4", "--dropout", "0.1", "--learn-temperature")
 KINDS = {

@@ -19,7 +19,7 @@ from kleene.automata.counter.machine import CounterMachine
 from kleene.nn.classifier import Classifier
 from kleene.proof.certificate import Certificate
 from kleene.proof.certify import certify
-from kleene.training.checkpoints.checkpoint import load_checkpoint
+from kleene.training.checkpoint import load_checkpoint
 from kleene.training.history import Epoch
 from kleene.training.loop import fit
 from kleene.training.run import Run

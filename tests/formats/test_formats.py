@@ -22,7 +22,7 @@ from kleene.formats import mismatch
 from kleene.model import Model
 from kleene.proof.certificate import Certificate
 from kleene.proof.verify import verify
-from kleene.training.checkpoints.checkpoint import load_checkpoint
+from kleene.training.checkpoint import load_checkpoint
 from kleene.training.loop import fit
 from kleene.training.run import Run
 

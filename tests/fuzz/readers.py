@@ -37,8 +37,8 @@ from kleene.nn.config import NetworkConfig
 from kleene.proof.certificate import Certificate
 from kleene.proof.certify import certify
 from kleene.proof.verify import verify
-from kleene.training.checkpoints.checkpoint import load_checkpoint, save_checkpoint
-from kleene.training.checkpoints.snapshot import load_snapshot
+from kleene.training.checkpoint import Checkpointer, load_checkpoint, save_checkpoint
+from kleene.training.run import Run
 
 Mutate = Callable[[bytes, Sequence[bytes], random.Random], bytes]
 
@@ -345,7 +345,8 @@ def _of_models(folder: Path) -> list[Reader]:
     def read_checkpoint(content: bytes) -> object:
         checkpoint.write_bytes(content)
         load_checkpoint(checkpoint)
-        return load_snapshot(checkpoint, {"seed": 0})
+        network = Classifier(NetworkConfig(num_symbols=4, hidden_size=2, num_states=2))
+        return Checkpointer(network, {"seed": 0}, Run(checkpoint=checkpoint)).restore()
 
     proof = _proof(folder)
 

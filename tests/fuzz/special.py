@@ -24,7 +24,7 @@ from kleene.model import Model
 from kleene.model_folder import FILES
 from kleene.proof.certificate import Certificate
 from kleene.proof.verify import verify
-from kleene.training.checkpoints.checkpoint import load_checkpoint
+from kleene.training.checkpoint import load_checkpoint
 
 PATIENCE = 30  # seconds after which a reader is taken to read for ever
 DEVICES = ("/dev/zero", "/dev/full", "/dev/random", "/dev/null", "/dev/tty", "/dev/stdin")

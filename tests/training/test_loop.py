@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import random
 from dataclasses import replace
 from types import SimpleNamespace
@@ -17,15 +16,12 @@ from toys import make_network, same_bits, weights_of, without_time, words_ending
 from kleene.data.examples import Examples
 from kleene.errors import DataError, TrainingError
 from kleene.evaluation.metrics import evaluate
-from kleene.nn import Gumbel, gumbel_hard, mixture
 from kleene.nn.classifier import Classifier
 from kleene.training import loop as loop_module
-from kleene.training import loss as loss_module
 from kleene.training.loop import MAX_FAILURES, fit
-from kleene.training.progress import PREPARING, Bar
+from kleene.training.progress import Bar
 from kleene.training.run import Run
 from kleene.training.stages import Curriculum, Stage, start_counts
-from kleene.training.text_bar import TextBar
 
 EXAMPLES = words_ending_in_5()
 STAGE = Stage(epochs=3, batch_size=16, learning_rate=0.02)
@@ -174,40 +170,6 @@ def test_a_curriculum_does_not_end_early() -> None:
     assert [epoch.limit < 5 for epoch in history.epochs] == [True] * (len(history) - 1) + [False]
 
 
-def drawn_with(network: Classifier, monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """The transitions of the training passes, one a change."""
-    run, seen = network.observe, []
-
-    def observe(batch, mode):
-        if network.training and seen[-1:] != [mode.transition]:
-            seen.append(mode.transition)
-        return run(batch, mode)
-
-    monkeypatch.setattr(network, "observe", observe)
-    return seen
-
-
-def test_schedules_of_temperature_and_noise(monkeypatch) -> None:
-    network = make_network()
-    seen = drawn_with(network, monkeypatch)
-    stages = [
-        replace(STAGE, temperature=lambda e: 1 / (1 + e), noise=lambda e: 0.5 * e),
-        STAGE,
-    ]
-    history = fit(network, EXAMPLES, stages=stages)
-    assert history.curve("temperature")[:3] == pytest.approx([1, 1 / 2, 1 / 3], rel=1e-5)
-    assert seen == [Gumbel(scale=0.0), Gumbel(scale=0.5), Gumbel(scale=1.0), None]
-    assert network.rnn.transition is mixture
-
-
-def test_noise_leaves_a_hard_network_hard(monkeypatch) -> None:
-    network = make_network(transition="gumbel-hard")
-    seen = drawn_with(network, monkeypatch)
-    fit(network, EXAMPLES, stages=[replace(STAGE, epochs=1, noise=lambda e: 0.5)])
-    assert seen == [Gumbel(scale=0.5, hard=True)]
-    assert network.rnn.transition is gumbel_hard
-
-
 def test_a_stage_may_leave_the_component_off() -> None:
     network = make_network()
     centroids = network.rnn.centroids().clone()
@@ -258,18 +220,6 @@ def test_the_best_epoch_is_that_of_the_accuracy_or_of_the_loss(by_loss, monkeypa
     assert same_bits(weights_of(network), seen[0 if by_loss else 1])
 
 
-def test_a_bar_says_that_a_stage_gets_ready() -> None:
-    seen = []
-
-    def prepare(network, examples, seed) -> None:
-        seen.append(stream.getvalue())
-
-    stream = io.StringIO()
-    stages = [replace(STAGE, epochs=1), replace(STAGE, name="more", epochs=1, prepare=prepare)]
-    fit(make_network(), EXAMPLES, stages=stages, run=Run(reporter=TextBar(stream)))
-    assert seen[0].split("\r")[-1].split() == ["more", *PREPARING.split()]
-
-
 def fail_at(calls: set[int], network: Classifier, monkeypatch) -> list[dict[str, torch.Tensor]]:
     """Make the loss not a number at some calls; what comes back fills with the weights at each."""
     seen: list[dict[str, torch.Tensor]] = []
@@ -279,7 +229,7 @@ def fail_at(calls: set[int], network: Classifier, monkeypatch) -> list[dict[str,
         value = cross_entropy(scores, labels, weights)
         return value * float("nan") if len(seen) - 1 in calls else value
 
-    monkeypatch.setattr(loss_module, "cross_entropy", loss)
+    monkeypatch.setattr(loop_module, "cross_entropy", loss)
     return seen
 
 

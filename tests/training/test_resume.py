@@ -14,17 +14,17 @@ from toys import make_network, same_bits, weights_of, without_time, words_ending
 
 from kleene.errors import ModelError, TrainingError
 from kleene.nn.classifier import Classifier
+from kleene.training import checkpoint as checkpoint_module
 from kleene.training import ema as ema_module
 from kleene.training import loop as fit_module
-from kleene.training.centroids import seed_centroids
-from kleene.training.checkpoints import checkpointer as checkpointer_module
-from kleene.training.checkpoints.checkpoint import load_checkpoint, save_checkpoint
+from kleene.training.centroids import spread_centroids
+from kleene.training.checkpoint import load_checkpoint, save_checkpoint
 from kleene.training.history import History
 from kleene.training.loop import fit
 from kleene.training.run import Run
-from kleene.training.stages import Curriculum, Stage
+from kleene.training.stages import Blend, Curriculum, Stage
 
-FILES = {fit_module.__file__, checkpointer_module.__file__, ema_module.__file__}
+FILES = {fit_module.__file__, checkpoint_module.__file__, ema_module.__file__}
 EXAMPLES, VALIDATION = words_ending_in_5(4), words_ending_in_5(3)
 STAGES = [
     Stage(
@@ -42,9 +42,10 @@ STAGES = [
         batch_size=8,
         optimizer="rmsprop",
         learning_rate=0.01,
-        noise=lambda epoch: 0.5 * epoch,
-        temperature=lambda epoch: 0.5 / (1 + epoch),
-        prepare=seed_centroids,
+        blend=Blend(rise=0.25),
+        draws=4,
+        hidden_noise=0.1,
+        prepare=spread_centroids,
         ema=0.8,
         patience=2,
     ),

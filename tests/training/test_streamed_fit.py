@@ -11,7 +11,7 @@ from kleene.data import store as store_module
 from kleene.data.examples import Examples
 from kleene.data.layout import Example
 from kleene.data.store import encode
-from kleene.training.centroids import seed_centroids
+from kleene.training.centroids import spread_centroids
 from kleene.training.loop import fit
 from kleene.training.run import Run
 from kleene.training.stages import Curriculum, Stage
@@ -27,7 +27,7 @@ STAGES = [
         patience=3,
         class_weight="balanced",
     ),
-    Stage(name="states", epochs=3, batch_size=8, prepare=seed_centroids, patience=3),
+    Stage(name="states", epochs=3, batch_size=8, prepare=spread_centroids, patience=3),
 ]
 
 

@@ -30,7 +30,7 @@ from kleene.evaluation.metrics import evaluate
 from kleene.nn.classifier import Classifier
 from kleene.nn.mode import HARD, OWN, PLAIN
 from kleene.nn.similarity import scores
-from kleene.training.centroids import hidden_vectors
+from kleene.training.centroids import spread_centroids
 from kleene.training.config import TrainConfig
 from kleene.training.history import Epoch, History
 from kleene.training.loop import fit
@@ -46,8 +46,7 @@ RIGHT = 0.995
 """Mean accuracy of 20 batches at which the cell has learned its words."""
 PLATEAU, GAIN = 400, 0.002
 """Steps after which a stage ends if the mean of 100 batches has not gained so much."""
-NOISE, MIN_NOISY_STEPS, MAX_STEPS = 0.4, 400, 6_000
-MAX_VECTORS = 4_000
+NOISE, MIN_NOISY_STEPS, MAX_STEPS = 0.4, 200, 6_000
 ROUNDS, BAD_ROUNDS = 24, 4
 """Maximum number of rounds that drop centroids, and of bad rounds in a row."""
 
@@ -64,6 +63,8 @@ def network(config: TrainConfig) -> list[Stage]:
         optimizer=config.optimizer or "adam",
         learning_rate=rate,
         class_weight=config.class_weight,
+        ema=config.ema,
+        patience=config.patience,
         curriculum=LENGTHS,
         until=_learned(epochs=4, plateau=PLATEAU // 5, window=20),
     )
@@ -76,20 +77,27 @@ def network(config: TrainConfig) -> list[Stage]:
         hidden_noise=NOISE,
         until=_learned(epochs=1, plateau=PLATEAU // 20, window=5, least=MIN_NOISY_STEPS // 20),
     )
-    states = replace(
-        cell,
+    return [cell, attractors, states_stage(config)]
+
+
+def states_stage(config: TrainConfig) -> Stage:
+    """From the plain cell to the state-regularised one."""
+    rate = config.learning_rate or 3e-3
+    return Stage(
         name="states",
-        regularized=True,
         epochs=config.epochs or 240,
-        curriculum=None,
+        draws=5,
+        batch_size=config.batch_size or BATCH_SIZE,
+        optimizer=config.optimizer or "adam",
         learning_rate=rate / 3,
         centroid_rate=rate * 5 / 3,
+        class_weight=config.class_weight,
+        ema=config.ema,
+        patience=config.patience,
         blend=Blend(rise=5 / 120),
-        until=None,
         prepare=spread_centroids,
         look=as_good_as_the_cell,
     )
-    return [cell, attractors, states]
 
 
 def _learned(
@@ -108,32 +116,6 @@ def _learned(
         return bool(means[-plateau:].max() < means[:-plateau].max(initial=-inf) + GAIN)
 
     return over
-
-
-def spread_centroids(network: Classifier, examples: Examples, seed: int) -> None:
-    """Put the centroids on hidden vectors of the cell, each next one far from those before.
-
-    A vector is drawn with a probability proportional to its squared distance to the nearest
-    centroid (D^2 sampling, the start of k-means++).
-    """
-    random = np.random.default_rng(seed)
-    for layer in range(network.rnn.num_layers):
-        vectors = hidden_vectors(network, examples, layer, seed)[:MAX_VECTORS]
-        chosen = _far_apart(vectors, network.rnn.num_states, random)
-        with torch.no_grad():
-            centroids = network.rnn.centroids(layer)
-            centroids.copy_(torch.from_numpy(vectors[chosen]).to(centroids))
-
-
-def _far_apart(vectors: NDArray[np.float32], count: int, random: np.random.Generator) -> Ints:
-    chosen = [0]
-    distances = np.square(vectors - vectors[0]).sum(1).astype(np.float64)
-    while len(chosen) < count:
-        total = distances.sum()
-        weights = distances / total if total > 0 else None
-        chosen.append(int(random.choice(len(vectors), p=weights)))
-        distances = np.minimum(distances, np.square(vectors - vectors[chosen[-1]]).sum(1))
-    return np.array(chosen)
 
 
 def as_good_as_the_cell(

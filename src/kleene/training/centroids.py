@@ -1,4 +1,4 @@
-"""Where the hidden vectors of a trained cell cluster, and centroids put there."""
+"""The hidden vectors of a trained cell, and centroids that start at some of them."""
 
 from __future__ import annotations
 
@@ -6,24 +6,39 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from kleene.arrays import Ints
 from kleene.data.examples import Examples
-from kleene.kmeans import cluster_centres
 from kleene.nn.classifier import Classifier
 from kleene.nn.inference import inference
 from kleene.nn.mode import PLAIN
 
-MOST_VECTORS = 20_000
+MAX_VECTORS, MAX_STARTS = 20_000, 4_000
 
 
-def seed_centroids(network: Classifier, examples: Examples, seed: int) -> None:
-    """Put the centroids of every layer where the hidden vectors cluster."""
-    rnn = network.rnn
-    for layer in range(rnn.num_layers):
-        vectors = hidden_vectors(network, examples, layer, seed)
-        means = cluster_centres(vectors, rnn.num_states, seed)
+def spread_centroids(network: Classifier, examples: Examples, seed: int) -> None:
+    """Put the centroids on hidden vectors of the cell, each next one far from those before.
+
+    A vector is drawn with a probability proportional to its squared distance to the nearest
+    centroid (D^2 sampling, the start of k-means++).
+    """
+    random = np.random.default_rng(seed)
+    for layer in range(network.rnn.num_layers):
+        vectors = hidden_vectors(network, examples, layer, seed)[:MAX_STARTS]
+        chosen = _far_apart(vectors, network.rnn.num_states, random)
         with torch.no_grad():
-            centroids = rnn.centroids(layer)
-            centroids[: len(means)] = torch.from_numpy(means).to(centroids)
+            centroids = network.rnn.centroids(layer)
+            centroids.copy_(torch.from_numpy(vectors[chosen]).to(centroids))
+
+
+def _far_apart(vectors: NDArray[np.float32], count: int, random: np.random.Generator) -> Ints:
+    chosen = [0]
+    distances = np.square(vectors - vectors[0]).sum(1).astype(np.float64)
+    while len(chosen) < count:
+        total = distances.sum()
+        weights = distances / total if total > 0 else None
+        chosen.append(int(random.choice(len(vectors), p=weights)))
+        distances = np.minimum(distances, np.square(vectors - vectors[chosen[-1]]).sum(1))
+    return np.array(chosen)
 
 
 def hidden_vectors(
@@ -34,7 +49,7 @@ def hidden_vectors(
     *,
     spread: int = 1,
 ) -> NDArray[np.float32]:
-    """Hidden vectors of a layer along the words, component off, at most `MOST_VECTORS`.
+    """Hidden vectors of a layer along the words, component off, at most `MAX_VECTORS`.
 
     They come from up to `spread` times as many words, evenly spaced.
     """
@@ -44,7 +59,7 @@ def hidden_vectors(
             trace = network.trace(batch, mode=PLAIN).layers[layer]
             rows.append(trace.hidden[trace.mask].cpu().numpy())
             total += len(rows[-1])
-            if total >= MOST_VECTORS * spread:
+            if total >= MAX_VECTORS * spread:
                 break
-    found = np.concatenate(rows)[: MOST_VECTORS * spread]
-    return found[:: max(1, -(-len(found) // MOST_VECTORS))]
+    found = np.concatenate(rows)[: MAX_VECTORS * spread]
+    return found[:: max(1, -(-len(found) // MAX_VECTORS))]

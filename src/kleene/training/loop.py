@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from kleene.arrays import Ints
 from kleene.data.batch import Batch
@@ -30,12 +31,9 @@ from kleene.nn.fused.switch import for_job
 from kleene.nn.mode import OWN, PLAIN, Mode
 from kleene.nn.transition import Gumbel
 from kleene.training.all_reduce import Figures, pool
-from kleene.training.checkpoints.checkpoint import restore_optimizer
-from kleene.training.checkpoints.checkpointer import Checkpointer
-from kleene.training.checkpoints.snapshot import Progress, copy_tensors
+from kleene.training.checkpoint import Checkpointer, Progress, copy_tensors, restore_optimizer
 from kleene.training.ema import ema_weights, load_ema
 from kleene.training.history import Epoch, History
-from kleene.training.loss import weighted_loss
 from kleene.training.progress import Reporter
 from kleene.training.run import Run
 from kleene.training.stages import LOOK_EVERY, Stage, make_optimizer
@@ -274,14 +272,10 @@ class _Loop:
         at, rnn = self.progress, self.network.rnn
         self.mode = Mode(hidden_noise=stage.hidden_noise)
         hard = isinstance(rnn.transition, Gumbel) and rnn.transition.hard
-        if stage.noise is not None:
-            self.mode = Mode(transition=Gumbel(scale=stage.noise(at.epoch), hard=hard))
         if stage.blend is not None:
             at.blend = at.blend or stage.blend.rise
             noise = Gumbel(scale=stage.blend.noise * at.blend, hard=hard)
             self.mode = Mode(transition=noise, blend=at.blend)
-        if stage.temperature is not None and not at.step:  # it may learn during the epoch
-            rnn.temperature = stage.temperature(at.epoch)
         for group in optimizer.param_groups:
             group["lr"] = stage.learning_rate * at.rate * group.get("scale", 1.0)
 
@@ -384,3 +378,16 @@ class _Loop:
             "words": len(self.examples),
             "stages": stages,
         }
+
+
+def weighted_loss(
+    scores: Tensor, labels: Tensor, class_weights: Tensor | None, batch: Batch
+) -> tuple[Tensor, float | Tensor]:
+    """Mean cross-entropy, by the weights of classes and rows, and the sum of these weights."""
+    if batch.weights is None:
+        count = len(batch) if class_weights is None else class_weights[labels].sum()
+        return cross_entropy(scores, labels, class_weights), count
+    rows = torch.from_numpy(batch.weights).to(scores)
+    total = (rows if class_weights is None else rows * class_weights[labels]).sum()
+    losses = cross_entropy(scores, labels, class_weights, reduction="none")
+    return (losses * rows).sum() / total.clamp_min(torch.finfo(rows.dtype).tiny), total

@@ -1,22 +1,12 @@
-"""Named ways of training, as stages.
-
-`warm` is what makes memory-less networks readable. From random centroids a network may hide
-bits of its state in the weights of a mixture, or not learn at all; so the cell learns first,
-without the stochastic component; then the centroids are put where its hidden vectors cluster; then
-the component comes on, with Gumbel noise that grows until only clear transitions survive.
-
-`reconstruct` is for cells with memory, whose states need not be those of an automaton: mixtures of
-the centroids reproduce the hidden vectors of the trained cell, which keeps what it has learned.
-"""
+"""Named ways of training, as stages; `by_gradient` has the recipe of `learn="network"`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
-from kleene.training.centroids import seed_centroids
+from kleene.training import by_gradient
 from kleene.training.config import TrainConfig
-from kleene.training.history import Epoch
 from kleene.training.reconstruction import reconstruct_centroids
 from kleene.training.stages import Curriculum, Stage, start_counts
 from kleene.training.texts.ngram_states import init_ngram_states
@@ -33,84 +23,15 @@ PAPER = Curriculum(
     restart_after=4_000,
 )
 """The lengths of `paper`: the next one at 99 %, or 95 % after 1,000 steps, else other weights."""
-MUCH, FIRST_EPOCHS = 0.1, 3
-"""Accuracy that states cost so many epochs after they came on, where more will not help."""
-
-
-def _rate(config: TrainConfig) -> float:
-    return config.learning_rate or 3e-3
-
-
-def cell_stage(config: TrainConfig) -> Stage:
-    """The cell alone, easy words first: `warm` without its second half."""
-    return Stage(
-        name="cell",
-        regularized=False,
-        epochs=config.epochs or 1000,
-        optimizer=config.optimizer or "adam",
-        learning_rate=_rate(config),
-        batch_size=config.batch_size or 32,
-        class_weight=config.class_weight,
-        ema=config.ema,
-        curriculum=Curriculum(),
-        target=0.999,
-        patience=config.patience or 10,
-    )
-
-
-def states_stage(config: TrainConfig, *, cell_accuracy: float | None = None) -> Stage:
-    """Centroids where the hidden vectors cluster, then the component with growing noise.
-
-    It ends early where the states cost much of the `cell_accuracy` on the held-out rows.
-    """
-
-    def costly(epochs: Sequence[Epoch]) -> bool:
-        reached = max((epoch.validation_accuracy or 0.0) for epoch in epochs)
-        late = len(epochs) >= FIRST_EPOCHS
-        return cell_accuracy is not None and late and reached < cell_accuracy - MUCH
-
-    return Stage(
-        name="states",
-        epochs=config.epochs or 12,
-        optimizer=config.optimizer or "adam",
-        learning_rate=_rate(config) / 6,
-        batch_size=config.batch_size or 32,
-        class_weight=config.class_weight,
-        ema=config.ema,
-        noise=lambda epoch: min(1.0, 0.25 * epoch),
-        prepare=seed_centroids,
-        patience=config.patience or 6,
-        until=costly,
-    )
-
-
-def warm(config: TrainConfig) -> list[Stage]:
-    """The warm start: first the cell, then its states."""
-    return [cell_stage(config), states_stage(config)]
-
-
-def reconstruct(config: TrainConfig) -> list[Stage]:
-    """First the cell; then centroids whose mixtures reproduce its hidden vectors; no noise.
-
-    Weights are averaged (EMA) once the states are on, and the learning rate falls twice.
-    """
-    cell, states = warm(config)
-    states = replace(states, noise=None, until=None, ema=config.ema or 0.998)
-    first, fine = _rate(config) / 3, _rate(config) / 10
-    return [
-        cell,
-        replace(states, learning_rate=first, prepare=reconstruct_centroids),
-        replace(states, name="fine", learning_rate=fine, prepare=None),
-    ]
 
 
 def direct(config: TrainConfig) -> list[Stage]:
-    """Cell and component together from random centroids, as in the paper."""
+    """Cell and component together from random centroids."""
     return [
         Stage(
             epochs=config.epochs or 50,
             optimizer=config.optimizer or "adam",
-            learning_rate=_rate(config),
+            learning_rate=config.learning_rate or 3e-3,
             batch_size=config.batch_size or 32,
             class_weight=config.class_weight,
             ema=config.ema,
@@ -121,9 +42,42 @@ def direct(config: TrainConfig) -> list[Stage]:
 
 def curriculum(config: TrainConfig) -> list[Stage]:
     """As `direct`, easy words first: for languages, and for cells with memory."""
-    stage = direct(config)[0]
-    epochs = config.epochs or 400
+    stage, epochs = direct(config)[0], config.epochs or 400
     return [replace(stage, epochs=epochs, curriculum=Curriculum(), target=0.999)]
+
+
+def cell_stage(config: TrainConfig) -> Stage:
+    """The cell alone, easy words first, until validation rows stop improving."""
+    stage, epochs = curriculum(config)[0], config.epochs or 1000
+    patience = config.patience or 10
+    return replace(stage, name="cell", regularized=False, epochs=epochs, patience=patience)
+
+
+def warm(config: TrainConfig) -> list[Stage]:
+    """First the cell, stopped by the validation rows; then its states, as in `by_gradient`."""
+    return [cell_stage(config), by_gradient.states_stage(config)]
+
+
+def reconstruct(config: TrainConfig) -> list[Stage]:
+    """First the cell; then centroids whose mixtures reproduce its hidden vectors.
+
+    It is for cells with memory, whose states need not be those of an automaton. Weights are
+    averaged (EMA) once the states are on, and the learning rate falls twice.
+    """
+    stage = direct(config)[0]
+    rate, ema = stage.learning_rate, config.ema or 0.998
+    epochs, patience = config.epochs or 12, config.patience or 6
+    states = replace(
+        stage,
+        name="states",
+        epochs=epochs,
+        patience=patience,
+        ema=ema,
+        learning_rate=rate / 3,
+        prepare=reconstruct_centroids,
+    )
+    fine = replace(states, name="fine", learning_rate=rate / 10, prepare=None)
+    return [cell_stage(config), states, fine]
 
 
 def paper(config: TrainConfig) -> list[Stage]:
@@ -151,27 +105,26 @@ def paper(config: TrainConfig) -> list[Stage]:
 
 def text(config: TrainConfig) -> list[Stage]:
     """Texts: states taught by n-grams, averaged weights (EMA), a learning rate that falls once."""
-    first = Stage(
+    stage = direct(config)[0]
+    first = replace(
+        stage,
         name="text",
         epochs=config.epochs or 8,
-        optimizer=config.optimizer or "adam",
-        learning_rate=_rate(config),
-        batch_size=config.batch_size or 32,
-        class_weight=config.class_weight,
         ema=config.ema or 0.998,
         patience=config.patience or 4,
         by_loss=True,
         prepare=init_ngram_states,
     )
-    rate, epochs = _rate(config) / 4, config.epochs or 4
+    rate, epochs = stage.learning_rate / 4, config.epochs or 4
     fine = replace(first, name="fine", learning_rate=rate, epochs=epochs, prepare=start_counts)
     return [first, fine]
 
 
 RECIPES: dict[str, Recipe] = {
+    "network": by_gradient.network,
+    "paper": paper,
     "warm": warm,
     "direct": direct,
-    "paper": paper,
     "curriculum": curriculum,
     "text": text,
     "reconstruct": reconstruct,

@@ -9,9 +9,6 @@ which at k-means' centroids is far from u unless tau is small. So the squared er
 is minimised over S, from the centroids of k-means spread around their mean. As tau goes to 0 this
 is k-means; at a high tau the mixture is nearly linear in u and can be the identity if there are
 more centroids than units. The cell then hardly notices that its hidden vectors are mixtures.
-
-A cell reads its hidden vector by the products R h of its gates, so that an error e = alpha S - u
-matters as far as R e is large: `reconstruct_gate_inputs` minimises |R e|^2 with a share of |e|^2.
 """
 
 from __future__ import annotations
@@ -33,11 +30,6 @@ centroids' entries, which falls along a cosine."""
 SPREADS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 """Factors by which k-means' centroids are spread around their mean at the start."""
 COMPARED = 5_000
-LONGER, FASTER, SPREAD = 3, 1.5, 8
-"""Of `reconstruct_gate_inputs`: steps and learning rate over those above, and examples from which
-as many hidden vectors are taken."""
-READ_SHARE, CARRIED_SHARE = 0.05, 1.0
-"""Weight of |e|^2 beside |R e|^2: for cells with memory, and for those that carry h on itself."""
 
 
 def reconstruct_centroids(network: Classifier, examples: Examples, seed: int) -> None:
@@ -49,38 +41,6 @@ def reconstruct_centroids(network: Classifier, examples: Examples, seed: int) ->
         found = reconstruct(vectors, rnn.num_states, rnn.similarity, temperature, seed)
         with torch.no_grad():
             rnn.centroids(layer).copy_(found)
-
-
-def reconstruct_gate_inputs(network: Classifier, examples: Examples, seed: int) -> None:
-    """As `reconstruct_centroids`, by what the gates see of a hidden vector; takes thrice as long.
-
-    Vectors come from many examples, which matters where these are long.
-    """
-    rnn = network.rnn
-    for layer in range(rnn.num_layers):
-        found = reconstruct(
-            hidden_vectors(network, examples, layer, seed, spread=SPREAD),
-            rnn.num_states,
-            rnn.similarity,
-            float(rnn.get_parameter(f"log_temperature_l{layer}").exp()),
-            seed,
-            metric=_gate_metric(network, layer),
-            steps=LONGER * STEPS,
-            learning_rate=FASTER * LEARNING_RATE,
-        )
-        with torch.no_grad():
-            rnn.centroids(layer).copy_(found)
-
-
-def _gate_metric(network: Classifier, layer: int) -> Tensor:
-    """L with |e L|^2 = |R e|^2 / r + share |e|^2, where r is the mean of the diagonal of R^T R."""
-    rnn = network.rnn
-    weight = rnn.get_parameter(f"weight_hh_l{layer}").detach()
-    product = weight.T @ weight
-    share = READ_SHARE if rnn.cell.has_memory else CARRIED_SHARE
-    identity = torch.eye(rnn.hidden_size).to(weight)
-    root: Tensor = torch.linalg.cholesky(product / product.diagonal().mean() + share * identity)
-    return root
 
 
 def reconstruct(

@@ -17,8 +17,6 @@ from kleene.training.ema import track_ema
 from kleene.training.history import Epoch
 
 LOOK_EVERY = 5
-Schedule = Callable[[int], float]
-"""A value for each epoch of a stage, counted from 0."""
 Prepare = Callable[[Classifier, Examples, int], bool | None]
 """Gets the network, the examples and a seed. If it answers True, the network is good already: its
 weights are kept where no epoch improves on them."""
@@ -112,9 +110,6 @@ class Stage:
     class_weight: str | tuple[float, ...] | None = None
     """Weights of the classes, or "balanced": inverse to their frequency."""
     curriculum: Curriculum | None = None
-    noise: Schedule | None = None
-    """Scale of the Gumbel noise by epoch; None leaves the network's own transition."""
-    temperature: Schedule | None = None
     target: float | None = None
     """Training accuracy at which the stage ends."""
     patience: int | None = None
