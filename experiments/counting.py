@@ -33,6 +33,7 @@ from paper.counter_reading import balanced, reading
 from paper.experiment import plain
 from paper.memory_runs import Recipe, errors, make_task, train
 from paper.parentheses import longer as longer_words
+from paper.sets import PaperSet, Split, parentheses_set
 
 from kleene.automata.counter.machine import CounterMachine
 from kleene.errors import KleeneError
@@ -45,7 +46,6 @@ from kleene.languages.context_free import (
     blocks,
     bounded_dyck2,
 )
-from kleene.languages.paper_sets import PaperSet, Split, parentheses_set
 from kleene.proof.counter import counter_bound
 from kleene.training.stages import Curriculum
 

@@ -24,8 +24,7 @@ from page import (
 )
 from paper.palindromes import PAPER as PAPER_PALINDROMES
 from paper.parentheses import PAPER
-
-from kleene.languages.paper_sets import PARENTHESES_TESTS
+from paper.sets import PARENTHESES_TESTS
 
 COLUMNS = tuple(PARENTHESES_TESTS)
 LARGE = [0.001] * len(COLUMNS)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from memory_tables import chosen, load
+from paper.sets import parentheses_set
 
 from kleene.extraction.counter.extract import extract_counter
-from kleene.languages.paper_sets import parentheses_set
 from kleene.model import Model
 from kleene.report.plots import COLORS, save
 from kleene.report.trajectories import trajectories

@@ -22,7 +22,6 @@ from torch import Tensor
 from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
 from kleene.evaluation.metrics import evaluate
-from kleene.languages.paper_sets import PaperSet, Split
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
@@ -32,6 +31,7 @@ from kleene.training.loop import fit
 from kleene.training.progress import Quiet, Reporter
 from kleene.training.run import Run
 from kleene.training.stages import Curriculum, Stage
+from paper.sets import PaperSet, Split
 from paper.sharpen_gates import set_forget_bias, sharpening_stages
 
 MODELS = {"LSTM": ("lstm", False), "LSTM-P": ("lstm-p", False)} | {

@@ -10,13 +10,13 @@ import numpy as np
 from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
 from kleene.evaluation.metrics import evaluate
-from kleene.languages.paper_sets import PALINDROME_TESTS, palindrome_set
 from kleene.model import Model
 from kleene.training.stages import Curriculum
 from paper.experiment import Experiment, Request, Table, chosen
 from paper.ledger import Row
 from paper.memory_runs import Recipe, make_task, train
 from paper.parentheses import error_rates
+from paper.sets import PALINDROME_TESTS, palindrome_set
 
 RECIPE = Recipe(
     epochs=60, patience=12, curriculum=Curriculum(start=4, step=2), rounds=0, attempts=1

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kleene.languages.paper_sets import (
+from paper.counter_reading import balanced, reading
+from paper.experiment import Experiment, Request, Table, middle
+from paper.ledger import Row
+from paper.memory_runs import Recipe, make_task, train
+from paper.sets import (
     PARENTHESES_TESTS,
     VALIDATION_DEPTH,
     PaperSet,
     Split,
     parentheses_set,
 )
-from paper.counter_reading import balanced, reading
-from paper.experiment import Experiment, Request, Table, middle
-from paper.ledger import Row
-from paper.memory_runs import Recipe, make_task, train
 
 RECIPES = {
     "large": Recipe(),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from shell import Kleene
 
-from kleene.datasets.made_orders import HEADER, made_orders
+from kleene.datasets.samples import ORDERS_HEADER, made_orders
 from kleene.model import Model
 
 QUICK = ("--states", "3", "--hidden-size", "8", "--embedding-size", "4", "--epochs", "1")
@@ -17,7 +17,7 @@ PLAIN = (*QUICK, "--recipe", "direct", "--learn", "network", "--no-baseline")
 
 def orders(path: Path) -> Path:
     with path.open("w", newline="") as file:
-        csv.writer(file).writerows([HEADER, *made_orders(40)])
+        csv.writer(file).writerows([ORDERS_HEADER, *made_orders(40)])
     return path
 
 

@@ -10,13 +10,11 @@ from test_archives import make_tar
 from kleene.datasets.corpora import (
     LabelledTexts,
     Splits,
+    clean,
     imdb,
     newsgroups,
     read_imdb,
     read_newsgroups,
-)
-from kleene.datasets.newsgroups_cleaning import (
-    clean,
     without_footer,
     without_header,
     without_quotes,

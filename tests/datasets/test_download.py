@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from kleene.datasets.archives import Source, locate
 from kleene.datasets.corpora import IMDB, NEWSGROUPS, imdb
-from kleene.datasets.download import Source, locate
 from kleene.errors import DataError
 
 CONTENT = b"the content of a public file"

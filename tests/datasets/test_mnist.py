@@ -55,14 +55,12 @@ def test_broken_files_are_refused(tmp_path: Path, images: Images, spoil, message
 
 
 def test_pixels_come_row_by_row(images: Images) -> None:
-    vectors, symbols = images.vectors(), images.symbols(levels=4)
+    vectors = images.vectors()
     for i in range(len(images)):
         flat = [images.pixels[i, r, c] for r in range(4) for c in range(6)]
         assert vectors[i].shape == (24, 1)
         assert vectors[i].dtype == np.float32
         assert np.allclose(vectors[i][:, 0], np.array(flat) / 255)
-        assert symbols[i].tolist() == [value // 64 for value in flat]
-    assert {s for word in images.symbols(2) for s in word.tolist()} <= {0, 1}
 
 
 def test_pooling_takes_means_of_squares(images: Images) -> None:
@@ -74,8 +72,6 @@ def test_pooling_takes_means_of_squares(images: Images) -> None:
             assert np.abs(pooled.pixels[:, r, c] - mean).max() <= 0.5
     with pytest.raises(SettingError, match="must divide 4 and 6"):
         images.pooled(4)
-    with pytest.raises(SettingError, match="levels must be 2 to 256, got 1"):
-        images.symbols(1)
 
 
 def test_pooling_takes_means_of_rectangles(images: Images) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from paper.memory_runs import Recipe, Task, make_task, train
+from paper.sets import PaperSet, Split
 
 from kleene.evaluation.metrics import evaluate
 from kleene.languages.context_free import balanced_parentheses
-from kleene.languages.paper_sets import PaperSet, Split
 
 RECIPE = Recipe(batch_size=32, epochs=1, rmsprop_epochs=1, curriculum=None, rounds=2, attempts=2)
 

@@ -39,7 +39,7 @@ def test_bounded_dyck2_agrees_with_its_automaton() -> None:
 
 
 def test_the_two_readings_of_tomita_3_differ() -> None:
-    first, second = languages.tomita(3), languages.tomita3_anywhere()
+    first, second = languages.tomita(3), languages.tomita("3-anywhere")
     assert first.contains("100110")
     assert not second.contains("100110")
     assert first.dfa.difference(second) is not None

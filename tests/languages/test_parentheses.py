@@ -4,10 +4,10 @@ from collections import Counter
 from itertools import product
 
 import pytest
+from paper.sets import PARENTHESES_TESTS, SIZES, palindrome_set, parentheses_set
 
 from kleene import languages
 from kleene.errors import SettingError
-from kleene.languages.paper_sets import PARENTHESES_TESTS, SIZES, palindrome_set, parentheses_set
 from kleene.languages.parentheses import nesting_depth
 
 
@@ -64,9 +64,11 @@ def test_patterns_are_uniform() -> None:
     assert sum((counts[w] - mean) ** 2 / mean for w in expected) < 4 * len(expected)
 
 
-@pytest.mark.parametrize(("count_only", "share"), [(False, 0.5), (True, 0.0)])
-def test_the_share_of_equal_counts(count_only, share) -> None:
-    language = languages.balanced_parentheses(count_only=count_only)
+@pytest.mark.parametrize(
+    ("name", "share"), [("balanced-parentheses", 0.5), ("balanced-parentheses-count-only", 0.0)]
+)
+def test_the_share_of_equal_counts(name, share) -> None:
+    language = languages.by_name(name)
     words, _ = language.sample(200, lengths=range(10, 60), balance=0.0, seed=0)
     assert sum(word.count("(") == word.count(")") for word in words) == 200 * share
     assert all(depth_by_rewriting(word) < 0 for word in words)
@@ -77,9 +79,8 @@ def test_non_members_are_a_few_edits_away() -> None:
     assert all(abs(word.count("(") - word.count(")")) <= 6 for word in words)
 
 
-@pytest.mark.parametrize("count_only", [False, True])
-def test_small_parentheses_set_has_the_sizes_of_the_paper(count_only) -> None:
-    made = parentheses_set("small", seed=5, count_only=count_only)
+def test_small_parentheses_set_has_the_sizes_of_the_paper() -> None:
+    made = parentheses_set("small", seed=5)
     for split, size in zip((made.train, made.validation), SIZES["small"], strict=True):
         assert (split.labels.count(True), split.labels.count(False)) == size
         assert split.labels == [depth_by_rewriting(word) >= 0 for word in split.words]

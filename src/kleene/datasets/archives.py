@@ -1,16 +1,96 @@
-"""Tar archives read as a stream: nothing is ever unpacked to disk, and sizes are bounded."""
+"""Public archives: found or fetched, checked, and read as a stream.
+
+Nothing is fetched at import, and nothing at all where the user names a folder. Tar archives are
+never unpacked to disk, and sizes are bounded.
+"""
 
 from __future__ import annotations
 
 import gzip
+import hashlib
+import os
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from kleene.data.lines import unpacked
 from kleene.errors import DataError
 from kleene.files import open_regular
+
+VARIABLE = "KLEENE_DATA"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """One file of a corpus: the public one first, then repacked ones with the same content."""
+
+    folder: str
+    url: str
+    checksums: dict[str, str]
+    """`algorithm:digest` of every file name that holds this content, the url's first."""
+
+    @property
+    def name(self) -> str:
+        """What the public file is called."""
+        return next(iter(self.checksums))
+
+
+def locate(source: Source, data: str | Path | None = None) -> Path:
+    """The checked file of a source.
+
+    It is looked for in `data`, or else in the folder that the variable KLEENE_DATA names, there or
+    in its subfolder `source.folder`. Where neither is given, the public file is fetched once into
+    the user's cache.
+    """
+    named = data or os.environ.get(VARIABLE)
+    if not named:
+        return _fetch(source)
+    folder = Path(named).expanduser()
+    if not folder.is_dir():
+        raise DataError(f"there is no folder {folder}; name one with data= or {VARIABLE}")
+    for name, checksum in source.checksums.items():
+        for path in (folder / source.folder / name, folder / name):
+            if path.is_file():
+                return _checked(path, checksum)
+    names = " or ".join(f"{source.folder}/{name}" for name in source.checksums)
+    raise DataError(
+        f"{folder} holds no {names}; get it from {source.url}, or name no folder to have it fetched"
+    )
+
+
+def _fetch(source: Source) -> Path:
+    import logging
+
+    import pooch
+
+    pooch.get_logger().setLevel(logging.WARNING)
+    cache = pooch.os_cache("kleene") / source.folder
+    checksum = source.checksums[source.name]
+    try:
+        path = pooch.retrieve(source.url, checksum, fname=source.name, path=cache)
+    except ValueError as error:  # what pooch raises for a wrong checksum
+        raise DataError(f"{source.url} is not the file it was: {error}") from None
+    except OSError as error:  # no network, no such host, no room
+        reason = " ".join(str(error).split())[:120]
+        cure = f"fetch it elsewhere, and name its folder with data= or {VARIABLE}"
+        raise DataError(f"cannot fetch {source.url} ({reason}); {cure}") from None
+    return Path(path)
+
+
+def _checked(path: Path, checksum: str) -> Path:
+    algorithm, _, wanted = checksum.partition(":")
+    try:
+        with open_regular(path) as file:
+            found = hashlib.file_digest(file, algorithm).hexdigest()
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}; check its permissions") from None
+    if found != wanted:
+        problem = f"{path} must have the {algorithm} {wanted[:12]}..., got {found[:12]}..."
+        raise DataError(f"{problem}; it is truncated or altered: get it again")
+    return path
+
 
 MAX_MEMBER = 16 * 2**20  # bytes of one document
 MAX_TOTAL = 4 * 2**30  # bytes of all documents

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,9 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kleene.data.words import tokenize
-from kleene.datasets.archives import members
-from kleene.datasets.download import Source, locate
-from kleene.datasets.newsgroups_cleaning import clean
+from kleene.datasets.archives import Source, locate, members
 from kleene.errors import DataError, SettingError
 
 IMDB = Source(
@@ -43,6 +41,13 @@ NEWSGROUPS = Source(
 _REVIEW = re.compile(r"(?:^|/)(train|test)/(pos|neg)/(\d+)_\d+\.txt$")
 _MESSAGE = re.compile(r"(?:^|/)20news-bydate-(train|test)/([\w.\-]+)/(\d+)$")
 _SENTIMENT = {"pos": "positive", "neg": "negative"}
+QUOTED = re.compile(r"^\s{0,3}[>|]|^\s{0,3}\w{1,4}>")
+ATTRIBUTION = re.compile(
+    r"\b(?:writes|wrote|says|said)\s*:\s*$|\bwrites in\b|^\s*(?:in article\b|quoted from\b)",
+    re.IGNORECASE,
+)
+RULE = re.compile(r"^[\s\-_=*~]*$")
+MAX_SIGNATURE = 12  # lines; a longer last part is text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,41 +109,60 @@ def newsgroups(data: str | Path | None = None, *, cleaned: bool = False) -> Spli
 
 def read_imdb(path: str | Path) -> Splits:
     """Any archive with files `.../{train,test}/{pos,neg}/<id>_<rating>.txt`."""
-    splits = _read(path, _REVIEW, "utf-8", "train/pos/0_9.txt")
-    return Splits(*(_relabelled(corpus) for corpus in splits))
+    return _read(path, _REVIEW, "utf-8", "train/pos/0_9.txt")
 
 
 def read_newsgroups(path: str | Path, *, cleaned: bool = False) -> Splits:
     """Any archive with files `20news-bydate-{train,test}/<group>/<number>`."""
-    splits = _read(path, _MESSAGE, "latin-1", "20news-bydate-train/sci.space/60000")
-    if not cleaned:
-        return splits
-    return Splits(
-        *(LabelledTexts(texts=tuple(map(clean, part.texts)), labels=part.labels) for part in splits)
+    example = "20news-bydate-train/sci.space/60000"
+    return _read(path, _MESSAGE, "latin-1", example, clean if cleaned else str)
+
+
+def without_header(message: str) -> str:
+    """All after the first empty line; such lines end the header of a message."""
+    _, found, body = message.replace("\r\n", "\n").partition("\n\n")
+    return body if found else message
+
+
+def without_quotes(body: str) -> str:
+    """All lines that neither quote another message nor say whom the next ones quote."""
+    lines = body.split("\n")
+    return "\n".join(
+        line for line in lines if not QUOTED.search(line) and not ATTRIBUTION.search(line)
     )
 
 
-def _read(path: str | Path, layout: re.Pattern[str], encoding: str, example: str) -> Splits:
+def without_footer(body: str) -> str:
+    """All before the last empty line or rule, if what follows is as short as a signature."""
+    lines = body.rstrip().split("\n")
+    for i in range(len(lines) - 1, max(len(lines) - 1 - MAX_SIGNATURE, 0), -1):
+        if RULE.match(lines[i]):
+            return "\n".join(lines[:i])
+    return body
+
+
+def clean(message: str) -> str:
+    """The message without header, quotes and footer; it may be empty then."""
+    return without_footer(without_quotes(without_header(message))).strip()
+
+
+def _read(
+    path: str | Path,
+    layout: re.Pattern[str],
+    encoding: str,
+    example: str,
+    change: Callable[[str], str] = str,
+) -> Splits:
     """The texts of both parts, sorted by label and number, so that packing plays no role."""
     parts: dict[str, list[tuple[str, int, str]]] = {"train": [], "test": []}
     for name, content in members(path, lambda name: layout.search(name) is not None):
-        found = layout.search(name)
-        assert found is not None
-        part, label, number = found.groups()
-        parts[part].append((label, int(number), content.decode(encoding, "replace")))
+        part, label, number = layout.search(name).groups()  # type: ignore[union-attr]
+        parts[part].append((label, int(number), change(content.decode(encoding, "replace"))))
+    splits = []
     for part, texts in parts.items():
         if not texts:
             raise DataError(f"{path} has no {part} texts; its files must be named as {example}")
-    return Splits(*(_corpus(sorted(parts[part])) for part in ("train", "test")))
-
-
-def _corpus(rows: list[tuple[str, int, str]]) -> LabelledTexts:
-    return LabelledTexts(
-        texts=tuple(text for _, _, text in rows), labels=tuple(label for label, _, _ in rows)
-    )
-
-
-def _relabelled(corpus: LabelledTexts) -> LabelledTexts:
-    return LabelledTexts(
-        texts=corpus.texts, labels=tuple(_SENTIMENT[label] for label in corpus.labels)
-    )
+        labels, _, found = zip(*sorted(texts), strict=True)
+        names = tuple(_SENTIMENT.get(label, label) for label in labels)
+        splits.append(LabelledTexts(texts=found, labels=names))
+    return Splits(*splits)

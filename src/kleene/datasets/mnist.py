@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kleene.arrays import Floats, Ints
 from kleene.data.lines import unpacked
-from kleene.datasets.download import Source, locate
+from kleene.datasets.archives import Source, locate
 from kleene.errors import DataError, SettingError
 from kleene.files import open_regular
 
@@ -74,13 +74,6 @@ class Images:
         """Every image as (pixels, 1) numbers from 0 (the ground) to 1 (the ink)."""
         flat = (self.pixels.reshape(len(self), -1, 1) / np.float32(255)).astype(np.float32)
         return list(flat)
-
-    def symbols(self, levels: int = 2) -> list[Ints]:
-        """Every image as symbols 0 (the ground) to `levels` - 1 (the ink), in equal steps."""
-        if not 2 <= levels <= 256:
-            raise SettingError(f"levels must be 2 to 256, got {levels}")
-        quantised = self.pixels.reshape(len(self), -1).astype(np.int64) * levels // 256
-        return list(quantised)
 
     def select(self, indices: Ints) -> Images:
         """The images of the given indices."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from kleene.errors import SettingError
 from kleene.languages.base import Language
 from kleene.languages.context_free import balanced_parentheses, blocks, bounded_dyck2, palindromes
-from kleene.languages.tomita import tomita, tomita3_anywhere
+from kleene.languages.tomita import NUMBERS, tomita
 
 __all__ = [
     "Language",
@@ -18,26 +19,20 @@ __all__ = [
     "names",
     "palindromes",
     "tomita",
-    "tomita3_anywhere",
 ]
 
 BY_NAME: dict[str, Callable[[], Language]] = {
-    "tomita1": lambda: tomita(1),
-    "tomita2": lambda: tomita(2),
-    "tomita3": lambda: tomita(3),
-    "tomita3-anywhere": tomita3_anywhere,
-    "tomita4": lambda: tomita(4),
-    "tomita5": lambda: tomita(5),
-    "tomita6": lambda: tomita(6),
-    "tomita7": lambda: tomita(7),
+    **{f"tomita{number}": partial(tomita, number) for number in NUMBERS},
     "balanced-parentheses": balanced_parentheses,
-    "balanced-parentheses-count-only": lambda: balanced_parentheses(count_only=True),
-    "dyck1": lambda: balanced_parentheses("", name="dyck1"),
-    "dyck1-noise": lambda: balanced_parentheses("xyz", name="dyck1-noise"),
-    "dyck2-depth3": lambda: bounded_dyck2(3),
+    "balanced-parentheses-count-only": partial(
+        balanced_parentheses, equal_count=0.0, name="balanced-parentheses-count-only"
+    ),
+    "dyck1": partial(balanced_parentheses, "", name="dyck1"),
+    "dyck1-noise": partial(balanced_parentheses, "xyz", name="dyck1-noise"),
+    "dyck2-depth3": partial(bounded_dyck2, 3),
     "palindromes": palindromes,
-    "anbn": lambda: blocks("ab"),
-    "anbncn": lambda: blocks("abc"),
+    "anbn": partial(blocks, "ab"),
+    "anbncn": partial(blocks, "abc"),
 }
 
 

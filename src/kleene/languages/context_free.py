@@ -24,20 +24,19 @@ def balanced_parentheses(
     letters: str = ascii_lowercase,
     *,
     equal_count: float = 0.5,
-    count_only: bool = False,
     name: str = "balanced-parentheses",
 ) -> Language:
     """Words whose parentheses match, with letters anywhere between them (Dyck-1 with noise).
 
     `sample(..., depth=range(1, 6))` bounds the nesting depth of the members, and of the members
     that the non-members are edited from. A share `equal_count` of the non-members has equally
-    many "(" and ")"; without any of these (`count_only`) a network need only count, not order.
+    many "(" and ")"; without any of these a network need only count, not order.
     """
     return _language(
-        f"{name}-count-only" if count_only else name,
+        name,
         f"{letters}()",
         lambda word: nesting_depth(word) is not None,
-        ParenthesesSampler(letters, 0.0 if count_only else equal_count),
+        ParenthesesSampler(letters, equal_count),
     )
 
 

@@ -26,18 +26,11 @@ def tomita(number: int | str) -> Language:
     """
     key = {"3b": "3-anywhere"}.get(str(number), str(number))
     if key not in PREDICATES:
-        raise SettingError(
-            f"there is no Tomita language {number!r}; choose {', '.join(PREDICATES)}"
-        )
+        raise SettingError(f"there is no Tomita language {number!r}; choose {', '.join(NUMBERS)}")
     table, accept = TABLES[key]
     dfa = DFA.from_table(table, start=next(iter(table)), accept=accept, alphabet="01")
     contains = by_character("01", PREDICATES[key])
     return Language(name=f"tomita{key}", alphabet=dfa.alphabet, contains=contains, dfa=dfa)
-
-
-def tomita3_anywhere() -> Language:
-    """Words where no odd run of 0s comes anywhere after an odd run of 1s."""
-    return tomita("3-anywhere")
 
 
 def _runs(word: str) -> list[tuple[str, bool]]:
@@ -54,6 +47,8 @@ def _third_anywhere(word: str) -> bool:
     first = runs.index(("1", True)) if ("1", True) in runs else len(runs)
     return ("0", True) not in runs[first:]
 
+
+NUMBERS = ("1", "2", "3", "3-anywhere", "4", "5", "6", "7")
 
 PREDICATES: dict[str, Callable[[str], bool]] = {
     "1": lambda word: "0" not in word,

@@ -115,13 +115,12 @@ def _list(*, json: bool) -> None:
 
 
 def _table(name: str, number: int, seed: int) -> str:
-    from kleene.datasets.made_orders import HEADER, made_orders
-    from kleene.datasets.made_reviews import made_reviews
+    from kleene.datasets.samples import ORDERS_HEADER, made_orders, made_reviews
 
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     if name == "orders":
-        writer.writerows([HEADER, *made_orders(number, seed)])
+        writer.writerows([ORDERS_HEADER, *made_orders(number, seed)])
     else:
         writer.writerows([("text", "label"), *zip(*made_reviews(number, seed), strict=True)])
     return buffer.getvalue()

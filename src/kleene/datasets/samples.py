@@ -1,10 +1,14 @@
-"""Short reviews made from templates, with labels: something to try the text commands on.
+"""Made-up data to try the commands on; results on it say nothing about real data.
 
-Made up, not collected: the label follows from the clauses, among which there are negations
-(`not dull`) and reviews with a clause of the other kind before the one that decides.
+Reviews are made from templates. The label follows from the clauses; there are negations
+(`not dull`), and reviews with a clause of the other kind before the one that decides. Orders are an
+event table, one event a row.
 """
 
 from __future__ import annotations
+
+import random as standard_random
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -39,3 +43,26 @@ def _clause(thing: str, good: bool, random: np.random.Generator) -> str:
     if random.random() < NEGATED:
         return f"{thing} {verb} not {random.choice(BAD if good else GOOD)}"
     return f"{thing} {verb} {random.choice(DEGREES)}{random.choice(GOOD if good else BAD)}"
+
+
+ORDERS_HEADER = ("case", "event", "time", "label")
+
+
+def made_orders(count: int = 500, seed: int = 0) -> Iterator[tuple[str, str, str, str]]:
+    """Rows of case, event, time and label: `complained` or `content`.
+
+    A customer complains if the order was delayed or damaged and not refunded.
+    """
+    draw = standard_random.Random(seed)
+    for case in range(1, count + 1):
+        events = ["placed", draw.choice(("paid by card", "paid by invoice"))]
+        late, damaged = draw.random() < 0.35, draw.random() < 0.25
+        events += ["reminded"] * draw.randrange(3) + (["delayed"] if late else [])
+        events += ["packed", "shipped"] + (["damaged"] if damaged else ["delivered"])
+        refunded = (late or damaged) and draw.random() < 0.5
+        events += ["refunded"] if refunded else []
+        label = "complained" if (late or damaged) and not refunded else "content"
+        day, hour = divmod(case * 7, 24)
+        for minute, event in enumerate(events):
+            time = f"2024-{1 + day // 28 % 12:02}-{1 + day % 28:02}T{hour:02}:{minute:02}:00"
+            yield f"order-{case}", event, time, label

@@ -54,44 +54,32 @@ PARENTHESES_TESTS: dict[str, tuple[Sequence[int], int]] = {
 PALINDROME_TESTS = (100, 200, 500)
 
 
-def parentheses_set(size: str = "large", *, seed: int = 0, count_only: bool = False) -> PaperSet:
+def parentheses_set(size: str = "large", *, seed: int = 0) -> PaperSet:
     """Balanced parentheses: training depths 1-5, validation 6-10, six columns of test words.
 
-    No word of validation or test is a training word. `count_only` leaves out non-members with
-    equally many "(" and ")".
+    No word of validation or test is a training word.
     """
     train_size, validation_size = _sizes(size)
-    language = balanced_parentheses(count_only=count_only)
-    train: list[tuple[Word, bool]] = []
-    stages: list[int] = []
+    language = balanced_parentheses()
+    words, labels, stages = [], [], []
     for stage, (depth, longest) in enumerate(TRAIN_LENGTH.items()):
-        members, others = (_part(total, stage, len(TRAIN_LENGTH)) for total in train_size)
-        train += _draw(language, members, others, range(longest + 1), [seed, stage], depth=[depth])
-        stages += [depth] * (members + others)
-    seen = {word for word, _ in train}
+        sizes = [_part(total, stage, len(TRAIN_LENGTH)) for total in train_size]
+        part = _draw(language, sizes, range(longest + 1), [seed, stage], depth=[depth])
+        words, labels = words + part.words, labels + part.labels
+        stages += [depth] * len(part.words)
     held_out = {
-        "validation": (*validation_size, VALIDATION_DEPTH, VALIDATION_LENGTH),
-        **{name: (500, 500, *column) for name, column in PARENTHESES_TESTS.items()},
+        "validation": (validation_size, VALIDATION_DEPTH, VALIDATION_LENGTH),
+        **{name: ((500, 500), *column) for name, column in PARENTHESES_TESTS.items()},
     }
-    splits = {
-        name: _split(
-            _draw(
-                language,
-                members,
-                others,
-                range(longest + 1),
-                [seed, len(TRAIN_LENGTH) + number],
-                depth=depths,
-                avoid=seen,
-            )
-        )
-        for number, (name, (members, others, depths, longest)) in enumerate(held_out.items())
-    }
-    validation = splits.pop("validation")
+    options = {"avoid": set(words)}
+    splits = {}
+    for number, (name, (sizes, depths, longest)) in enumerate(held_out.items(), len(TRAIN_LENGTH)):
+        lengths = range(longest + 1)
+        splits[name] = _draw(language, sizes, lengths, [seed, number], depth=depths, **options)
     return PaperSet(
         language=language,
-        train=_split(train, stages),
-        validation=validation,
+        train=Split(words=words, labels=labels, stages=stages),
+        validation=splits.pop("validation"),
         tests=splits,
     )
 
@@ -106,18 +94,16 @@ def palindrome_set(
     """
     train_size, validation_size = _sizes(size)
     language, lengths = palindromes(), sorted(train_lengths)
-    train = _draw(language, *train_size, lengths, [seed, 0])
-    seen = {word for word, _ in train}
-    validation = _draw(language, *validation_size, lengths, [seed, 1], avoid=seen)
+    train = _draw(language, train_size, lengths, [seed, 0])
+    seen = set(train.words)
     tests = {
-        f"l <= {longest}": _split(
-            _draw(language, 500, 500, range(2, longest + 1), [seed, 2 + number], avoid=seen)
+        f"l <= {longest}": _draw(
+            language, (500, 500), range(2, longest + 1), [seed, 2 + number], avoid=seen
         )
         for number, longest in enumerate(PALINDROME_TESTS)
     }
-    return PaperSet(
-        language=language, train=_split(train), validation=_split(validation), tests=tests
-    )
+    validation = _draw(language, validation_size, lengths, [seed, 1], avoid=seen)
+    return PaperSet(language=language, train=train, validation=validation, tests=tests)
 
 
 def _sizes(size: str) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -133,17 +119,12 @@ def _part(total: int, part: int, parts: int) -> int:
 
 def _draw(
     language: Language,
-    members: int,
-    others: int,
+    sizes: Sequence[int],
     lengths: Iterable[int],
     seed: Sequence[int],
     **options: object,
-) -> list[tuple[Word, bool]]:
-    n = members + others
+) -> Split:
+    """So many members and non-members of a language."""
+    members, n = sizes[0], sum(sizes)
     words, labels = language.sample(n, lengths, seed=seed, balance=members / n, **options)
-    return list(zip(words, labels, strict=True))
-
-
-def _split(examples: list[tuple[Word, bool]], stages: Sequence[int] = ()) -> Split:
-    words, labels = [word for word, _ in examples], [label for _, label in examples]
-    return Split(words=words, labels=labels, stages=list(stages))
+    return Split(words=words, labels=labels)
