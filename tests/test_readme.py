@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 import subprocess
 import sys
@@ -41,6 +42,17 @@ def test_folders_that_contributors_read_of_are_there() -> None:
     assert len(shown) > 15
     for name in shown:
         assert any((base / name).is_dir() for base in (ROOT, ROOT / "src" / "kleene"))
+
+
+def test_the_walk_of_a_sequence_names_functions_that_exist() -> None:
+    rows = re.findall(r"^\| ([a-z]+) \| (`.*?`) \|", CONTRIBUTING, re.MULTILINE)
+    functions = [
+        f"{package}.{name}" for package, names in rows for name in names[1:-1].split("`, `")
+    ]
+    assert 10 <= len(functions) <= 15
+    assert len({package for package, _ in rows}) == len(rows)
+    for name in functions:
+        pkgutil.resolve_name(f"kleene.{name}")
 
 
 def test_tables_are_those_of_the_results() -> None:
