@@ -18,7 +18,7 @@ from state_model import state_model
 
 from kleene.automata import DFA
 from kleene.data.alphabet import UNKNOWN
-from kleene.errors import ReadingError
+from kleene.errors import ExtractionError
 from kleene.extraction.table import transition_table
 from kleene.machine import Word
 from kleene.model import Model
@@ -43,7 +43,7 @@ def substitutions(model: Model, texts: Sequence[Word]) -> list[Substitutions]:
     """Try every replacement of every one word of each text by any word of the alphabet."""
     config = model.network.config
     if config.num_classes != 2 or config.transition != "soft-argmax":
-        raise ReadingError(
+        raise ExtractionError(
             "needs two classes and transition='soft-argmax', got "
             f"{config.num_classes} classes and {config.transition!r}; train such a network"
         )
@@ -57,7 +57,7 @@ def substitutions(model: Model, texts: Sequence[Word]) -> list[Substitutions]:
     found = []
     for ids in model.alphabet.encode_many(texts):
         if (ids == UNKNOWN).any():
-            raise ReadingError("texts must have known words only; leave the others out")
+            raise ExtractionError("texts must have known words only; leave the others out")
         found.append(counts.try_all(model.alphabet.columns(ids)))
     return found
 

@@ -6,8 +6,8 @@
     clf = kl.SequenceClassifier(random_state=0).fit(words, labels)
     reading = clf.extract()
 
-`kl.languages` has languages to learn, `kl.nn` the networks, `kl.DFA` the automata; `kl.extract`
-takes any network.
+`kl.load(folder)` opens a saved model. `kl.extract` takes any network. `kl.languages` has languages
+to learn, `kl.nn` the networks, `kl.DFA` the automata.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kleene import languages, nn
     from kleene.automata import DFA, PFA, difference
     from kleene.data import Alphabet
@@ -60,10 +62,18 @@ __all__ = [
     "extract",
     "induce",
     "languages",
+    "load",
     "nn",
     "read",
     "robustness",
 ]
+
+
+def load(folder: str | Path) -> Model:
+    """Open the model that `kleene train --out` or `SequenceClassifier.save` wrote."""
+    from kleene.model import Model
+
+    return Model.load(folder)
 
 
 def __getattr__(name: str) -> Any:
@@ -76,4 +86,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return [*__all__, "__version__"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class KleeneError(Exception):
     """Base of all errors raised on purpose.
@@ -43,11 +46,25 @@ class ExtractionError(KleeneError):
     """The network does not allow this way of extraction: use the method that the message names."""
 
 
-ReadingError = ExtractionError  # the name of version 0.1
-
-
 class WorkerError(KleeneError):
     """Another process of the same job has ended: start it again, training with `--resume`."""
+
+
+class MissingExtraError(KleeneError, ImportError):
+    """An optional package is not installed: run the command in the message."""
+
+
+@contextmanager
+def extra(name: str) -> Iterator[None]:
+    """Around the import of optional packages; `name` is the extra of Kleene that has them."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "kleene").partition(".")[0]
+        if package == "kleene":
+            raise
+        install = f'pip install "kleene[{name}]"'
+        raise MissingExtraError(f"this needs the package {package}; run `{install}`") from None
 
 
 class DataWarning(UserWarning):

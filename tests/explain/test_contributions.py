@@ -8,7 +8,7 @@ import torch
 from toy_readers import ALPHABET, toy_network, toy_words
 
 from kleene.data.examples import Examples
-from kleene.errors import ReadingError
+from kleene.errors import ExtractionError
 from kleene.explain.batched_traces import batched_traces
 from kleene.explain.methods import contributions
 from kleene.explain.scoring import state_scores
@@ -103,5 +103,5 @@ def test_symbols_of_a_state_agree_with_its_weight_or_not() -> None:
 
 
 def test_opaque_networks_have_no_weights_of_states() -> None:
-    with pytest.raises(ReadingError, match="pooling='states'"):
+    with pytest.raises(ExtractionError, match="pooling='states'"):
         state_weights(toy_network(pooling="max"))

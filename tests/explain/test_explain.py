@@ -10,7 +10,7 @@ from built_models import built_model
 from toy_readers import ALPHABET, CLASSES, NETWORKS, toy_model, toy_network, toy_words
 
 from kleene.data.batch import make_batch
-from kleene.errors import ReadingError, SettingError
+from kleene.errors import ExtractionError, SettingError
 from kleene.evaluation.metrics import logits
 from kleene.explain.explain import explain, explain_many
 from kleene.explain.markup import probability_text
@@ -207,7 +207,7 @@ def test_notebooks_show_without_a_warning(settings: dict) -> None:
 def test_mistakes_are_named() -> None:
     with pytest.raises(SettingError, match="must be one of level, change, evidence"):
         explain(toy_model(), ("good",), method="magic")
-    with pytest.raises(ReadingError, match="pooling='states'"):
+    with pytest.raises(ExtractionError, match="pooling='states'"):
         explain(toy_model(), ("good",), method="contribution")
-    with pytest.raises(ReadingError, match="no states"):
+    with pytest.raises(ExtractionError, match="no states"):
         explain(toy_model(num_states=0), ("good",))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from toy_readers import ALPHABET, CLASSES, toy_model, toy_network, toy_words
 
-from kleene.errors import DataError, ReadingError
+from kleene.errors import DataError, ExtractionError
 from kleene.explain.explain import explain_many
 from kleene.explain.prototypes import prototypes
 from kleene.explain.scoring import state_labels, state_scores
@@ -108,5 +108,5 @@ def test_mistakes_are_named() -> None:
         prototypes(toy_model(), WORDS, labels=CLASSES)
     with pytest.raises(DataError, match=r"must be classes of the network, .* got 'meh'"):
         prototypes(toy_model(), WORDS[:1], labels=["meh"])
-    with pytest.raises(ReadingError, match="reads vectors"):
+    with pytest.raises(ExtractionError, match="reads vectors"):
         prototypes(toy_model(num_symbols=0), [])

@@ -6,7 +6,7 @@ import torch
 from toy_readers import ALPHABET, NETWORKS, toy_network, toy_words
 
 from kleene.data.batch import make_batch
-from kleene.errors import DataError, ReadingError
+from kleene.errors import DataError, ExtractionError
 from kleene.evaluation.metrics import logits
 from kleene.explain.batched_traces import batched_traces, plan
 from kleene.explain.scoring import margins, prefix_scores, state_scores
@@ -64,7 +64,7 @@ def test_batches_are_bounded_by_their_steps() -> None:
 
 
 def test_networks_without_states_and_words_of_another_kind_are_refused() -> None:
-    with pytest.raises(ReadingError, match="no states to read"):
+    with pytest.raises(ExtractionError, match="no states to read"):
         list(batched_traces(toy_network(num_states=0), ALPHABET.encode_many(toy_words())))
     with pytest.raises(DataError, match=r"shape \(time,\), ids, got \(3, 1\) for word 0"):
         list(batched_traces(toy_network(), [np.zeros((3, 1), np.float32)]))

@@ -10,7 +10,7 @@ from paper.counter_reading import balanced
 
 from kleene.automata.counter.machine import CounterMachine
 from kleene.data.alphabet import Alphabet
-from kleene.errors import ReadingError
+from kleene.errors import ExtractionError
 from kleene.estimator import SequenceClassifier
 from kleene.extraction.counter.units import CountingUnit
 from kleene.induction.teach_counter import _table, teach_counter
@@ -69,17 +69,17 @@ def test_machines_that_do_not_fit_are_refused():
     never = CounterMachine.from_rule(
         lambda state, view, symbol: (0, 0), start=0, alphabet="a()", accept=[(0, 0)]
     )
-    with pytest.raises(ReadingError, match="never counts"):
+    with pytest.raises(ExtractionError, match="never counts"):
         teach_counter(model, never, UNIT, depth=2)
-    with pytest.raises(ReadingError, match="never counts"):
+    with pytest.raises(ExtractionError, match="never counts"):
         counter_bound(model, never, depth=2, length=3)
     named = CounterMachine.from_rule(
         lambda state, view, symbol: (min(state + 1, 4), 1), start=0, alphabet="a()", accept=[]
     )
     assert named.num_states > np.shape(model.network.rnn.centroids(0))[0]
-    with pytest.raises(ReadingError, match="5 states, the network 3 centroids"):
+    with pytest.raises(ExtractionError, match="5 states, the network 3 centroids"):
         teach_counter(model, named, UNIT, depth=2)
-    with pytest.raises(ReadingError, match="cell gru"):
+    with pytest.raises(ExtractionError, match="cell gru"):
         teach_counter(random_network("gru"), MACHINE, UNIT)
 
 
@@ -91,5 +91,5 @@ def test_labels_must_be_the_models():
         increments=MACHINE.increments,
         outputs=tuple(tuple("yes" if o else "no" for o in row) for row in MACHINE.outputs),
     )
-    with pytest.raises(ReadingError, match="labels that the model has not"):
+    with pytest.raises(ExtractionError, match="labels that the model has not"):
         counter_bound(model, strange, depth=2, length=3)

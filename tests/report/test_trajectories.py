@@ -10,7 +10,7 @@ import torch
 
 from kleene.data.alphabet import Alphabet
 from kleene.data.batch import make_batch
-from kleene.errors import DataError, ReadingError, SettingError
+from kleene.errors import DataError, ExtractionError, SettingError
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
@@ -76,5 +76,5 @@ def test_what_cannot_be_drawn_says_why() -> None:
         trajectories(model(), "")
     with pytest.raises(SettingError, match="units=0"):
         trajectories(model(), WORD, units=0)
-    with pytest.raises(ReadingError, match="no memory"):
+    with pytest.raises(ExtractionError, match="no memory"):
         trajectories(model("gru"), WORD)

@@ -22,8 +22,14 @@ def floors(*extras: str) -> dict[str, str]:
     """The lowest version of each dependency, and of those of some extras."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = list(project["dependencies"])
-    for extra in extras:
-        wanted += project["optional-dependencies"][extra]
+    waiting = list(extras)
+    while waiting:
+        for requirement in project["optional-dependencies"][waiting.pop()]:
+            inner = re.fullmatch(r"kleene\[(.*)\]", requirement)
+            if inner is None:
+                wanted.append(requirement)
+            else:
+                waiting += inner[1].split(",")
     found = {}
     for requirement in wanted:
         match = _FLOOR.fullmatch(requirement)
@@ -70,8 +76,8 @@ def main() -> None:
     folder.mkdir(parents=True)
     constraints = folder / "lowest.txt"
     constraints.write_text(lowest)
-    tools = ("pytest", "pytest-xdist", "hypothesis", "onnx", "onnxruntime")
-    programs = make_environment(folder / "venv", *tools, ROOT, constraints=constraints)
+    tools = ("pytest", "pytest-xdist", "hypothesis")
+    programs = make_environment(folder / "venv", *tools, f"{ROOT}[all]", constraints=constraints)
     print(f"run the tests with {programs}/pytest -W ignore::DeprecationWarning")
 
 

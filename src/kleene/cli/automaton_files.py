@@ -53,6 +53,10 @@ def check_endings(paths: Iterable[Path] | None, endings: Sequence[str] = ()) -> 
         if path.suffix.lower() not in known:
             message = f"{path} must end in one of {', '.join(known)}, which names the format"
             raise SettingError(message)
+        if path.suffix.lower() in DRAWINGS:
+            from kleene.automata.formats.drawing import load_graphviz
+
+            load_graphviz()
 
 
 def write_dfas(dfa: DFA, paths: Iterable[Path] | None, words: Sequence[Word] | None = None) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kleene.data.lines import unpacked
-from kleene.errors import DataError
+from kleene.errors import DataError, extra
 from kleene.files import open_regular
 
 VARIABLE = "KLEENE_DATA"
@@ -63,7 +63,8 @@ def locate(source: Source, data: str | Path | None = None) -> Path:
 def _fetch(source: Source) -> Path:
     import logging
 
-    import pooch
+    with extra("data"):
+        import pooch
 
     pooch.get_logger().setLevel(logging.WARNING)
     cache = pooch.os_cache("kleene") / source.folder

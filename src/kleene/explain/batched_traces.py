@@ -14,7 +14,7 @@ from torch import Tensor
 
 from kleene.arrays import Floats, Ints
 from kleene.data.batch import Batch, Encoded, make_batch
-from kleene.errors import ReadingError
+from kleene.errors import ExtractionError
 from kleene.evaluation.metrics import require_fit
 from kleene.explain.scoring import final_scores
 from kleene.machine import Word
@@ -118,7 +118,7 @@ def encode(model: Model, words: Sequence[Word]) -> list[Encoded]:
 def require_symbols(model: Model, what: str) -> None:
     """Refuse a model that reads vectors, which have no names to list."""
     if not model.network.config.num_symbols:
-        raise ReadingError(
+        raise ExtractionError(
             f"{what} need symbols, but this network reads vectors; use `features` or "
             "`transition_maps`"
         )
@@ -127,7 +127,7 @@ def require_symbols(model: Model, what: str) -> None:
 def require_states(network: Classifier) -> None:
     """Refuse a network that has no states to read."""
     if not (network.config.num_states and network.rnn.regularized):
-        raise ReadingError(
+        raise ExtractionError(
             "this network has no states to read (its number of states is 0); "
             "train one with states above 0"
         )

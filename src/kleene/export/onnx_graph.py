@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from kleene.errors import SettingError
+from kleene.errors import extra
 
 OPSET = 18  # the first in which all reductions take their axes as an input
 IR_VERSION = 8  # as old as that opset, so that older runtimes can read the file
@@ -120,11 +120,7 @@ def _helper() -> Any:
 
 
 def _onnx() -> Any:
-    try:
+    with extra("onnx"):
         import onnx
         from onnx import checker, helper, numpy_helper  # noqa: F401  (attributes of the package)
-    except ImportError:
-        raise SettingError(
-            "ONNX export needs the package onnx; install it with `pip install 'kleene[onnx]'`"
-        ) from None
     return onnx

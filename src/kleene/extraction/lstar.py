@@ -13,12 +13,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from aalpy.base import SUL
-from aalpy.base import Oracle as AalpyOracle
-from aalpy.learning_algs import run_KV
 
 from kleene.automata import DFA
-from kleene.errors import ExtractionError
+from kleene.errors import ExtractionError, extra
 from kleene.extraction.target import MAX_SYMBOLS, Oracle, Target
 from kleene.extraction.words import all_words, constant_dfa, encode_words
 from kleene.machine import Label, Symbol, Word
@@ -56,6 +53,8 @@ def learn(
             f"the alphabet has {len(symbols):,} symbols, and L* asks about each in every state; "
             f"the maximum is {MAX_SYMBOLS}: use the method counts or mean"
         )
+    with extra("peers"):
+        from aalpy.learning_algs import run_KV
     network = _Network(target, budget)
     equivalence = _Equivalence(target, network, find_difference)
     # Truth values make a Dfa; any other labels, a Moore machine.
@@ -78,11 +77,12 @@ def learn(
     return equivalence.last, not equivalence.stopped, f"L*: {done}; {note}"
 
 
-class _Network(SUL):  # type: ignore[misc]
-    """The network as AALpy's system under learning."""
+class _Network:
+    """The network as AALpy's system under learning, of which AALpy calls `query` alone."""
+
+    num_queries = num_steps = num_cached_queries = 0
 
     def __init__(self, target: Target, budget: QueryBudget) -> None:
-        super().__init__()
         self.target, self.budget = target, budget
         self._ahead = all_words(len(target.alphabet.symbols), LOOKAHEAD)[0]
         self._asked: set[tuple[Symbol, ...]] = set()
@@ -100,19 +100,11 @@ class _Network(SUL):  # type: ignore[misc]
             self.num_queries += 1
         return [self.target.classes[i] for i in oracle(prefixes)]
 
-    def pre(self) -> None:
-        """Nothing to prepare: `query` answers for whole words."""
 
-    def post(self) -> None:
-        """Nothing to clean up."""
+class _Equivalence:
+    """AALpy's equivalence oracle: looks for a word on which network and automaton differ."""
 
-    def step(self, letter: Any) -> Any:
-        """Never called, since `query` is complete."""
-        raise NotImplementedError
-
-
-class _Equivalence(AalpyOracle):  # type: ignore[misc]
-    """Looks for a word on which the network and a proposed automaton differ."""
+    num_queries = num_steps = 0
 
     def __init__(
         self,
@@ -121,7 +113,7 @@ class _Equivalence(AalpyOracle):  # type: ignore[misc]
         find_difference: FindDifference,
     ) -> None:
         symbols = target.alphabet.symbols
-        super().__init__(list(symbols), network)
+        self.sul = network
         self._find = find_difference
         self.rounds = 0
         self.stopped = False

@@ -22,7 +22,7 @@ from kleene.arrays import Ints
 from kleene.automata.counter.machine import CounterMachine
 from kleene.automata.symbols import check_same_alphabet
 from kleene.data.alphabet import FIRST_SYMBOL, START
-from kleene.errors import ReadingError
+from kleene.errors import ExtractionError
 from kleene.extraction.counter.units import CountingUnit, require_memory
 from kleene.induction.teach import missing_margin, with_centroids
 from kleene.model import Model
@@ -56,7 +56,7 @@ def teach_counter(
     table = _table(model, machine, depth + 1)
     centroids = model.network.rnn.centroids(0).detach().cpu().numpy()
     if machine.num_states > len(centroids):
-        raise ReadingError(
+        raise ExtractionError(
             f"the machine has {machine.num_states} states, the network {len(centroids)} centroids; "
             "minimize the machine, or train with more states"
         )
@@ -106,7 +106,7 @@ def _table(model: Model, machine: CounterMachine, depth: int) -> _Table:
     far = adds[:, -1]
     counts = np.abs(far).sum(1) > 0
     if not counts.any():
-        raise ReadingError("this machine never counts; read a finite automaton instead")
+        raise ExtractionError("this machine never counts; read a finite automaton instead")
     added = np.where(counts[:, None], far, far[counts.argmax()])
     start = int(machine.initial), 0, 0
     found, seen = [start], {start}

@@ -6,9 +6,6 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
-
 from kleene.nn import cells
 from kleene.nn.cells import Cell
 from kleene.nn.fused import empty_cache, use_fused
@@ -44,15 +41,3 @@ __all__ = [
     "soft_argmax",
     "use_fused",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """The cells by their old names, which are those of torch's modules."""
-    if name in ("GRU", "LSTM", "Elman"):
-        warnings.warn(
-            f"kleene.nn.{name} is a cell, not a module: use kleene.nn.cells.{name}",
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        return getattr(cells, name)
-    raise AttributeError(f"module 'kleene.nn' has no attribute {name!r}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kleene.errors import ReadingError
+from kleene.errors import ExtractionError
 from kleene.nn.classifier import Classifier
 from kleene.nn.pooling import MAX_SCALE, MEAN_SCALE
 
@@ -21,7 +21,7 @@ def state_weights(network: Classifier) -> tuple[Tensor, Tensor]:
     10 (W - m W): against a typical step; and 3 V.
     """
     if not adds_up(network):
-        raise ReadingError(
+        raise ExtractionError(
             "only networks with pooling='states' have weights of states; train one, "
             "or use the method evidence"
         )

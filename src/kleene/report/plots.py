@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kleene.arrays import Floats
-from kleene.errors import DataError, SettingError
+from kleene.errors import DataError, SettingError, extra
 from kleene.explain.markup import as_text
 from kleene.files import write_atomically
 from kleene.machine import Label
@@ -82,8 +82,9 @@ def transition_maps(
 
 def scatter(points: ArrayLike, labels: Sequence[Label], title: str = "") -> Figure:
     """Points of the plane, (point, 2), coloured by label."""
-    from matplotlib import colormaps
-    from matplotlib.figure import Figure
+    with extra("draw"):
+        from matplotlib import colormaps
+        from matplotlib.figure import Figure
 
     places = np.asarray(points)
     names = sorted(set(labels), key=str)
@@ -108,7 +109,8 @@ def scatter(points: ArrayLike, labels: Sequence[Label], title: str = "") -> Figu
 
 def size_against_error(front: Iterable[FrontPoint]) -> Figure:
     """The front of a reading: how often automata of each size differ from the network."""
-    from matplotlib.figure import Figure
+    with extra("draw"):
+        from matplotlib.figure import Figure
 
     points = list(front)
     figure = Figure(figsize=(5.4, 3.4), layout="constrained")
@@ -152,7 +154,8 @@ def tsne_layout(features: Floats, seed: int) -> Floats:
 
 def picture_grid(rows: int, columns: int) -> tuple[Figure, Any]:
     """A figure full of small pictures without axes, (row, column)."""
-    from matplotlib.figure import Figure
+    with extra("draw"):
+        from matplotlib.figure import Figure
 
     figure = Figure(figsize=(1.2 + 0.85 * columns, 0.6 + 0.85 * rows), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False)

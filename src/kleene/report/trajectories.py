@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kleene.arrays import Floats
-from kleene.errors import DataError, SettingError
+from kleene.errors import DataError, SettingError, extra
 from kleene.explain.markup import as_text
 from kleene.extraction.counter.units import counting_units, record_memory
 from kleene.extraction.transitions.prefixes import Prefixes
@@ -34,7 +34,8 @@ def trajectories(models: Model | Mapping[str, Model], word: Word, *, units: int 
 
     At most `units` units are shown: the unit that counts, and the units that move most.
     """
-    from matplotlib.figure import Figure
+    with extra("draw"):
+        from matplotlib.figure import Figure
 
     named = {"": models} if isinstance(models, Model) else dict(models)
     if units < 1 or not named:

@@ -16,7 +16,7 @@ from kleene.automata.symbols import spelled_by_characters
 from kleene.data.alphabet import UNKNOWN
 from kleene.data.batch import make_batch
 from kleene.data.layout import NO_LAYOUT, Layout
-from kleene.errors import ReadingError
+from kleene.errors import ExtractionError
 from kleene.evaluation.metrics import logits
 from kleene.explain.explain import explain_many
 from kleene.explain.markup import as_json, as_text
@@ -108,7 +108,7 @@ class Automaton:
 
     def extract(self) -> dict[str, Any]:
         """Refuse: an automaton needs no reading."""
-        raise ReadingError(f"{self.name} is an automaton already; ask for /automaton")
+        raise ExtractionError(f"{self.name} is an automaton already; ask for /automaton")
 
     def faithful_dfa(self) -> DFA:
         """The automaton itself."""
@@ -198,7 +198,7 @@ class Network:
     def extract(self) -> dict[str, Any]:
         """The automaton and how far to trust it."""
         if self.reading is None:
-            raise ReadingError(
+            raise ExtractionError(
                 f"reading {self.name} needs some of its words; start the server with --data"
             )
         return {**self.reading.to_dict(), "trust": self._trust}
@@ -206,7 +206,7 @@ class Network:
     def faithful_dfa(self) -> DFA:
         """The extracted automaton, if it agrees with the network on every word."""
         if self.reading is None or not self.reading.faithful:
-            raise ReadingError(
+            raise ExtractionError(
                 f"{self.name} has no automaton that agrees with it on every word, so a difference "
                 "cannot be searched for; compare the two on words"
             )

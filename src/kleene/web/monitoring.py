@@ -9,8 +9,11 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from kleene.errors import extra
+
+with extra("web"):
+    from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+    from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from kleene import __version__
 

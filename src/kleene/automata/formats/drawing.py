@@ -16,7 +16,7 @@ import numpy as np
 
 from kleene.automata.symbols import describe, printable
 from kleene.automata.table import TransitionTable, moves_taken
-from kleene.errors import SettingError
+from kleene.errors import SettingError, extra
 from kleene.files import write_atomically
 from kleene.machine import Label, Symbol, Word
 
@@ -237,7 +237,8 @@ def load_graphviz() -> Any:
     The wheels of pygraphviz carry a fontconfig of their own. Where the system's configuration is
     newer, it writes `Fontconfig warning: ...` into progress bars and answers.
     """
-    import pygraphviz
+    with extra("draw"):
+        import pygraphviz
 
     with _without(NOISE):
         pygraphviz.AGraph(string="digraph { a }").draw(None, format="svg", prog="dot")

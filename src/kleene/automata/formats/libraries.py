@@ -7,12 +7,13 @@ from typing import Any
 from kleene.automata.build import from_table
 from kleene.automata.symbols import show, spelled_by_characters
 from kleene.automata.table import Table, TransitionTable
-from kleene.errors import AutomatonError
+from kleene.errors import AutomatonError, extra
 
 
 def to_aalpy(dfa: TransitionTable) -> Any:
     """See `DFA.to_aalpy`. State ids are the names, or the numbers, of the states."""
-    from aalpy.automata import Dfa, DfaState, MooreMachine, MooreState
+    with extra("peers"):
+        from aalpy.automata import Dfa, DfaState, MooreMachine, MooreState
 
     automaton, make = (Dfa, DfaState) if dfa.is_boolean else (MooreMachine, MooreState)
     states: list[Any] = [make(_state_id(dfa, i), label) for i, label in enumerate(dfa.outputs)]
@@ -23,7 +24,8 @@ def to_aalpy(dfa: TransitionTable) -> Any:
 
 def from_aalpy(cls: type[Table], automaton: Any) -> Table:
     """See `DFA.from_aalpy`. A partial automaton is completed with a rejecting sink."""
-    from aalpy.automata import Dfa, MooreMachine
+    with extra("peers"):
+        from aalpy.automata import Dfa, MooreMachine
 
     if not isinstance(automaton, Dfa | MooreMachine):
         kind = type(automaton).__name__
@@ -49,7 +51,8 @@ def from_aalpy(cls: type[Table], automaton: Any) -> Table:
 
 def to_automata_lib(dfa: TransitionTable) -> Any:
     """See `DFA.to_automata_lib`. States are the same numbers."""
-    from automata.fa import dfa as library
+    with extra("peers"):
+        from automata.fa import dfa as library
 
     dfa.require_boolean("to_automata_lib()", "recognizer(label) makes a language of a label")
     if not spelled_by_characters(dfa.alphabet):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kleene.cli.automaton_files import check_endings
 from kleene.cli.console import answer, answer_table, columns, label_text, quoted
 from kleene.cli.options import Seed
 
@@ -38,6 +39,7 @@ def demo(
     from kleene.proof.verify import verify
     from kleene.training.progress import Bar, Quiet
 
+    check_endings([out / "dfa.svg"])
     started = time.monotonic()
     language = languages.tomita(4)
     words, labels = language.sample(2000, seed=seed)

@@ -124,8 +124,10 @@ def report(
 
 
 def _write_page(model: Model, source: DataSource, out: Path | None, name: str, seed: int) -> None:
+    from kleene.automata.formats.drawing import load_graphviz
     from kleene.report.html import write_report
 
+    load_graphviz()  # says what is missing before any work is done
     words, labels = source.words(model)
     path = out or Path("report.html")
     with _bar() as progress:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kleene.arrays import Ints
-from kleene.errors import ModelError, SettingError
+from kleene.errors import ModelError, extra
 from kleene.extraction.adapters.tokens import (
     BATCH,
     ByLength,
@@ -96,10 +96,8 @@ def onnx(
     ids: Mapping[Symbol, int] | None = None,
 ) -> Classify:
     """Adapt an ONNX file from token ids, (batch, time), to scores, (batch, class), or labels."""
-    try:
+    with extra("onnx"):
         import onnxruntime
-    except ImportError:
-        raise SettingError("reading ONNX needs onnxruntime; run pip install onnxruntime") from None
     try:
         check_regular(path, MAX_BYTES)
         session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
@@ -129,11 +127,8 @@ def sklearn(pipeline: Any, *, separator: str | None = " ") -> Classify:
 def transformers(folder: str | Path, *, separator: str = " ") -> Classify:
     """Adapt a Hugging Face sequence classifier from a local folder with safetensors weights."""
     _check_files(Path(folder))
-    try:
+    with extra("transformers"):
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
-    except ImportError:
-        message = "reading a transformer needs its library; run pip install 'kleene[transformers]'"
-        raise SettingError(message) from None
     import torch
 
     try:
