@@ -1,7 +1,7 @@
 """A training run in its folder: one process at a time, interruptible, resumable.
 
-While it runs the folder holds `run.json` (what is being trained, on what) and now and then
-`checkpoint.safetensors`; at the end the model takes the place of the latter.
+During training the folder holds `run.json` (settings and data) and, after the first checkpoint,
+`checkpoint.safetensors`; at the end the model replaces the checkpoint.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ STOPS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(sign
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingRun:
-    """What is trained, on what, and where it is kept."""
+    """Settings, examples and the folder of a run."""
 
     folder: Path
     settings: dict[str, Any]
@@ -58,13 +58,11 @@ class TrainingRun:
     ) -> dict[str, Any] | None:
         """Train or continue, save the model, and return its figures.
 
-        Of several processes the first alone has the folder and the figures.
+        Only the first of several processes has the folder and the figures.
         """
         import torch
 
         from kleene.estimator import SequenceClassifier
-        from kleene.model_folder import FILES
-        from kleene.training.progress import Bar, Quiet
         from kleene.training.run import Run
 
         torch.set_num_threads(self.threads)
@@ -82,36 +80,50 @@ class TrainingRun:
             return None
         with _locked(self.folder), _stoppable(), self._explained_interrupts():
             if self.process_group.broadcast_object(self._begin(resume, overwrite)):
-                reporter = Bar() if sys.stderr.isatty() else Quiet()
-                watch = _watch(prepared, reporter) if watched else None
-                run = replace(
-                    run, reporter=watch or reporter, hook=None if watch is None else watch.hook
-                )
-                try:
-                    self.source.fit(estimator, self.folder, run, baseline=self.baseline)
-                    estimator.model_ = replace(estimator.model, layout=self.source.layout)
-                    estimator.save(self.folder)
-                except KleeneError:
-                    self._forget()
-                    raise
-                finally:
-                    if watch is not None:
-                        watch.finish(getattr(estimator, "model_", None))
-                self._write_record(finished=True)
-                self.checkpoint.unlink(missing_ok=True)
-                sweep(self.folder / name for name in FILES)
+                self._fit(estimator, run, prepared, watched=watched)
             else:
                 say(f"the run in {self.folder} is finished; nothing to do")
                 estimator = SequenceClassifier.load(self.folder)
+            seconds = time.monotonic() - started
             try:
-                return summarize(
-                    estimator.model, self.folder, time.monotonic() - started, self.test
-                )
+                return summarize(estimator.model, self.folder, seconds, self.test)
             finally:
                 (self.folder / STORE).unlink(missing_ok=True)
 
+    def _fit(
+        self,
+        estimator: SequenceClassifier,
+        run: Run,
+        prepared: Prepared | None,
+        *,
+        watched: bool,
+    ) -> None:
+        """Fit the estimator and save its model; nothing stays in the folder after an error."""
+        from kleene.model_folder import FILES
+        from kleene.training.progress import Bar, Quiet
+
+        reporter: Reporter = Bar() if sys.stderr.isatty() else Quiet()
+        watch = None
+        try:
+            if watched:
+                reporter = watch = _watch(prepared, reporter)
+            hook = None if watch is None else watch.hook
+            run = replace(run, reporter=reporter, hook=hook)
+            self.source.fit(estimator, self.folder, run, baseline=self.baseline)
+            estimator.model_ = replace(estimator.model, layout=self.source.layout)
+            estimator.save(self.folder)
+        except KleeneError:
+            self._forget()
+            raise
+        finally:
+            if watch is not None:
+                watch.finish(getattr(estimator, "model_", None))
+        self._write_record(finished=True)
+        self.checkpoint.unlink(missing_ok=True)
+        sweep(self.folder / name for name in FILES)
+
     def _help(self, estimator: SequenceClassifier, run: Run) -> None:
-        """Do the work of a process that is not the first."""
+        """Work as one of the further processes."""
         with _stoppable():
             if self.process_group.broadcast_object():
                 self.source.fit(estimator, self.folder, run, baseline=False)
@@ -169,7 +181,7 @@ class TrainingRun:
         return bool(finished)
 
     def _record(self, *, finished: bool) -> dict[str, Any]:
-        settings = {**self.settings, "threads": self.threads}  # which order sums, so the last bits
+        settings = {**self.settings, "threads": self.threads}  # threads decide the order of sums
         about = {"format": FORMAT, "finished": finished, "settings": settings}
         return {**about, "data": self.source.digest}
 
@@ -179,7 +191,7 @@ class TrainingRun:
         )
 
     def _forget(self) -> None:
-        """Leave no trace of a run of which nothing is kept."""
+        """Remove the files of a run without a checkpoint."""
         if not self.checkpoint.exists():
             (self.folder / RECORD).unlink(missing_ok=True)
             (self.folder / STORE).unlink(missing_ok=True)
@@ -207,7 +219,7 @@ class TrainingRun:
 
 
 def _watch(prepared: Prepared | None, inner: Reporter) -> Watch:
-    """A page on which the run can be watched, opened in a browser where there is one."""
+    """A page that shows the run, opened in a browser if there is one."""
     import webbrowser
 
     from kleene.web.watch import Watch
@@ -223,7 +235,7 @@ def _watch(prepared: Prepared | None, inner: Reporter) -> Watch:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Make the folder and keep others out; a folder in which nothing came to be goes again."""
+    """Make the folder and keep other processes out. Remove the folder if it stays empty."""
     from filelock import FileLock, Timeout
 
     made = not folder.exists()
@@ -243,7 +255,7 @@ def _locked(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        (folder / LOCK).unlink(missing_ok=True)  # while it is held, or another's would go
+        (folder / LOCK).unlink(missing_ok=True)  # while it is held: later it may be another's
         lock.release()
         if made and not any(folder.iterdir()):
             folder.rmdir()
@@ -259,8 +271,8 @@ def _stoppable() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    heeded = [s for s in STOPS if signal.getsignal(s) is not signal.SIG_IGN]  # as nohup has it
-    before = {signum: signal.signal(signum, stop) for signum in heeded}
+    handled = [s for s in STOPS if signal.getsignal(s) is not signal.SIG_IGN]  # such as under nohup
+    before = {signum: signal.signal(signum, stop) for signum in handled}
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""The examples a run trains on: in memory, or encoded on disk where the file is too large."""
+"""The examples of a training run: in memory, or on disk if the file is large."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from kleene.cli.console import say
 from kleene.cli.input import DataSource, say_guess
@@ -26,28 +26,6 @@ if TYPE_CHECKING:
 STORE = "words.arrow"
 
 
-class TrainingSource(Protocol):
-    """Labelled examples to train on, in memory or on disk."""
-
-    @property
-    def digest(self) -> str:
-        """A number that tells these examples from others."""
-        ...
-
-    @property
-    def layout(self) -> Layout:
-        """The columns that the examples were found in, and the bins of numbers."""
-        ...
-
-    def prepare(self, estimator: SequenceClassifier) -> Prepared | None:
-        """Check words, labels and parameters; the untrained model, where words are in memory."""
-        ...
-
-    def fit(self, estimator: SequenceClassifier, folder: Path, run: Run, *, baseline: bool) -> None:
-        """Fit the estimator; what is needed on disk goes to the folder."""
-        ...
-
-
 @dataclass(kw_only=True)
 class InMemory:
     """All words at once."""
@@ -59,7 +37,7 @@ class InMemory:
 
     @cached_property
     def digest(self) -> str:
-        """A number that tells these examples from others."""
+        """A digest of the examples and of how they are read."""
         total = hashlib.sha256()
         for word, label in zip(self.words, self.labels, strict=True):
             total.update(repr((word, label)).encode("utf-8", "surrogatepass"))
@@ -80,7 +58,7 @@ class InMemory:
 
 @dataclass(kw_only=True)
 class OnDisk:
-    """Words that are read from the file once, and from their store as often as need be."""
+    """Rows that are encoded once into a store on disk, and read from there."""
 
     source: DataSource
     tokens: str
@@ -95,26 +73,26 @@ class OnDisk:
 
     @cached_property
     def digest(self) -> str:
-        """A number that tells these examples from others."""
+        """A digest of the examples and of how they are read."""
         source = self.source
         layout = source.layout.to_dict()
         return file_digest(source.path, layout, self.tokens, self.max_symbols, self.min_count)
 
     def prepare(self, estimator: SequenceClassifier) -> None:
-        """Check the parameters; words are not looked at yet."""
+        """Check the parameters, without the words."""
         estimator.prepare(["a", "b"], [0, 1])
 
     def fit(self, estimator: SequenceClassifier, folder: Path, run: Run, *, baseline: bool) -> None:
         """Encode the words into the folder, unless they are there, and fit the estimator."""
         if run.processes.is_main:
             self._encode(folder)
-        run.processes.broadcast_object()  # the others wait for it
+        run.processes.broadcast_object()  # the other processes wait
         self.store = self.store or open_store(folder / STORE)
         estimator.fit_stored(self.store, run, baseline=baseline)
 
     def _encode(self, folder: Path) -> None:
         path = folder / STORE
-        with suppress(DataError):  # of an interrupted run, which may have been cut off
+        with suppress(DataError):  # an interrupted run may have cut it off
             store = open_store(path) if path.exists() else None
             if store is not None and store.key == self.digest:
                 self.store = store
@@ -130,10 +108,13 @@ class OnDisk:
         )
 
 
+TrainingSource = InMemory | OnDisk
+
+
 def open_training_source(
     source: DataSource, settings: dict[str, Any], stream: bool | None, process_group: ProcessGroup
 ) -> tuple[TrainingSource, str]:
-    """The examples of a file, in memory where they fit, and how its texts are split."""
+    """The examples of a file, and how its texts are split."""
     tokens = settings["tokens"]
     source.require_shareable(process_group)
     source = source.fitted()
