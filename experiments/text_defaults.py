@@ -18,10 +18,10 @@ import torch
 from ledger import Ledger
 from paper.experiment import plain
 
+from kleene.config import TrainConfig
 from kleene.data.words import tokenize
 from kleene.datasets.corpora import LabelledTexts, imdb, newsgroups
 from kleene.estimator import SequenceClassifier
-from kleene.training.config import TrainConfig
 from kleene.training.recipes import text
 
 GROUPS = ("sci.med", "sci.space")

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from toys import small_estimator
 
-from kleene.config import TEXT_SYMBOLS, Settings, network_config, stages_of
 from kleene.datasets.corpora import LabelledTexts, newsgroups
 from kleene.estimator import SequenceClassifier
 from kleene.nn.config import NetworkConfig
+from kleene.settings import TEXT_SYMBOLS, Settings, network_config, stages_of
 from kleene.training.stages import Stage, start_counts
 from kleene.training.texts.ngram_states import init_ngram_states
 

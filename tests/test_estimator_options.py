@@ -14,10 +14,9 @@ from toys import small_estimator
 from kleene import SequenceClassifier
 from kleene.cli.commands.train import train
 from kleene.cli.training_options import with_parameters
-from kleene.config import described
+from kleene.config import TrainConfig, described
 from kleene.errors import DataError, SettingError
 from kleene.nn.config import NetworkConfig
-from kleene.training.config import TrainConfig
 
 WORDS = ["ab" * (i % 5) + "a" * (i % 3) for i in range(60)]
 LABELS = [len(word) % 2 for word in WORDS]

@@ -11,12 +11,12 @@ import torch
 from toys import make_network, same_bits, words_ending_in_5
 
 from kleene import SequenceClassifier
+from kleene.config import TrainConfig
 from kleene.fitting import plain_cell, split_rows
 from kleene.languages import tomita
 from kleene.nn.classifier import Classifier
 from kleene.nn.mode import PLAIN
 from kleene.select import ORIGINS
-from kleene.training.config import TrainConfig
 from kleene.training.history import Epoch
 from kleene.training.loop import fit
 from kleene.training.memory_states import memory_states
@@ -53,7 +53,7 @@ def sample(number: int, noise: int = 0) -> tuple[list[str], list[bool]]:
         ("auto", {"epochs": 1}, sample(7, 10), "induced", "taught the network the 5-state"),
         ("auto", {"recipe": "warm", "epochs": 1}, sample(4), "trained", "20 states"),
         ("network", {"epochs": 1}, sample(4), "trained", "needless"),
-        ("paper", {"epochs": 1}, sample(4), "paper", ""),
+        ("paper", {"epochs": 1}, sample(4), "paper", "short words first"),
         ("auto", {"epochs": 40}, motifs(400), "plain", "kept the plain cell"),
     ],
     ids=["automaton", "explained", "as good", "recipe", "network", "paper", "plain"],

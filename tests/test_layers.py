@@ -14,10 +14,10 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src"
 ORDER = (  # "" is the package's own list of names
-    *("errors", "arrays", "kmeans", "formats", "files", "machine"),
+    *("errors", "config", "arrays", "kmeans", "formats", "files", "machine"),
     *("compiling", "distributed"),
     *("automata", "languages", "data", "datasets", "nn", "export", "evaluation", "training"),
-    *("select", "config", "model_folder", "model", "extraction", "explain", "proof"),
+    *("select", "settings", "model_folder", "model", "extraction", "explain", "proof"),
     *("induction", "fitting", "extractor", "estimator", "report"),
     *("web", "", "cli"),
 )

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from kleene.automata import DFA
-from kleene.config import Settings, network_config
+from kleene.config import TrainConfig
 from kleene.data.examples import Examples
 from kleene.estimator import SequenceClassifier
 from kleene.extraction.table import transition_table
@@ -22,8 +22,8 @@ from kleene.machine import Label, Word
 from kleene.nn.classifier import Classifier
 from kleene.proof.certificate import Certificate
 from kleene.proof.certify import certify
+from kleene.settings import Settings, network_config
 from kleene.training.centroids import hidden_vectors
-from kleene.training.config import TrainConfig
 from kleene.training.loop import fit
 from kleene.training.progress import Reporter
 from kleene.training.recipes import cell_stage

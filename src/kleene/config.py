@@ -1,28 +1,185 @@
 """The parameters of the estimator, each declared once with its default and its help.
 
-The signature of `SequenceClassifier` and the options of `kleene train` are made from these fields,
-those of `NetworkConfig` and those of `TrainConfig`. Parameters that are None follow from the data:
-`network_config` says what network they give, `stages_of` how it is trained.
+The signature of `SequenceClassifier` and the options of `kleene train` are made from these fields.
+`kleene.settings` says what network and training follow from parameters that are None. Nothing here
+imports torch, so that `kleene train --help` is quick.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import Field, dataclass, fields, replace
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import Field, dataclass, field, fields
+from typing import Any, TypeVar
 
-from kleene.data.alphabet import FIRST_SYMBOL
 from kleene.errors import SettingError
-from kleene.machine import Label
-from kleene.nn.config import CELLS, NetworkConfig, check_values, choose, find_cell, parameter
-from kleene.training.config import TrainConfig
-from kleene.training.recipes import RECIPES
-from kleene.training.stages import Stage
-from kleene.training.texts.embeddings import init_ppmi_embeddings
 
 LEARN = ("auto", "network", "paper", "automaton")
-TEXT_SYMBOLS = 1_000
-"""Sequences over so many different symbols are treated as texts, however they were split."""
+OPTIMIZERS = ("adam", "adadelta", "rmsprop")
+EMBEDDINGS = ("random", "ppmi")
+Choice = TypeVar("Choice")
+
+
+def parameter(
+    default: Any,
+    help: str,
+    values: str = "",
+    *,
+    least: int | None = None,
+    above: float | None = None,
+    below: float | None = None,
+    option: bool | str = True,
+) -> Any:
+    """A field with its documentation.
+
+    `values` names what it may be: choices separated by "|", or a name for numbers. `least`, `above`
+    and `below` bound numbers. `option` says whether the command line has it, and under which name
+    if not its own.
+    """
+    bounds = {"least": least, "above": above, "below": below}
+    about = {"help": help, "values": values, "option": option, **bounds}
+    return field(default=default, metadata=about)
+
+
+def check_values(config: Any) -> None:
+    """Raise an error that names the parameter whose value is not one of its kind."""
+    for one in fields(config):
+        value, about = getattr(config, one.name), one.metadata
+        if not about or (value is None and one.default is None):
+            continue
+        kind = str(one.type).removesuffix(" | None")
+        if kind == "str" and isinstance(value, str) and "|" in about["values"]:
+            choose(one.name, value, dict.fromkeys(about["values"].split("|")))
+        if kind not in ("int", "float"):
+            continue
+        numbers: Any = int if kind == "int" else int | float
+        number = isinstance(value, numbers) and not isinstance(value, bool)
+        bounds = {">=": about["least"], ">": about["above"], "<": about["below"]}
+        bounds = {sign: bound for sign, bound in bounds.items() if bound is not None}
+        if number and all(_compared(value, sign, bound) for sign, bound in bounds.items()):
+            continue
+        noun = "a whole number " if kind == "int" else "" if number else "a number "
+        must = " and ".join(f"{sign} {bound}" for sign, bound in bounds.items())
+        raise SettingError(f"{one.name} must be {noun}{must}".rstrip() + f", got {value!r}")
+
+
+def _compared(value: float, sign: str, bound: float) -> bool:
+    return value >= bound if sign == ">=" else value > bound if sign == ">" else value < bound
+
+
+def choose(kind: str, name: str, choices: Mapping[str, Choice]) -> Choice:
+    """Return the object of a name, or raise an error that lists the names."""
+    if name not in choices:
+        raise SettingError(f"{kind} must be one of {', '.join(choices)}, got {name!r}")
+    return choices[name]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkOptions:
+    """Settings of a network that are options of the command line; `NetworkConfig` has all."""
+
+    input_size: int = parameter(
+        32, "Size of the symbols' vectors. None: 100.", "D", option="--embedding-size"
+    )
+    similarity: str = parameter(
+        "dot",
+        "How hidden vectors are compared with centroids. None: euclidean, and dot for cells with "
+        "memory and for learn=paper.",
+        "dot|euclidean|cosine",
+    )
+    temperature: float = parameter(
+        1.0,
+        "Temperature of the transition probabilities. None: what fits the similarity.",
+        "TAU",
+        above=0,
+    )
+    learn_temperature: bool = parameter(False, "Learn the temperature, too.")
+    dropout: float = parameter(
+        0.0,
+        "Share of the entries dropped in training. None: 0, and 0.5 for texts.",
+        "P",
+        least=0,
+        below=1,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig:
+    """What a recipe leaves open, and what is done to the rows before training."""
+
+    recipe: str | None = parameter(
+        None,
+        "The stages of training. None: the recipe that fits `learn`, the cell and the data.",
+        "network|paper|warm|direct|curriculum|text|reconstruct",
+    )
+    optimizer: str | None = parameter(
+        None, "The optimiser. None: adam, and rmsprop for learn=paper.", "|".join(OPTIMIZERS)
+    )
+    learning_rate: float | None = parameter(
+        None,
+        "The learning rate at the start. None: 0.003, 0.0003 for learn=paper.",
+        "RATE",
+        above=0,
+    )
+    batch_size: int | None = parameter(
+        None, "Rows in a batch. None: 32, and 8 for learn=paper.", "N", least=1
+    )
+    epochs: int | None = parameter(
+        None, "Maximum number of epochs of a stage. None: the recipe's own number.", "N", least=1
+    )
+    patience: int | None = parameter(
+        None,
+        "Epochs without improvement on the validation rows after which a stage ends. None: the "
+        "recipe's own number.",
+        "N",
+        least=1,
+    )
+    embeddings: str | None = parameter(
+        None,
+        "How the embedding starts: at random, or with PPMI vectors of the training rows. None: "
+        "ppmi for texts, else random.",
+        "|".join(EMBEDDINGS),
+    )
+    ema: float | None = parameter(
+        None,
+        "Decay of an exponential moving average of the weights, which replaces them. None: 0.998 "
+        "for the recipes text and reconstruct, else no average.",
+        "DECAY",
+        above=0,
+        below=1,
+    )
+    held_out: float = parameter(
+        0.1,
+        "Share of the rows that is used for nothing but the accuracy at the end; files of fewer "
+        "than 1,000 rows hold out none.",
+        "SHARE",
+        least=0,
+        below=1,
+    )
+    max_symbols: int | None = parameter(
+        None, "Keep only so many of the most frequent symbols. None: all.", "N", least=1
+    )
+    min_count: int = parameter(1, "Keep only symbols that occur so often.", "N", least=1)
+    search_seconds: float = parameter(
+        30.0, "Maximum CPU seconds of the search for an automaton.", "SECONDS", above=0
+    )
+    class_weight: str | tuple[float, ...] | None = None
+    """Weights in the order of the classes, or "balanced"; `fit` sets it from the estimator's."""
+
+    def __post_init__(self) -> None:
+        check_values(self)
+
+    @classmethod
+    def of(cls, given: TrainConfig | Mapping[str, Any] | None) -> TrainConfig:
+        """The configuration given whole, or its defaults with some values changed."""
+        if isinstance(given, TrainConfig):
+            return given
+        values = dict(given or {})
+        known = {one.name for one in fields(cls)}
+        if unknown := set(values) - known:
+            raise SettingError(
+                f"training has no {min(unknown)!r}; choose from {', '.join(sorted(known))}"
+            )
+        return cls(**values)
 
 
 @dataclass
@@ -87,7 +244,7 @@ class Parameters:
         "dict|balanced",
         option=False,
     )
-    network: NetworkConfig | Mapping[str, Any] | None = parameter(
+    network: Any = parameter(
         None,
         "Further settings of the network: a kleene.nn.NetworkConfig, or a dict of some of its "
         "fields, such as similarity, temperature and dropout.",
@@ -111,184 +268,9 @@ class Parameters:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Parameters of the estimator that were checked, as plain Python values."""
-
-    given: Parameters
-    training: TrainConfig
-
-    @classmethod
-    def of(cls, values: Mapping[str, Any]) -> Settings:
-        """The settings of parameters, which a grid search may give as NumPy's values."""
-        plain = {k: v.item() if hasattr(v, "dtype") else v for k, v in values.items()}
-        given = Parameters(**plain)
-        check_values(given)
-        weight = given.class_weight
-        if not (weight is None or weight == "balanced" or isinstance(weight, Mapping)):
-            raise SettingError(
-                "class_weight must be None, 'balanced' or a dict from label to weight, "
-                f"got {weight!r}"
-            )
-        if isinstance(given.network, NetworkConfig):
-            if twice := [name for name in NETWORK_NAMES if getattr(given, name) is not None]:
-                raise SettingError(
-                    f"{twice[0]} is given twice; leave it out, or give network as a dict"
-                )
-        elif unknown := set(given.network or {}) - FURTHER_NAMES:
-            known = ", ".join(sorted(FURTHER_NAMES))
-            raise SettingError(f"network has no {min(unknown)!r}; choose from {known}")
-        return cls(given=given, training=TrainConfig.of(given.training))
-
-    @property
-    def network_values(self) -> dict[str, Any]:
-        """The settings of the network that were given, by the names of `NetworkConfig`."""
-        network = self.given.network
-        if isinstance(network, NetworkConfig):
-            return {one.name: getattr(network, one.name) for one in fields(NetworkConfig)}
-        named = {new: getattr(self.given, old) for old, new in NETWORK_NAMES.items()}
-        return {k: v for k, v in {**named, **(network or {})}.items() if v is not None}
-
-    @property
-    def may_induce(self) -> bool:
-        """Whether the user left open which network there is and how it is trained."""
-        chosen = {"num_states", "transition", "similarity"} & self.network_values.keys()
-        return not (chosen or self.training.recipe or self.given.warm_start)
-
-    def training_for(self, classes: Sequence[Label]) -> TrainConfig:
-        """The training with class weights as a tuple in the order of the classes."""
-        weight = self.given.class_weight
-        if isinstance(weight, Mapping):
-            if unknown := [label for label in weight if label not in classes]:
-                raise SettingError(f"class_weight has {unknown[0]!r}, which is none of the labels")
-            weights = tuple(float(weight.get(label, 1.0)) for label in classes)
-            if not all(value >= 0 for value in weights):
-                raise SettingError(f"class_weight must be >= 0 for every label, got {weight}")
-            weight = weights
-        return replace(self.training, class_weight=weight)
-
-    def to_dict(self, seed: int) -> dict[str, Any]:
-        """Plain values, for the model folder; labels need not be keys of JSON."""
-        given, defaults = self.given, TrainConfig()
-        values = {one.name: getattr(given, one.name) for one in fields(given)}
-        training = {k: v for k, v in vars(self.training).items() if v != getattr(defaults, k)}
-        network = given.network
-        network = network.to_dict() if isinstance(network, NetworkConfig) else network
-        values |= {"training": training, "network": dict(network or {}), "random_state": seed}
-        values["cell"] = getattr(given.cell, "name", given.cell)
-        if isinstance(given.class_weight, Mapping):
-            values["class_weight"] = None
-        return values
-
-
-NETWORK_NAMES = {
-    "cell": "cell",
-    "states": "num_states",
-    "hidden_size": "hidden_size",
-    "layers": "num_layers",
-    "transition": "transition",
-    "pooling": "pooling",
-}
-"""Parameters of the estimator that are settings of the network, and their names there."""
-FURTHER_NAMES = {one.name for one in fields(NetworkConfig)} - {
-    *NETWORK_NAMES.values(),
-    *("num_symbols", "num_classes", "custom_cell"),
-}
-"""Settings of the network that `network` has."""
-
-
-def from_saved(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters of the estimator from the settings in a model folder, version 0.1's included."""
-    names = {one.name for one in fields(Parameters)}
-    given = {k: v for k, v in settings.items() if k in names}
-    if "learn" not in given:  # version 0.1 had all parameters in one list
-        training = {one.name for one in fields(TrainConfig)} - names
-        given["training"] = {k: v for k, v in settings.items() if k in training}
-        found = {k: v for k, v in settings.items() if k in FURTHER_NAMES and v is not None}
-        if "embedding_size" in settings:
-            found["input_size"] = settings["embedding_size"]
-        given["network"] = found
-        given["learn"] = "auto" if settings.get("consolidate", True) else "network"
-    return given
-
-
-def is_text(symbols: int, tokens: str) -> bool:
-    """Whether sequences are treated as texts: prose, or very many different symbols."""
-    return tokens == "text" or symbols >= TEXT_SYMBOLS
-
-
-def network_config(
-    settings: Settings, symbols: int, classes: int, tokens: str = "symbols"
-) -> NetworkConfig:
-    """The network for so many symbols and classes; what was not given follows from the data.
-
-    `tokens` says how strings were split into symbols.
-    """
-    values, learn = settings.network_values, settings.given.learn
-    text = is_text(symbols, tokens)
-    cell = find_cell(values.pop("cell", None) or ("lstm-p" if text else "gru"))
-    memory, by_gradient = cell.has_memory, learn in ("network", "paper") and not text
-    pooling = "max" if values.get("num_states") == 0 else "states"
-    pooling = values.get("pooling", pooling if text else "last")
-    states = {"network": 100, "paper": 50}[learn] if by_gradient else 20
-    if pooling == "states":
-        states = max(10, 2 * classes)  # some for every class, and some that are neutral
-    similarity = values.get("similarity", "dot" if memory or by_gradient else "euclidean")
-    temperatures = {"dot": 1.0, "euclidean": 1.0 if memory else 0.3, "cosine": 0.1}
-    chosen = {
-        "input_size": 100,
-        "hidden_size": 100,
-        "num_states": states,
-        "temperature": temperatures.get(similarity, 1.0),
-        "dropout": 0.5 if text else 0.0,
-        **values,
-        "similarity": similarity,
-        "pooling": pooling,
-        "num_symbols": symbols + FIRST_SYMBOL,
-        "num_classes": classes,
-        "cell": cell.name,
-        "custom_cell": None if cell.name in CELLS else cell,
-    }
-    return NetworkConfig(**chosen)
-
-
-def text_note(settings: Settings, config: NetworkConfig, tokens: str) -> tuple[str, ...]:
-    """What was chosen because the sequences look like texts, in one line, and what overrides it."""
-    symbols = config.num_symbols - FIRST_SYMBOL
-    given = settings.network_values
-    chosen = [name for name in ("cell", "pooling", "dropout") if name not in given]
-    if not is_text(symbols, tokens) or not chosen:
-        return ()
-    values = ", ".join(f"{name} {getattr(config, name)}" for name in chosen)
-    why = "prose" if tokens == "text" else f"{symbols:,} different symbols"
-    return (f"{why}, so read as text: {values}; give these to override",)
-
-
-def stages_of(settings: Settings, config: NetworkConfig, training: TrainConfig) -> list[Stage]:
-    """The stages of the recipe that was given, or that fits `learn`, the network and the data."""
-    learn = settings.given.learn
-    if config.pooling == "states":
-        fitting = "text" if config.num_symbols else "direct"
-    elif not config.num_states:
-        fitting = "direct"
-    elif learn in ("network", "paper"):
-        fitting = learn
-    else:
-        fitting = "warm"
-    name = training.recipe or fitting
-    stages = choose("recipe", name, RECIPES)(training)
-    embeddings = training.embeddings
-    if name == "text" and learn in ("network", "paper"):  # n-grams teach nothing
-        embeddings = embeddings or "ppmi"
-    if embeddings is not None:
-        start = init_ppmi_embeddings if embeddings == "ppmi" else None
-        stages[0] = replace(stages[0], prepare=start)
-    return stages
-
-
 def described() -> Iterator[tuple[str, Field[Any]]]:
     """Every parameter with its documentation, and the group it belongs to."""
-    for group, kind in (("", Parameters), ("network", NetworkConfig), ("training", TrainConfig)):
+    for group, kind in (("", Parameters), ("network", NetworkOptions), ("training", TrainConfig)):
         for one in fields(kind):
             if one.metadata:
                 yield group, one

@@ -21,7 +21,7 @@ from sklearn import exceptions
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 
 from kleene.automata.matcher import label_array
-from kleene.config import Parameters, Settings, describe, from_saved, network_config
+from kleene.config import Parameters, TrainConfig, describe
 from kleene.data.alphabet import Alphabet
 from kleene.data.batch import Encoded
 from kleene.data.examples import Examples
@@ -44,7 +44,7 @@ from kleene.model import Model
 from kleene.nn.cells import Cell
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.training.config import TrainConfig
+from kleene.settings import Settings, from_saved, network_config
 from kleene.training.progress import Bar, Reporter
 from kleene.training.run import Hook, Run
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 from toys import make_network, same_bits, words_ending_in_5
 
+from kleene.config import TrainConfig
 from kleene.evaluation.metrics import evaluate
 from kleene.nn.mode import HARD, Mode
 from kleene.training.by_gradient import (
@@ -21,7 +22,6 @@ from kleene.training.by_gradient import (
     spread_centroids,
     with_states,
 )
-from kleene.training.config import TrainConfig
 from kleene.training.loop import fit
 from kleene.training.run import Run
 from kleene.training.stages import Blend

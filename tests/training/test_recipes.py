@@ -9,11 +9,11 @@ import pytest
 import torch
 from toys import make_network, words_ending_in_5
 
+from kleene.config import TrainConfig
 from kleene.errors import SettingError
 from kleene.evaluation.metrics import evaluate
 from kleene.training import centroids as clusters
 from kleene.training.centroids import hidden_vectors, spread_centroids
-from kleene.training.config import TrainConfig
 from kleene.training.loop import fit
 from kleene.training.recipes import RECIPES, cell_stage
 from kleene.training.reconstruction import reconstruct_centroids

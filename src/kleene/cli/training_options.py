@@ -10,9 +10,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from kleene.config import Parameters, described
-from kleene.nn.config import NetworkConfig
-from kleene.training.config import TrainConfig
+from kleene.config import NetworkOptions, Parameters, TrainConfig, described
 
 PANELS = {"": "Network", "network": "Network", "training": "Training"}
 
@@ -50,7 +48,7 @@ def with_parameters(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _options() -> Iterator[inspect.Parameter]:
-    kinds = {"": Parameters, "network": NetworkConfig, "training": TrainConfig}
+    kinds = {"": Parameters, "network": NetworkOptions, "training": TrainConfig}
     for group, one in described():
         if one.metadata["option"]:
             hint = get_type_hints(kinds[group])[one.name]

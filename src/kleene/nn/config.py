@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar, cast
+from dataclasses import dataclass, fields
+from typing import Any, cast
 
 import torch
 
+from kleene.config import NetworkOptions, check_values, choose
 from kleene.errors import SettingError
 from kleene.nn.cells import GRU, LSTM, Cell, Elman
 from kleene.nn.similarity import Similarity, cosine, dot, euclidean
@@ -26,62 +27,6 @@ SIMILARITIES: dict[str, Similarity] = {
 POOLINGS = ("last", "mean", "max", "states")
 
 CELL_MEMBERS = ("name", "gates", "has_memory", "reads_hidden", "peepholes", "step")
-
-Choice = TypeVar("Choice")
-
-
-def parameter(
-    default: Any,
-    help: str,
-    values: str = "",
-    *,
-    least: int | None = None,
-    above: float | None = None,
-    below: float | None = None,
-    option: bool | str = True,
-) -> Any:
-    """A field with its documentation.
-
-    `values` names what it may be: choices separated by "|", or a name for numbers. `least`, `above`
-    and `below` bound numbers. `option` says whether the command line has it, and under which name
-    if not its own.
-    """
-    bounds = {"least": least, "above": above, "below": below}
-    about = {"help": help, "values": values, "option": option, **bounds}
-    return field(default=default, metadata=about)
-
-
-def check_values(config: Any) -> None:
-    """Raise an error that names the parameter whose value is not one of its kind."""
-    for one in fields(config):
-        value, about = getattr(config, one.name), one.metadata
-        if not about or (value is None and one.default is None):
-            continue
-        kind = str(one.type).removesuffix(" | None")
-        if kind == "str" and isinstance(value, str) and "|" in about["values"]:
-            choose(one.name, value, dict.fromkeys(about["values"].split("|")))
-        if kind not in ("int", "float"):
-            continue
-        numbers: Any = int if kind == "int" else int | float
-        number = isinstance(value, numbers) and not isinstance(value, bool)
-        bounds = {">=": about["least"], ">": about["above"], "<": about["below"]}
-        bounds = {sign: bound for sign, bound in bounds.items() if bound is not None}
-        if number and all(_compared(value, sign, bound) for sign, bound in bounds.items()):
-            continue
-        noun = "a whole number " if kind == "int" else "" if number else "a number "
-        must = " and ".join(f"{sign} {bound}" for sign, bound in bounds.items())
-        raise SettingError(f"{one.name} must be {noun}{must}".rstrip() + f", got {value!r}")
-
-
-def _compared(value: float, sign: str, bound: float) -> bool:
-    return value >= bound if sign == ">=" else value > bound if sign == ">" else value < bound
-
-
-def choose(kind: str, name: str, choices: Mapping[str, Choice]) -> Choice:
-    """Return the object of a name, or raise an error that lists the names."""
-    if name not in choices:
-        raise SettingError(f"{kind} must be one of {', '.join(choices)}, got {name!r}")
-    return choices[name]
 
 
 def find_cell(cell: str | Cell) -> Cell:
@@ -109,7 +54,7 @@ def find_cell(cell: str | Cell) -> Cell:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NetworkConfig:
+class NetworkConfig(NetworkOptions):
     """Everything that builds a network; written to a model folder as JSON."""
 
     num_symbols: int = 0
@@ -118,39 +63,16 @@ class NetworkConfig:
     cell: str = "gru"
     custom_cell: Cell | None = None
     """A cell of one's own, whose name is `cell`."""
-    input_size: int = parameter(
-        32, "Size of the symbols' vectors. None: 100.", "D", option="--embedding-size"
-    )
     hidden_size: int = 64
     num_states: int = 20
     num_layers: int = 1
     transition: str = "mixture"
-    similarity: str = parameter(
-        "dot",
-        "How hidden vectors are compared with centroids. None: euclidean, and dot for cells with "
-        "memory and for learn=paper.",
-        "dot|euclidean|cosine",
-    )
-    temperature: float = parameter(
-        1.0,
-        "Temperature of the transition probabilities. None: what fits the similarity.",
-        "TAU",
-        above=0,
-    )
-    learn_temperature: bool = parameter(False, "Learn the temperature, too.")
     pooling: str = "last"
     """What is classified: the last step (the paper's), the mean or maximum over all steps, or
     `states`: mean and maximum of the state probabilities, so that each state has its weights."""
     end_token: bool = cast(bool, None)
     """Whether one more cell application, without the component, precedes the classification;
     by default with `pooling="last"`, the only pooling that it has an effect on."""
-    dropout: float = parameter(
-        0.0,
-        "Share of the entries dropped in training. None: 0, and 0.5 for texts.",
-        "P",
-        least=0,
-        below=1,
-    )
 
     def __post_init__(self) -> None:
         check_values(self)

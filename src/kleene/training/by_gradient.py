@@ -24,6 +24,7 @@ import torch
 from numpy.typing import NDArray
 
 from kleene.arrays import Ints
+from kleene.config import TrainConfig
 from kleene.data.alphabet import START
 from kleene.data.examples import Examples
 from kleene.evaluation.metrics import evaluate
@@ -31,7 +32,6 @@ from kleene.nn.classifier import Classifier
 from kleene.nn.mode import HARD, OWN, PLAIN
 from kleene.nn.similarity import scores
 from kleene.training.centroids import spread_centroids
-from kleene.training.config import TrainConfig
 from kleene.training.history import Epoch, History
 from kleene.training.loop import fit
 from kleene.training.run import Run

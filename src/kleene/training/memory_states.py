@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from kleene.config import TrainConfig
 from kleene.data.examples import Examples
 from kleene.evaluation.metrics import evaluate
 from kleene.nn.classifier import Classifier
-from kleene.training.config import TrainConfig
 from kleene.training.history import History
 from kleene.training.loop import fit
 from kleene.training.recipes import reconstruct, text

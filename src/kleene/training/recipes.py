@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from kleene.config import TrainConfig
 from kleene.training import by_gradient
-from kleene.training.config import TrainConfig
 from kleene.training.reconstruction import reconstruct_centroids
 from kleene.training.stages import Curriculum, Stage, start_counts
 from kleene.training.texts.ngram_states import init_ngram_states

@@ -141,9 +141,9 @@ def _predictions(
     model: Model, encoded: Sequence[Any], samples: int | None, noise: str | None, seed: int
 ) -> tuple[list[int], NDArray[np.float32], Any]:
     """Classes, probabilities, and a function that says how far the samples of a row spread."""
+    from kleene.config import choose
     from kleene.evaluation.metrics import predict
     from kleene.evaluation.uncertainty import NOISES, draw_predictions
-    from kleene.nn.config import choose
 
     if samples is None:
         done = predict(model.network, encoded)
