@@ -3,9 +3,8 @@
     python benchmarks/growth.py [--seconds 0.2] [--only table,minimise]
 
 Four operations, each along the axes that matter to it while the others stay at `BASE`; every point
-runs in a process of its own, so that its peak memory is its own. Writes results/growth.json, the
-plot docs/img/growth.png, and the part of docs/results/growth.md between its marks, with what
-streaming.py found; `--docs` does only the last.
+runs in a process of its own, so that its peak memory is its own. Writes results/growth.json and the
+plot docs/img/growth.png; `make tables` writes the table of docs/results/growth.md.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ import torch
 from timing import RESULTS, interleave, process_time, write
 
 DOCS = Path(__file__).parents[1] / "docs"
-MARKS = "<!-- {}: begin -->", "<!-- {}: end -->"
 BASE = {"words": 64, "length": 50, "alphabet": 100, "states": 20}
 RANGES = {
     "words": [16, 64, 256, 1024, 4096],
@@ -151,39 +149,6 @@ def exponent(sizes: list[int], values: list[float]) -> float:
     return round(float(np.polyfit(x, y, 1)[0]), 2)
 
 
-def sentence(name: str, axis: str, found: dict[str, Any]) -> str:
-    """What the numbers say."""
-    sizes, times = RANGES[axis], found["seconds"]
-    memory, p = found["megabytes"][-1], exponent(sizes, times)
-    kind = "does not grow" if p < 0.1 else f"grows as n^{p:g}"
-    if 0.1 <= p < 0.85:
-        kind = f"grows more slowly than n (as n^{p:g})"
-    elif 0.85 <= p <= 1.15:
-        kind = f"grows in proportion (as n^{p:g})"
-    what = {"length": "the length of the words", "alphabet": "the size of the alphabet"}
-    along = what.get(axis, f"the number of {axis}")
-    ends = f"{_time(times[0])} at {sizes[0]:,} and {_time(times[-1])} at {sizes[-1]:,}"
-    written = f"{JOBS[name][1]} {kind} with {along}: {ends}"
-    return f"{written}, where it takes {max(memory, 0):,.0f} MB."
-
-
-def _time(seconds: float) -> str:
-    units = {"s": 1.0, "ms": 1e3, "µs": 1e6}
-    unit = next((name for name, scale in units.items() if seconds * scale >= 1), "µs")
-    value = seconds * units[unit]
-    return f"{value:.1f} {unit}" if value < 10 else f"{value:.0f} {unit}"
-
-
-def sentences(results: dict[str, Any]) -> str:
-    """One for every operation and axis, as a list."""
-    written = [
-        f"- {sentence(name, axis, results[name][axis])}"
-        for name, (_, _, axes) in JOBS.items()
-        for axis in axes
-    ]
-    return "\n".join(written)
-
-
 def draw(results: dict[str, Any]) -> None:
     import matplotlib as mpl
 
@@ -206,50 +171,11 @@ def draw(results: dict[str, Any]) -> None:
     plt.close(figure)
 
 
-def streamed(rows: list[dict[str, Any]]) -> str:
-    """The peaks of `benchmarks/streaming.py` as a table."""
-    head = ["corpus", "words", "model alone", "train", "extract", "evaluate"]
-    lines = [f"| {' | '.join(head)} |", "|" + " --- |" * len(head)]
-    for row in rows:
-        peaks = [f"{row[name]['peak_mb']:,.0f} MB" for name in head[3:]]
-        cells = [f"{row['gigabytes']:g} GB", f"{row['words']:,}", f"{row['model_mb']:,.0f} MB"]
-        lines.append(f"| {' | '.join(cells + peaks)} |")
-    return "\n".join(lines)
-
-
-def blocks() -> dict[str, str]:
-    """What the page says between its marks, from the results on disk."""
-    written: dict[str, Callable[[dict[str, Any]], str]] = {
-        "growth": lambda found: sentences(found["results"]),
-        "streaming": lambda found: streamed(found["results"]),
-    }
-    paths = {name: RESULTS / f"{name}.json" for name in written}
-    return {
-        name: written[name](json.loads(path.read_text()))
-        for name, path in paths.items()
-        if path.exists()
-    }
-
-
-def write_docs() -> None:
-    page = DOCS / "results" / "growth.md"
-    text = page.read_text()
-    for name, block in blocks().items():
-        begin, end = (mark.format(name) for mark in MARKS)
-        before, rest = text.split(begin)
-        text = f"{before}{begin}\n{block}\n{end}{rest.split(end)[1]}"
-    page.write_text(text)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=0.2)
     parser.add_argument("--only", help="operations, the others' results are kept")
-    parser.add_argument("--docs", action="store_true", help="only write the page again")
     given = parser.parse_args()
-    if given.docs:
-        write_docs()
-        return
     path = RESULTS / "growth.json"
     results = json.loads(path.read_text())["results"] if given.only and path.exists() else {}
     warm_up()
@@ -271,7 +197,6 @@ def main() -> None:
             assert math.isfinite(results[name][axis]["exponent"])
     write("growth", {"base": BASE, "ranges": RANGES, "results": results})
     draw(results)
-    write_docs()
 
 
 if __name__ == "__main__":

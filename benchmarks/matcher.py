@@ -10,21 +10,17 @@ of the words only, because it would take minutes over all of them.
 from __future__ import annotations
 
 import json
-import os
-import platform
 import random
 import re
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
+from timing import write
 
-from kleene.automata import DFA, Matcher, difference
-from kleene.files import write_atomically
+from kleene.automata import DFA, Matcher
 
-RESULTS = Path(__file__).parent / "results" / "matcher.json"
 ROUNDS = 9
 SAMPLE = 200_000  # symbols for automata-lib
 
@@ -87,58 +83,14 @@ def compare(words: list[str]) -> dict[str, float]:
     return {key: round(value, 1) for key, value in result.items()}
 
 
-def large() -> dict[str, float]:
-    """Minimising and comparing 2,000 states over 50 symbols, in seconds."""
-    rng = np.random.default_rng(0)
-    states, symbols = 2000, 50
-    table = rng.integers(0, states, (states, symbols))
-    outputs = rng.random(states) < 0.5
-    order = rng.permutation(states)
-    shuffled = np.empty_like(table)
-    shuffled[order] = order[table]
-    moved = np.empty_like(outputs)
-    moved[order] = outputs
-    alphabet = tuple(range(symbols))
-    one = DFA(alphabet=alphabet, transitions=table, outputs=tuple(outputs))
-    two = DFA(alphabet=alphabet, transitions=shuffled, outputs=tuple(moved), initial=int(order[0]))
-    assert one.minimize().num_states > 1900
-    assert difference(one, two) is None
-    chain = np.minimum(np.arange(states) + 1, states - 1)
-    line = DFA(
-        alphabet=alphabet,
-        transitions=np.tile(chain[:, None], (1, symbols)),
-        outputs=tuple(state == states - 1 for state in range(states)),
-    )
-    assert len(difference(line, line.recognizer(None)) or "") == states - 1
-    seconds = measure(
-        {
-            "minimize_random_s": one.minimize,
-            "minimize_chain_s": line.minimize,
-            "compare_equal_s": lambda: difference(one, two),
-            "compare_late_difference_s": lambda: difference(line, line.recognizer(None)),
-        }
-    )
-    return {name: round(value, 4) for name, value in seconds.items()}
-
-
 def main() -> None:
     result = {
-        "machine": {
-            "processor": platform.processor() or platform.machine(),
-            "cores": os.cpu_count(),
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "threads_used": 1,
-        },
         "words_of_1000": compare(sample_words(4_000, range(1000, 1001), seed=0)),
         "words_of_100": compare(sample_words(40_000, range(100, 101), seed=1)),
         "words_of_10_to_50": compare(sample_words(100_000, range(10, 51), seed=2)),
-        "states_2000_symbols_50": large(),
     }
-    text = json.dumps(result, indent=2)
-    RESULTS.parent.mkdir(exist_ok=True)
-    write_atomically(RESULTS, text + "\n")
-    print(text)
+    print(json.dumps(result, indent=2))
+    write("matcher", result)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""What the library is compared with: torch.nn, the loop a user would write, the products alone."""
+"""What the library is compared with: torch.nn, and the matrix products alone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from kleene.nn import SRGRU, SRLSTM, StateRegularized
 
@@ -25,20 +25,6 @@ def network(cell: str, hidden: int, states: int, size: int) -> StateRegularized:
 
 def peer(cell: str, hidden: int, size: int) -> nn.Module:
     return nn.GRU(size, hidden) if cell == "GRU" else nn.LSTM(size, hidden)
-
-
-def naive(rnn: StateRegularized, x: Tensor) -> Tensor:
-    """The equations of the paper, step by step, as one would write them down."""
-    recurrence = rnn.recurrence(0)
-    h = c = x.new_zeros(x.shape[1], rnn.hidden_size)
-    c = c if rnn.cell.has_memory else None
-    outputs = []
-    for x_t in x:
-        u, c = rnn.cell.step(rnn.project(x_t), recurrence.gates(h), h, c, recurrence.peephole)
-        alpha = torch.softmax(u @ rnn.centroids().T / recurrence.component.temperature, -1)
-        h = alpha @ rnn.centroids()
-        outputs.append(h)
-    return torch.stack(outputs)
 
 
 def products(cell: str, time: int, batch: int, d: int, k: int, size: int) -> Callable[[], None]:

@@ -6,7 +6,7 @@ Process time with one thread, wall time with two. Variants take turns in timing 
 training loop runs one of them all the time; a train step and a batch of one also step by step
 (`alternating`), as the loops of two networks in turns would, each with the other's data in the
 caches. The gain of a second thread is the median of five such runs. Writes results/recurrent.json,
-in which each CPU model has its own table and rows that are not asked for stay, and prints a table.
+in which each CPU model has its own table and rows that are not asked for stay.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from peers import SHAPES, naive, network, peer, products
+from peers import SHAPES, network, peer, products
 from timing import RESULTS, interleave, machine, processor, write_results
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_sequence
 
-from kleene.nn.fused import load_kernels, use_fused
+from kleene.nn.fused import load_kernels
 from kleene.nn.recurrence import LookedUp
 
 BARS = {
@@ -56,30 +56,14 @@ def quiet(run: Callable[[], object]) -> Callable[[], object]:
     return torch.inference_mode()(run)
 
 
-def off(run: Callable[[], object]) -> Callable[[], object]:
-    """By the plain loop."""
-
-    def plain() -> object:
-        with use_fused(False):
-            return run()
-
-    return plain
-
-
 def train(cell: str, shape: str) -> Variants:
     T, B, d, k, n = SHAPES[shape]
     ours, torchs, x = network(cell, d, k, n), peer(cell, d, n), torch.randn(T, B, n)
-    step = trained(ours, lambda: ours(x)[0])
-    variants = {
+    return {
         "torch.nn": trained(torchs, lambda: torchs(x)[0]),
-        "fused": step,
+        "fused": trained(ours, lambda: ours(x)[0]),
         "products": products(cell, T, B, d, k, n),
     }
-    if shape != "B":  # where a round would take a minute
-        variants["naive"] = trained(ours, lambda: naive(ours, x))
-    if shape in "AD":
-        variants["plain"] = off(step)
-    return variants
 
 
 def tokens(cell: str, shape: str) -> Variants:
@@ -179,25 +163,6 @@ def gain(cell: str, shape: str, seconds: float) -> dict[str, Any]:
     return {"ratio": statistics.median(gains), "runs": gains, "milliseconds": ms}
 
 
-def table(results: list[dict]) -> str:
-    lines = [
-        "| row | cell | shape | torch.nn ms | fused ms | ratio | bar | to the products alone |",
-        "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    for r in results:
-        ms = r["milliseconds"]
-        base, ours = (
-            ms[n] for n in (("one", "two") if r["row"] == "threads" else ("torch.nn", "fused"))
-        )
-        over = f"{ours / ms['products']:.2f}" if "products" in ms else ""
-        mark = "" if r["met"] else " (missed)"
-        lines.append(
-            f"| {r['row']} | {r['cell']} | {r['shape']} | {base:.2f} | {ours:.2f} "
-            f"| {r['ratio']:.2f} | {r['bar']:.2f}{mark} | {over} |"
-        )
-    return "\n".join(lines)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=5.0)
@@ -219,7 +184,6 @@ def main() -> None:
         print(result["row"], result["cell"], result["shape"], f"{result['ratio']:.3f}", flush=True)
         tables[processor()] = {"machine": machine(), "results": results}
         write_results(file, tables)
-    print(table(results))
 
 
 if __name__ == "__main__":

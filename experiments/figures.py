@@ -1,35 +1,52 @@
-"""The paper's figures on regular languages, redrawn from our own models.
+"""The paper's figures, redrawn from our own models.
 
 - transition probabilities of an SR-GRU (k = 10) on Tomita 1 for a range of temperatures,
 - the automata of Tomita 1-7,
-- states in use against the number of centroids.
+- states in use against the number of centroids,
+- parentheses: trajectories, the counter machine, validation curves by the number of centroids.
 
-Run: python experiments/figures.py
+Run: python experiments/figures.py [--memory MODELS], the --models of `experiments/reproduce.py bp`
 """
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 import numpy as np
 import torch
 from ledger import Ledger
+from page import chosen, load
+from paper.sets import parentheses_set
 
 import kleene as kl
 from kleene.data.batch import make_batch
+from kleene.extraction.counter.extract import extract_counter
 from kleene.extraction.table import transition_table
+from kleene.model import Model
+from kleene.report.plots import COLORS, save
+from kleene.report.trajectories import trajectories
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 matplotlib.use("Agg")
+WORD = "(ab(c(d)e)(f)())g((h)(("
 LENGTHS = [*range(16), 20, 25, 30]
 IMAGES = Path(__file__).parents[1] / "docs" / "img"
 TEMPERATURES = (0.1, 0.5, 1.0, 2.0, 5.0, 20.0)
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--memory", type=Path, help="only parentheses, from this folder of models")
+    folder = parser.parse_args().memory
     torch.set_num_threads(1)
-    IMAGES.mkdir(parents=True, exist_ok=True)
+    if folder is not None:
+        memory(folder)
+        return
     temperatures()
     automata()
     states_in_use()
@@ -108,6 +125,39 @@ def used(grammar: int, states: int) -> dict[str, Any]:
         "minimal": table.dfa.minimize().num_states,
         "exact": bool(table.dfa == kl.languages.tomita(grammar).dfa),
     }
+
+
+def memory(folder: Path) -> None:
+    """The figures of parentheses."""
+    names = {"LSTM": "large-LSTM-0-0", "SR-LSTM-P": "large-SR-LSTM-P-5-0"}
+    models = {n: Model.load(folder / p) for n, p in names.items() if (folder / p).is_dir()}
+    if models:
+        save(trajectories(models, WORD), IMAGES / "trajectories.svg")
+    if "SR-LSTM-P" in models:
+        words = parentheses_set("small", seed=0).train.words
+        extract_counter(models["SR-LSTM-P"], words).machine.minimize().draw(IMAGES / "counter.svg")
+    save(curves(), IMAGES / "parentheses-states.svg")
+
+
+def curves() -> Figure:
+    """Validation error by epoch on the small set, a line per number of centroids."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 3.2), layout="constrained")
+    axes = figure.subplots()
+    rows = load("parentheses")
+    for color, states in zip(COLORS, (2, 5, 10, 50), strict=False):
+        found = chosen(rows, size="small", model="SR-LSTM-P", states=states)
+        series = [row["result"]["validation_error"] for row in found]
+        if series:
+            longest = max(map(len, series))
+            padded = np.array([s + s[-1:] * (longest - len(s)) for s in series], dtype=float)
+            axes.plot(np.median(padded, axis=0), color=color, label=f"k = {states}", lw=1.6)
+    axes.set(xlabel="epoch", ylabel="validation error (median)")
+    axes.grid(alpha=0.25)
+    if axes.lines:
+        axes.legend(frameon=False)
+    return figure
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
     random      random DFAs of 5 to 50 states over 2 and 10 symbols, 2,000 and 10,000 rows; new rows
     noise       random DFAs of 10 states, 0, 1, 5 and 10 % of the labels flipped
     logs        12,000 log sessions: induction alone, and a whole fit
-    tomita      Tomita 1-7 through fit: exact and certified
     rows        CPU seconds against the number of rows
     alphabet    CPU seconds against the number of symbols
     states      CPU seconds against the number of states
@@ -21,6 +20,8 @@ import csv
 import gzip
 import os
 from collections.abc import Callable
+from functools import partial
+from itertools import product
 from math import ceil, log2
 from pathlib import Path
 from typing import Any
@@ -134,47 +135,40 @@ def learn(method: str, rows: Rows, truth: DFA, seconds: int, seed: int) -> dict[
 
 def random_tasks(options: argparse.Namespace) -> list[Task]:
     """Random DFAs, small ones first."""
-    tasks: list[Task] = []
-    for states in (5, 10, 20, 30, 50):
-        for symbols in (2, 10):
-            for rows in (2_000, 10_000):
-                for seed in range(options.seeds):
-                    for method in ("kleene", "edsm", "rpni"):
-                        truth = random_dfa(states, symbols, seed)
-                        key = {"states": states, "symbols": symbols, "rows": rows}
-                        key |= {"seed": seed, "method": method}
-
-                        def work(
-                            method: str = method,
-                            truth: DFA = truth,
-                            rows: int = rows,
-                            s: int = seed,
-                        ) -> dict[str, Any]:
-                            data = labelled(truth, rows, s)
-                            return learn(method, data, truth, options.merging_seconds, s)
-
-                        tasks.append((key, work))
-    return tasks
+    sizes = product((5, 10, 20, 30, 50), (2, 10), (2_000, 10_000), range(options.seeds))
+    keys = [
+        {"states": states, "symbols": symbols, "rows": rows, "seed": seed, "method": method}
+        for states, symbols, rows, seed in sizes
+        for method in ("kleene", "edsm", "rpni")
+    ]
+    return [(key, partial(recover, options.merging_seconds, **key)) for key in keys]
 
 
 def noise_tasks(options: argparse.Namespace) -> list[Task]:
     """Ten states over two symbols, 2,000 rows, some of them with the wrong label."""
-    tasks: list[Task] = []
-    for share in (0.0, 0.01, 0.05, 0.1):
-        for seed in range(options.seeds):
-            for method in ("kleene", "edsm"):
-                key = {"noise": share, "seed": seed, "method": method}
+    keys = [
+        {"noise": noise, "seed": seed, "method": method}
+        for noise in (0.0, 0.01, 0.05, 0.1)
+        for seed in range(options.seeds)
+        for method in ("kleene", "edsm")
+    ]
+    return [(key, partial(recover, options.merging_seconds, **key)) for key in keys]
 
-                def work(
-                    method: str = method, share: float = share, s: int = seed
-                ) -> dict[str, Any]:
-                    truth = random_dfa(10, 2, s)
-                    words, labels = labelled(truth, 2_000, s)
-                    data = words, flipped(labels, share, s)
-                    return learn(method, data, truth, options.merging_seconds, s)
 
-                tasks.append((key, work))
-    return tasks
+def recover(
+    seconds: int,
+    *,
+    method: str,
+    seed: int,
+    states: int = 10,
+    symbols: int = 2,
+    rows: int = 2_000,
+    noise: float = 0.0,
+) -> dict[str, Any]:
+    """Learn a random DFA from rows of which a share has the wrong label."""
+    truth = random_dfa(states, symbols, seed)
+    words, labels = labelled(truth, rows, seed)
+    return learn(method, (words, flipped(labels, noise, seed)), truth, seconds, seed)
 
 
 def log_sessions(data: Path, name: str) -> Rows:
@@ -228,53 +222,23 @@ def log_tasks(options: argparse.Namespace) -> list[Task]:
     ]
 
 
-def tomita_tasks(options: argparse.Namespace) -> list[Task]:
-    """Tomita 1-7 through fit, with defaults: is the network the language, and proved to be?"""
+SIZES = {
+    "rows": (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000),
+    "symbols": (2, 4, 10, 30, 100, 300, 1_000),
+    "states": (2, 5, 10, 20, 30, 50),
+}
+FIXED = {
+    "rows": {"states": 10, "symbols": 4},
+    "symbols": {"states": 5, "rows": 10_000},
+    "states": {"symbols": 2, "rows": 10_000},
+}
 
-    def work(number: int, seed: int) -> dict[str, Any]:
-        import torch
 
-        torch.set_num_threads(1)
-        language = kl.languages.tomita(number)
-        fitted = kl.SequenceClassifier(random_state=seed).fit(*language.sample(2_000, seed=seed))
-        reading = fitted.extract()
-        return {
-            "exact": bool(reading.dfa == language.dfa),
-            "certified": reading.certificate is not None,
-            "log": list(fitted.fit_log_),
-        }
-
+def cost_tasks(axis: str, options: argparse.Namespace) -> list[Task]:
+    """Random DFAs of growing size along one axis."""
     return [
-        ({"grammar": number, "seed": seed}, lambda n=number, s=seed: work(n, s))
-        for seed in range(options.seeds)
-        for number in range(1, 8)
-    ]
-
-
-def row_tasks(options: argparse.Namespace) -> list[Task]:
-    """A random DFA of ten states over four symbols, from 1,000 to 1,000,000 rows."""
-    sizes = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
-    return [
-        ({"rows": rows, "seed": seed}, lambda rows=rows, s=seed: timed(10, 4, rows, s))
-        for rows in sizes
-        for seed in range(options.seeds)
-    ]
-
-
-def alphabet_tasks(options: argparse.Namespace) -> list[Task]:
-    """Random DFAs of five states over 2 to 1,000 symbols, 10,000 rows."""
-    return [
-        ({"symbols": width, "seed": seed}, lambda w=width, s=seed: timed(5, w, 10_000, s))
-        for width in (2, 4, 10, 30, 100, 300, 1_000)
-        for seed in range(options.seeds)
-    ]
-
-
-def state_tasks(options: argparse.Namespace) -> list[Task]:
-    """Random DFAs of 2 to 50 states over two symbols, 10,000 rows."""
-    return [
-        ({"states": states, "seed": seed}, lambda n=states, s=seed: timed(n, 2, 10_000, s))
-        for states in (2, 5, 10, 20, 30, 50)
+        ({axis: size, "seed": seed}, partial(timed, seed=seed, **FIXED[axis], **{axis: size}))
+        for size in SIZES[axis]
         for seed in range(options.seeds)
     ]
 
@@ -291,10 +255,9 @@ PARTS: dict[str, Callable[[argparse.Namespace], list[Task]]] = {
     "random": random_tasks,
     "noise": noise_tasks,
     "logs": log_tasks,
-    "tomita": tomita_tasks,
-    "rows": row_tasks,
-    "alphabet": alphabet_tasks,
-    "states": state_tasks,
+    "rows": partial(cost_tasks, "rows"),
+    "alphabet": partial(cost_tasks, "symbols"),
+    "states": partial(cost_tasks, "states"),
 }
 
 if __name__ == "__main__":

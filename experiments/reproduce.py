@@ -51,11 +51,11 @@ def main() -> None:
         reporter=progress,
     )
     runs = [] if options.table else list(chosen.runs(request))
-    with progress.counting(len(runs)):
-        for run in runs:
-            progress.start(run.name)
-            row = ledger.run(run.work, recipe=run.recipe, **run.key)
-            progress.finish(chosen.headline(row["result"]))
+    progress.total = len(runs)
+    for run in runs:
+        progress.start(run.name)
+        row = ledger.run(run.work, recipe=run.recipe, **run.key)
+        progress.finish(chosen.headline(row["result"]))
     table = chosen.table(ledger.rows)
     print(markdown(table.header, table.rows))
 
