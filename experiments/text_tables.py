@@ -10,13 +10,11 @@ from typing import Any
 from page import (
     LEARNED_BY,
     ORIGINS,
-    Row,
     Rows,
     Table,
     at,
     between,
     chosen,
-    figure,
     figures,
     learned_by,
     load,
@@ -37,10 +35,6 @@ ERRORS = (  # what it is, the ledger, readable row, opaque row, the paper's erro
 )  # fmt: skip
 MIN_VISITS = 0.0005
 """The share of all steps below which a state is not shown."""
-PAPER = {  # Table of IMDB prototypes, k = 5: the two centroids that the paper names
-    "positive": "loved (1.0), definitely (1.0), 8 (0.99), realistic (0.99)",
-    "negative": "no (1.0), worst (1.0), terrible (1.0), poorly (1.0)",
-}
 PAPER_GROUPS = {  # Table of 20 Newsgroups, k = 20
     "talk.politics.misc": "comment (0.58), damage (0.53), right (0.51), drug (0.50)",
     "talk.politics.mideast": "state (0.55), expansion (0.49), woman (0.43), escape (0.35)",
@@ -107,19 +101,6 @@ def prototypes() -> str:
     return markdown(["class", "weight", "of all steps", "words that lead there"], lines)
 
 
-def beside_the_paper() -> str:
-    """The strongest state of each class, and the paper's centroid of that class."""
-    result = _part("tables", "imdb")
-    if result is None:
-        return MISSING
-    lines = []
-    for label, theirs in PAPER.items():
-        states = [one for one in result["prototypes"]["states"] if one["label"] == label]
-        best = max(states, key=lambda one: one["weights"][label] * (one["visits"] >= MIN_VISITS))
-        lines.append([label, theirs, words_of(best["symbols"], 4)])
-    return markdown(["class", "the paper's centroid (gradient)", "ours (n-grams)"], lines)
-
-
 def groups_beside_the_paper() -> str:
     """Words that speak most for a newsgroup by the weights of their states, and the paper's."""
     result = _part("tables", "newsgroups")
@@ -146,18 +127,6 @@ def phrases() -> str:
         for label, found in listed["classes"].items()
     ]  # fmt: skip
     return markdown(["class", "n", "phrases"], lines)
-
-
-def agreement() -> str:
-    """How often states and phrases agree with a bag of words."""
-    lines = []
-    for corpus in ("imdb", "newsgroups", "newsgroups cleaned"):
-        pure, grams = _part("purity", corpus), _part("phrases", corpus)
-        if pure is not None and grams is not None:
-            shares = [f"{grams[n]['agree'] / grams[n]['phrases']:.2f}" for n in ("2", "3")]
-            lines.append([corpus, f"{pure['purity']:.2f}", str(len(pure["states"])), *shares])
-    header = ["corpus", "purity", "class states", "phrases of 2", "phrases of 3"]
-    return markdown(header, lines) if lines else MISSING
 
 
 def quality() -> str:
@@ -215,11 +184,6 @@ def percent(who: str, score: str) -> Callable[[Rows], str]:
     return lambda rows: between([100 * x for x in figures(rows, f"result.{who}.{score}")], 1)
 
 
-def source_of_doubt(row: Row) -> str:
-    names = {"softmax": "plain softmax", "states": "drawn states", "dropout": "dropout left on"}
-    return names[row["key"]["noise"]]
-
-
 def _part(part: str, corpus: str, row: str = "SR-LSTM-P-states") -> dict[str, Any] | None:
     """The result of the first seed of a row."""
     name = re.compile(rf"{re.escape(row)}(-cleaned)?-\d+")
@@ -235,12 +199,10 @@ def _escaped(text: Any) -> str:
 TEXTS: dict[str, Table | Callable[[], str]] = {
     **{f"paper-{name}": partial(compared, name) for name in ("imdb", "newsgroups", "mnist")},
     "readable-errors": errors,
-    "readable-paper": beside_the_paper,
     "readable-paper-groups": groups_beside_the_paper,
     "readable-last-step": last_step,
     "readable-prototypes-imdb": prototypes,
     "readable-phrases": phrases,
-    "readable-agreement": agreement,
     "readable-quality": quality,
     "text-automaton": automaton,
     "text-defaults": Table(
@@ -255,31 +217,6 @@ TEXTS: dict[str, Table | Callable[[], str]] = {
             "n-grams alone: F1, %": percent("n-grams", "f1"),
             "CPU s to train": spread("result.train_seconds", 0),
             "seeds": lambda rows: str(len(rows)),
-        },
-    ),
-    "uncertainty": Table(
-        source="uncertainty",
-        run="python experiments/uncertainty.py",
-        lines={
-            "network (scale)": lambda row: f"{row['key']['row']} ({row['key']['scale']})",
-            "source of doubt": source_of_doubt,
-        },
-        learned=lambda rows: ORIGINS[
-            "plain" if rows[0]["key"]["row"].startswith("LSTM") else "trained"
-        ],
-        columns={
-            "seeds": lambda rows: str(len(rows)),
-            **{
-                name: figure(f"result.{path}", "{:.3f}", lambda found: sum(found) / len(found))
-                for name, path in {
-                    "accuracy": "accuracy",
-                    "loss": "loss",
-                    "calibration error": "calibration_error",
-                    "own mistakes": "auroc_own_mistakes",
-                    "other texts, by entropy": "auroc_entropy",
-                    "other texts, by mutual information": "auroc_mutual_information",
-                }.items()
-            },
         },
     ),
 }
