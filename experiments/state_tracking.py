@@ -1,28 +1,68 @@
-"""Tasks whose label is the state of a finite machine: the truth as a DFA, and words with labels.
+"""State tracking by default fits: tasks whose label is the state of a finite machine.
 
-A state of the truth whose label is None ends no word of the task; words that pass a state from
-which no label can be reached are no words of the task. An automaton is exact when it gives every
-word of the task, of every length, the right label.
+    length   tasks of the literature (DeltaProduct, PD-SSM): learned from words up to length 40,
+             tested up to 256 and at 10,000. Words are uniform in length, then uniform among the
+             words of a length; for repeat-01 and Dyck-2 half are members, and a part of the others
+             are edited members
+    groups   the product of the elements of a word (Z2 to Z7, S3, A5), or only whether it is the
+             identity; 10,000 words up to length 40
+    random   random DFAs of 10, 20 and 30 states over two symbols, 10,000 words; a share of the
+             symbols or of the labels is wrong in training; new words are clean
+
+The truth is a DFA. A state whose label is None ends no word of the task; words that pass a state
+from which no label can be reached are no words of the task. An automaton is exact when it gives
+every word of the task, of every length, the right label.
+
+Run: python experiments/state_tracking.py length [--seeds 3] [--only parity]
 """
 
 from __future__ import annotations
 
+import argparse
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import torch
+from induction import flipped, labelled, random_dfa
+from ledger import Ledger
 
 import kleene as kl
 from kleene.automata import DFA
+from kleene.induction.learner import compile_kernels
 from kleene.languages.base import Language
 from kleene.languages.paths import Paths
 from kleene.languages.sampling import PathSampler, spell
 from kleene.machine import Label, Word
+from kleene.nn.fused import load_kernels
 
 Rows = tuple[list[Word], list[Label]]
+Work = Callable[[], dict[str, Any]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("part", choices=PARTS)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--only", default="", help="only runs whose key holds this text")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    compile_kernels()
+    load_kernels()
+    ledger = Ledger(
+        "length_generalisation" if options.part == "length" else "groups_and_random_dfas"
+    )
+    for seed in range(options.seeds):
+        for key, rows, work in PARTS[options.part](seed):
+            if options.only in str(key):
+                recipe = {"fit": "defaults, taught by tables", "rows": rows}
+                recipe |= LENGTHS if options.part == "length" else {}
+                row = ledger.run(work, recipe=recipe, **key, seed=seed)
+                print(row["key"], row["result"], row["cpu_seconds"], flush=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,3 +268,103 @@ def fit_and_read(task: Task, rows: Rows, tests: dict[str, Rows], *, seed: int) -
         "difference": None if difference is None else list(difference)[:40],
         "read_seconds": round(time.process_time() - started - seconds, 1),
     }
+
+
+ROWS, NEW_ROWS, LONGEST = 10_000, 1_000, 40
+LENGTHS = {
+    "lengths": [0, LONGEST],
+    "tests": {"40 to 256": [NEW_ROWS, LONGEST, 256], "10,000": [20, 9_999, 10_000]},
+}
+NOISES = (
+    ("none", 0.0),
+    *(("labels", share) for share in (0.01, 0.05, 0.1)),
+    *(("symbols", share) for share in (0.01, 0.05, 0.1)),
+)
+TASKS: dict[str, Callable[[], Task]] = {
+    "even pairs": even_pairs,
+    "parity": parity,
+    "cycle navigation": cycle_navigation,
+    "modular arithmetic": modular_arithmetic,
+    "repeat 01": repeat_01,
+    "Dyck-2, depth 3": dyck2,
+    "first": first,
+}
+MORE_ROWS = {"Dyck-2, depth 3": 20_000}
+"""Fewer words of Dyck-2 do not show for every stack of three that no fourth may follow."""
+GROUPS: dict[str, Callable[[], Task]] = {
+    **{f"Z{order}": lambda order=order: group(f"Z{order}") for order in (2, 3, 5, 7)},
+    "S3": lambda: group("S3"),
+    "A5, two generators": lambda: group("A5", generators=True),
+    "A5, all elements": lambda: group("A5"),
+    "S3, is it the identity": lambda: group("S3", word_problem=True),
+    "A5, two generators, is it the identity": lambda: group(
+        "A5", generators=True, word_problem=True
+    ),
+}
+
+
+def lengths(seed: int) -> Iterator[tuple[dict[str, Any], int, Work]]:
+    """One fit for each task, tested on longer words."""
+    for name, make in TASKS.items():
+        rows = MORE_ROWS.get(name, ROWS)
+        yield {"task": name}, rows, partial(learn, make, rows, LENGTHS["tests"], seed)
+
+
+def groups(seed: int) -> Iterator[tuple[dict[str, Any], int, Work]]:
+    """One fit for each group."""
+    tests = {"40 to 256": LENGTHS["tests"]["40 to 256"]}
+    for name, make in GROUPS.items():
+        yield {"part": "groups", "group": name}, ROWS, partial(learn, make, ROWS, tests, seed)
+
+
+def learn(
+    make: Callable[[], Task], rows: int, tests: dict[str, list[int]], seed: int
+) -> dict[str, Any]:
+    """One fit of words up to length 40, its tests and its reading."""
+    task = make()
+    known = task.sample(rows, range(LONGEST + 1), [seed, 0])
+    new = {
+        name: task.sample(number, range(least, most + 1), [seed, i])
+        for i, (name, (number, least, most)) in enumerate(tests.items(), start=1)
+    }
+    return fit_and_read(task, known, new, seed=seed)
+
+
+def random(seed: int) -> Iterator[tuple[dict[str, Any], int, Work]]:
+    """One fit for each size and kind of noise."""
+    for states in (10, 20, 30):
+        for noise, share in NOISES:
+            key = {"states": states, "noise": noise, "share": share}
+            yield {"part": "random", **key}, ROWS, partial(learn_noisy, **key, seed=seed)
+
+
+def learn_noisy(states: int, noise: str, share: float, seed: int) -> dict[str, Any]:
+    """One fit of a random DFA's words with wrong labels or symbols."""
+    truth = random_dfa(states, 2, seed)
+    words, labels = labelled(truth, ROWS, seed)
+    if noise == "labels":
+        labels = flipped(labels, share, seed)
+    if noise == "symbols":
+        words = replaced(words, share, len(truth.alphabet), seed)
+    new = labelled(truth, NEW_ROWS, seed + 10_000)
+    return fit_and_read(Task(truth=truth), (words, labels), {"new": new}, seed=seed)
+
+
+def replaced(words: list[Word], share: float, width: int, seed: int) -> list[Word]:
+    """The words, a share of their symbols replaced by another one."""
+    generator = np.random.default_rng([seed, 78])
+    return [
+        tuple(
+            int(symbol + generator.integers(1, width)) % width
+            if generator.random() < share
+            else symbol
+            for symbol in word
+        )
+        for word in words
+    ]
+
+
+PARTS = {"length": lengths, "groups": groups, "random": random}
+
+if __name__ == "__main__":
+    main()
