@@ -13,72 +13,57 @@ import typer
 
 from kleene.cli.automaton_files import NAMED
 
+
+def option(metavar: str, help: str, *flags: str, group: str | None = None, **limits: Any) -> Any:
+    """An option with a value; `group` is its heading in --help, `limits` are `min` and `max`."""
+    return typer.Option(*flags, metavar=metavar, help=help, rich_help_panel=group, **limits)
+
+
+def argument(metavar: str, help: str) -> Any:
+    """An argument by its place."""
+    return typer.Argument(metavar=metavar, help=help)
+
+
 DATA_HELP = (
     "TSV (sequence<TAB>label), CSV or Parquet with a header, JSONL, or an XES log; gz too; "
     "- is standard input."
 )
 COLUMNS = "Columns of DATA"  # the heading of these options in --help
-DataFile = Annotated[str, typer.Argument(metavar="DATA", help=DATA_HELP)]
-OptionalDataFile = Annotated[str | None, typer.Argument(metavar="[DATA]", help=DATA_HELP)]
-Rows = Annotated[str | None, typer.Option(metavar="DATA", help="All rows of a file; - is stdin.")]
-ModelFolder = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="The folder that `kleene train --out` wrote.")
-]
+DataFile = Annotated[str, argument("DATA", DATA_HELP)]
+OptionalDataFile = Annotated[str | None, argument("[DATA]", DATA_HELP)]
+Rows = Annotated[str | None, option("DATA", "All rows of a file; - is stdin.")]
+ModelFolder = Annotated[Path, argument("MODEL", "The folder that `kleene train --out` wrote.")]
 Tokens = Annotated[
     str | None,
-    typer.Option(
-        metavar="chars|words|text",
-        help="Split texts into characters, at white space, or (text) into lower-case words and "
-        "punctuation. [default: chosen from the texts, and said]",
+    option(
+        "chars|words|text",
+        "Split texts into characters, at white space, or (text) into lower-case words "
+        "and punctuation. [default: chosen from the texts, and said]",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Answer as JSON, for programs.")]
-Seed = Annotated[int, typer.Option(metavar="S", help="The same seed gives the same result.", min=0)]
+Seed = Annotated[int, option("S", "The same seed gives the same result.", min=0)]
 AutomatonFiles = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--out", metavar="FILE", help=f"Write the automaton, as {NAMED}; may be repeated."
-    ),
+    list[Path] | None, option("FILE", f"Write the automaton, as {NAMED}; may be repeated.", "--out")
 ]
 
 
-def _column(option: str, help: str) -> Any:
-    about = typer.Option(option, metavar="NAME", help=help, rich_help_panel=COLUMNS)
-    return Annotated[str | None, about]
+def _layout(metavar: str, help: str) -> Any:
+    return Annotated[str | None, option(metavar, help, group=COLUMNS)]
 
 
 FROM_OPTIONS: Any = None  # the default of a parameter that `reads_data` always fills
 LAYOUT_OPTIONS = {
-    "text_column": _column("--text-column", "Column or JSON key of the sequences."),
-    "label_column": _column("--label-column", "Column or JSON key of the labels."),
-    "delimiter": Annotated[
-        str | None,
-        typer.Option(
-            metavar="CHAR",
-            help="What separates columns: ';', tab. [default: comma]",
-            rich_help_panel=COLUMNS,
-        ),
-    ],
-    "case_column": _column("--case-column", "Event tables: rows of one case are a sequence."),
-    "event_column": _column("--event-column", "Event tables: what happened, a symbol."),
-    "order_column": _column("--order-column", "Event tables: number or ISO date to sort by."),
-    "bins": Annotated[
-        str | None,
-        typer.Option(
-            metavar="N|sax:N",
-            help="Sequences of numbers: N quantile bins, or SAX.",
-            rich_help_panel=COLUMNS,
-        ),
-    ],
+    "text_column": _layout("NAME", "Column or JSON key of the sequences."),
+    "label_column": _layout("NAME", "Column or JSON key of the labels."),
+    "delimiter": _layout("CHAR", "What separates columns: ';', tab. [default: comma]"),
+    "case_column": _layout("NAME", "Event tables: rows of one case are a sequence."),
+    "event_column": _layout("NAME", "Event tables: what happened, a symbol."),
+    "order_column": _layout("NAME", "Event tables: number or ISO date to sort by."),
+    "bins": _layout("N|sax:N", "Sequences of numbers: N quantile bins, or SAX."),
 }
 MAX_LENGTH = Annotated[
-    int,
-    typer.Option(
-        metavar="N",
-        help="Refuse longer sequences, which take much memory.",
-        min=1,
-        rich_help_panel=COLUMNS,
-    ),
+    int, option("N", "Refuse longer sequences, which take much memory.", min=1, group=COLUMNS)
 ]
 
 

@@ -28,6 +28,8 @@ from kleene.cli.options import (
     Json,
     Seed,
     Tokens,
+    argument,
+    option,
     reads_data,
 )
 from kleene.errors import AlphabetError, SettingError
@@ -45,12 +47,10 @@ def induce(
     data: DataFile,
     out: AutomatonFiles = None,
     max_states: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Maximum number of states. [default: no limit]", min=1),
+        int | None, option("N", "Maximum number of states. [default: no limit]", min=1)
     ] = None,
     seconds: Annotated[
-        float | None,
-        typer.Option(metavar="S", help="Maximum CPU seconds. [default: a limit of work]"),
+        float | None, option("S", "Maximum CPU seconds. [default: a limit of work]")
     ] = None,
     seed: Seed = 0,
     tokens: Tokens = None,
@@ -100,8 +100,8 @@ def _status() -> Iterator[Callable[[str], None]]:
 
 
 def compare(
-    one: Annotated[Path, typer.Argument(metavar="A.json", help="An automaton.")],
-    other: Annotated[Path, typer.Argument(metavar="B.json", help="Another.")],
+    one: Annotated[Path, argument("A.json", "An automaton.")],
+    other: Annotated[Path, argument("B.json", "Another.")],
     json: Json = False,
 ) -> None:
     """Compare two automata; show a shortest word that differs.
@@ -132,19 +132,14 @@ def compare(
 
 @reads_data
 def match(
-    dfa: Annotated[
-        Path, typer.Argument(metavar="DFA.json", help="An automaton that `kleene extract` wrote.")
-    ],
-    words: Annotated[
-        str,
-        typer.Argument(metavar="WORDS", help="One word a line, or any DATA file; - is stdin."),
-    ],
+    dfa: Annotated[Path, argument("DFA.json", "An automaton that `kleene extract` wrote.")],
+    words: Annotated[str, argument("WORDS", "One word a line, or any DATA file; - is stdin.")],
     open_data: OpenData = FROM_OPTIONS,
     tokens: Annotated[
         str | None,
-        typer.Option(
-            metavar="chars|words",
-            help="Split texts into characters or at white space. [default: by the alphabet]",
+        option(
+            "chars|words",
+            "Split texts into characters or at white space. [default: by the alphabet]",
         ),
     ] = None,
     count: Annotated[
@@ -206,14 +201,12 @@ def _states(machine: DFA, chunk: list[Example]) -> Any:
 
 
 def export(
-    source: Annotated[
-        Path, typer.Argument(metavar="MODEL|DFA.json", help="A model folder, or an automaton.")
-    ],
+    source: Annotated[Path, argument("MODEL|DFA.json", "A model folder, or an automaton.")],
     out: Annotated[
         list[Path],
-        typer.Option(
-            metavar="FILE",
-            help="A model goes to .onnx; an automaton to .c, .onnx, or any ending that `kleene "
+        option(
+            "FILE",
+            "A model goes to .onnx; an automaton to .c, .onnx, or any ending that `kleene "
             "extract` knows; may be repeated.",
         ),
     ],

@@ -11,7 +11,7 @@ import typer
 
 from kleene.cli.automaton_files import check_endings
 from kleene.cli.console import answer, answer_table, columns, label_text, quoted
-from kleene.cli.options import Seed
+from kleene.cli.options import Seed, option
 
 if TYPE_CHECKING:
     from kleene.automata import DFA
@@ -20,7 +20,7 @@ SHOWN = ("", "10010", "1000", "00", "110100100010", "0" * 12)
 
 
 def demo(
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the files go.")] = Path("demo"),
+    out: Annotated[Path, option("FOLDER", "Where the files go.")] = Path("demo"),
     seed: Seed = 0,
 ) -> None:
     """Learn a language, extract its automaton, prove it, draw it.

@@ -7,10 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from kleene.cli.console import answer_json, answer_result, answer_styled, say, shows_colors
-from kleene.cli.options import FROM_OPTIONS, Json, ModelFolder, Rows, reads_data
+from kleene.cli.options import (
+    FROM_OPTIONS,
+    Json,
+    ModelFolder,
+    Rows,
+    argument,
+    option,
+    reads_data,
+)
 from kleene.errors import SettingError
 
 if TYPE_CHECKING:
@@ -23,48 +29,36 @@ if TYPE_CHECKING:
 @reads_data
 def explain(
     model: ModelFolder,
-    text: Annotated[
-        str | None, typer.Argument(metavar="[SEQUENCE]", help="The text or sequence to explain.")
-    ] = None,
+    text: Annotated[str | None, argument("[SEQUENCE]", "The text or sequence to explain.")] = None,
     file: Rows = None,
     prototypes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DATA", help="List the symbols that lead to each state and to each class."
-        ),
+        str | None, option("DATA", "List the symbols that lead to each state and to each class.")
     ] = None,
     phrases: Annotated[
-        str | None,
-        typer.Option(metavar="DATA", help="List the phrases that speak most for each class."),
+        str | None, option("DATA", "List the phrases that speak most for each class.")
     ] = None,
     method: Annotated[
         str | None,
-        typer.Option(
-            metavar="level|change|evidence|contribution|lean|path",
-            help="How symbols are weighed. [default: the method that fits the model]",
+        option(
+            "level|change|evidence|contribution|lean|path",
+            "How symbols are weighed. [default: the method that fits the model]",
         ),
     ] = None,
-    html: Annotated[
-        Path | None, typer.Option(metavar="OUT", help="Write a web page to this file.")
-    ] = None,
+    html: Annotated[Path | None, option("OUT", "Write a web page to this file.")] = None,
     n: Annotated[
         int | None,
-        typer.Option(
+        option(
+            "N",
+            "Symbols in a phrase. [default: sequences that decide the label, else 2]",
             "-n",
-            metavar="N",
-            help="Symbols in a phrase. [default: sequences that decide the label, else 2]",
             min=1,
         ),
     ] = None,
-    top: Annotated[
-        int, typer.Option(metavar="N", help="How many prototypes or phrases to list.", min=1)
-    ] = 10,
+    top: Annotated[int, option("N", "How many prototypes or phrases to list.", min=1)] = 10,
     min_count: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            help="Leave out what occurs less often. [default: 5 for symbols, 1 for phrases]",
-            min=1,
+        option(
+            "N", "Leave out what occurs less often. [default: 5 for symbols, 1 for phrases]", min=1
         ),
     ] = None,
     open_data: OpenData = FROM_OPTIONS,

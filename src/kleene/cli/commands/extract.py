@@ -17,7 +17,15 @@ from kleene.cli.automaton_files import (
     write_dfas,
 )
 from kleene.cli.console import answer, answer_json, say
-from kleene.cli.options import FROM_OPTIONS, AutomatonFiles, Json, Seed, reads_data
+from kleene.cli.options import (
+    FROM_OPTIONS,
+    AutomatonFiles,
+    Json,
+    Seed,
+    argument,
+    option,
+    reads_data,
+)
 from kleene.errors import SettingError
 
 if TYPE_CHECKING:
@@ -35,65 +43,46 @@ ELSEWHERE = "Networks trained elsewhere"
 def extract(
     network: Annotated[
         str,
-        typer.Argument(
-            metavar="NETWORK",
-            help="A model folder; an .onnx file from token ids to scores; or MODULE:NAME, a Python "
-            "object that labels a batch of sequences, whose module is imported.",
+        argument(
+            "NETWORK",
+            "A model folder; an .onnx file from token ids to scores; or MODULE:NAME, a "
+            "Python object that labels a batch of sequences, whose module is imported.",
         ),
     ],
     method: Annotated[
         str | None,
-        typer.Option(
-            metavar="auto|table|counts|mean|soft-counts|kmeans|lstar|counter",
-            help="How a model is read. [default: auto, the cheapest that is faithful]",
+        option(
+            "auto|table|counts|mean|soft-counts|kmeans|lstar|counter",
+            "How a model is read. [default: auto, the cheapest that is faithful]",
         ),
     ] = None,
     data: Annotated[
-        str | None,
-        typer.Option(metavar="DATA", help="Sequences to read along. [default: random ones]"),
+        str | None, option("DATA", "Sequences to read along. [default: random ones]")
     ] = None,
     out: AutomatonFiles = None,
     seconds: Annotated[
-        float | None,
-        typer.Option(metavar="S", help="Limit of active learning. [default: 10, and 30 elsewhere]"),
+        float | None, option("S", "Limit of active learning. [default: 10, and 30 elsewhere]")
     ] = None,
     seed: Seed = 0,
     alphabet: Annotated[
         str | None,
-        typer.Option(
-            metavar="SYMBOLS",
-            help="The symbols, with blanks between. [default: those of the data]",
-            rich_help_panel=ELSEWHERE,
+        option(
+            "SYMBOLS",
+            "The symbols, with blanks between. [default: those of the data]",
+            group=ELSEWHERE,
         ),
     ] = None,
     max_states: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="The largest automaton to choose.",
-            min=1,
-            rich_help_panel=ELSEWHERE,
-        ),
+        int | None, option("N", "The largest automaton to choose.", min=1, group=ELSEWHERE)
     ] = None,
     front: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Draw size against error (.svg, .png, .pdf).",
-            rich_help_panel=ELSEWHERE,
-        ),
+        Path | None, option("FILE", "Draw size against error (.svg, .png, .pdf).", group=ELSEWHERE)
     ] = None,
     start: Annotated[
-        int | None,
-        typer.Option(
-            metavar="ID", help="ONNX: the token id before a sequence.", rich_help_panel=ELSEWHERE
-        ),
+        int | None, option("ID", "ONNX: the token id before a sequence.", group=ELSEWHERE)
     ] = None,
     end: Annotated[
-        int | None,
-        typer.Option(
-            metavar="ID", help="ONNX: the token id after a sequence.", rich_help_panel=ELSEWHERE
-        ),
+        int | None, option("ID", "ONNX: the token id after a sequence.", group=ELSEWHERE)
     ] = None,
     open_data: OpenData = FROM_OPTIONS,
     verbose: Annotated[
@@ -122,7 +111,7 @@ def extract(
     check_endings(out, COUNTER_ENDINGS if method == "counter" else ())
     onnx = network.lower().endswith(".onnx")
     if not onnx and (":" not in network or Path(network).exists()):
-        if any(option is not None for option in (alphabet, max_states, front, start, end)):
+        if any(given is not None for given in (alphabet, max_states, front, start, end)):
             raise SettingError(
                 "--alphabet, --max-states, --front, --start and --end are for networks trained "
                 "elsewhere; leave them out for a model folder"

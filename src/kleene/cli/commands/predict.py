@@ -26,6 +26,7 @@ from kleene.cli.options import (
     ModelFolder,
     OptionalDataFile,
     Seed,
+    option,
     reads_data,
 )
 from kleene.errors import DataError, SettingError
@@ -45,8 +46,7 @@ def predict(
     model: ModelFolder,
     data: OptionalDataFile = None,
     word: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TEXT", help="A sequence instead of DATA; may be repeated."),
+        list[str] | None, option("TEXT", "A sequence instead of DATA; may be repeated.")
     ] = None,
     columns: Annotated[
         bool,
@@ -57,20 +57,15 @@ def predict(
     ] = False,
     open_data: OpenData = FROM_OPTIONS,
     samples: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Mean of N passes with noise; see above.", min=1),
+        int | None, option("N", "Mean of N passes with noise; see above.", min=1)
     ] = None,
     noise: Annotated[
         str | None,
-        typer.Option(
-            metavar="states|dropout",
-            help="The noise of --samples. [default: the noise of the training]",
-        ),
+        option("states|dropout", "The noise of --samples. [default: the noise of the training]"),
     ] = None,
     seed: Seed = 0,
     proof: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Refuse to answer unless this certificate holds."),
+        Path | None, option("FILE", "Refuse to answer unless this certificate holds.")
     ] = None,
     json: Json = False,
 ) -> None:

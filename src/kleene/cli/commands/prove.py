@@ -10,7 +10,15 @@ import typer
 
 from kleene.cli.automaton_files import load_machine
 from kleene.cli.console import answer, answer_json, answer_result, columns, say
-from kleene.cli.options import FROM_OPTIONS, Json, ModelFolder, Rows, reads_data
+from kleene.cli.options import (
+    FROM_OPTIONS,
+    Json,
+    ModelFolder,
+    Rows,
+    argument,
+    option,
+    reads_data,
+)
 from kleene.errors import AlphabetError, DataError, SettingError
 from kleene.files import read_regular
 
@@ -22,8 +30,7 @@ if TYPE_CHECKING:
     from kleene.proof.robustness import EditSearch
 
 Temperature = Annotated[
-    float | None,
-    typer.Option(metavar="TAU", help="The temperature of the proof. [default: the network's own]"),
+    float | None, option("TAU", "The temperature of the proof. [default: the network's own]")
 ]
 
 
@@ -31,31 +38,25 @@ def certify(
     model: ModelFolder,
     dfa: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="[MACHINE.json]",
-            help="The automaton, or a counter machine. [default: the network's own automaton]",
+        argument(
+            "[MACHINE.json]",
+            "The automaton, or a counter machine. [default: the network's own automaton]",
         ),
     ] = None,
     temperature: Temperature = None,
-    depth: Annotated[
-        int,
-        typer.Option(metavar="D", min=1, help="Counter machine: sequences up to this depth."),
-    ] = 20,
+    depth: Annotated[int, option("D", "Counter machine: sequences up to this depth.", min=1)] = 20,
     length: Annotated[
-        int,
-        typer.Option(metavar="L", min=0, help="Counter machine: sequences up to this length."),
+        int, option("L", "Counter machine: sequences up to this length.", min=0)
     ] = 1000,
     teach: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Counter machine: teach a copy of the network to count exactly, write the copy to "
-            "this folder, and prove the copy.",
+        option(
+            "FOLDER",
+            "Counter machine: teach a copy of the network to count exactly, write the copy "
+            "to this folder, and prove the copy.",
         ),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the certificate to this file.")
-    ] = None,
+    out: Annotated[Path | None, option("FILE", "Write the certificate to this file.")] = None,
     json: Json = False,
 ) -> None:
     """Prove that network and automaton are the same function.
@@ -130,9 +131,9 @@ def _certify_counter(
 
 def verify(
     model: ModelFolder,
-    dfa: Annotated[Path, typer.Argument(metavar="DFA.json", help="The automaton.")],
+    dfa: Annotated[Path, argument("DFA.json", "The automaton.")],
     certificate: Annotated[
-        Path, typer.Argument(metavar="CERTIFICATE.json", help="What `kleene certify --out` wrote.")
+        Path, argument("CERTIFICATE.json", "What `kleene certify --out` wrote.")
     ],
     temperature: Temperature = None,
     json: Json = False,
@@ -162,26 +163,21 @@ def verify(
 @reads_data
 def robust(
     model: ModelFolder,
-    sequence: Annotated[
-        str | None, typer.Argument(metavar="[SEQUENCE]", help="The sequence.")
-    ] = None,
+    sequence: Annotated[str | None, argument("[SEQUENCE]", "The sequence.")] = None,
     file: Rows = None,
-    edits: Annotated[int, typer.Option(metavar="N", help="At most N edits.", min=0)] = 1,
+    edits: Annotated[int, option("N", "At most N edits.", min=0)] = 1,
     kinds: Annotated[
-        str, typer.Option(metavar="KINDS", help="Which edits, with commas between.")
+        str, option("KINDS", "Which edits, with commas between.")
     ] = "substitute,insert,delete",
     substitutes: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help='JSON: {"symbol": ["substitute", ...]}. [default: any symbol for any other]',
+        option(
+            "FILE", 'JSON: {"symbol": ["substitute", ...]}. [default: any symbol for any other]'
         ),
     ] = None,
     certificate: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Verify this proof. [default: prove the network's own automaton]"
-        ),
+        option("FILE", "Verify this proof. [default: prove the network's own automaton]"),
     ] = None,
     open_data: OpenData = FROM_OPTIONS,
     json: Json = False,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kleene.cli.console import answer, say
-from kleene.cli.options import FROM_OPTIONS, ModelFolder, OptionalDataFile, Seed, reads_data
+from kleene.cli.options import FROM_OPTIONS, ModelFolder, OptionalDataFile, Seed, option, reads_data
 from kleene.errors import DataError, SettingError
 
 if TYPE_CHECKING:
@@ -39,12 +39,9 @@ def report(
     model: ModelFolder,
     data: OptionalDataFile = None,
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The file to write. [default: report.html, or NAME.png]"),
+        Path | None, option("FILE", "The file to write. [default: report.html, or NAME.png]")
     ] = None,
-    name: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="The title. [default: the model's folder]")
-    ] = None,
+    name: Annotated[str | None, option("TEXT", "The title. [default: the model's folder]")] = None,
     seed: Seed = 0,
     plot: Annotated[
         Plot | None,
@@ -55,32 +52,27 @@ def report(
         ),
     ] = None,
     sequence: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="trajectories: the sequence.", rich_help_panel=PICTURES),
+        str | None, option("TEXT", "trajectories: the sequence.", group=PICTURES)
     ] = None,
     compare: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="MODEL",
-            help="trajectories: another model in its own column; may be repeated.",
-            rich_help_panel=PICTURES,
+        option(
+            "MODEL",
+            "trajectories: another model in its own column; may be repeated.",
+            group=PICTURES,
         ),
     ] = None,
     shape: Annotated[
         str | None,
-        typer.Option(
-            metavar="ROWSxCOLUMNS",
-            help="maps: the shape of the images. [default: square]",
-            rich_help_panel=PICTURES,
-        ),
+        option("ROWSxCOLUMNS", "maps: the shape of the images. [default: square]", group=PICTURES),
     ] = None,
     top: Annotated[
         int,
-        typer.Option(
-            metavar="N",
-            help="Maximum number of units (trajectories) or of states (maps).",
+        option(
+            "N",
+            "Maximum number of units (trajectories) or of states (maps).",
             min=1,
-            rich_help_panel=PICTURES,
+            group=PICTURES,
         ),
     ] = 10,
     open_data: OpenData = FROM_OPTIONS,

@@ -11,36 +11,28 @@ import typer
 
 from kleene.cli.automaton_files import check_endings, write_dfas
 from kleene.cli.console import answer_json, answer_lines, answer_table, label_text, word_text
-from kleene.cli.options import Seed
+from kleene.cli.options import Seed, argument, option
 from kleene.errors import SettingError
 
 TABLES = {"reviews": "text,label", "orders": "case,event,time,label"}
 
 
 def sample(
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="A formal language, reviews or orders.")
-    ] = None,
+    name: Annotated[str | None, argument("[NAME]", "A formal language, reviews or orders.")] = None,
     number: Annotated[
         int | None,
-        typer.Option(
-            "-n", metavar="N", help="How many. [default: 1000 words, 500 reviews or orders]", min=0
-        ),
+        option("N", "How many. [default: 1000 words, 500 reviews or orders]", "-n", min=0),
     ] = None,
     seed: Seed = 0,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write to this file. [default: stdout]")
-    ] = None,
+    out: Annotated[Path | None, option("FILE", "Write to this file. [default: stdout]")] = None,
     lengths: Annotated[
         str | None,
-        typer.Option(
-            metavar="A:B",
-            help="Languages: lengths from A up to, not including, B; or A,B,C. [default: 0:16]",
+        option(
+            "A:B", "Languages: lengths from A up to, not including, B; or A,B,C. [default: 0:16]"
         ),
     ] = None,
     balance: Annotated[
-        float | None,
-        typer.Option(metavar="SHARE", help="Languages: the share of words inside. [default: 0.5]"),
+        float | None, option("SHARE", "Languages: the share of words inside. [default: 0.5]")
     ] = None,
     dfa: Annotated[
         bool, typer.Option("--dfa", help="Languages: write the minimal automaton, not words.")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kleene.cli.console import say
-from kleene.cli.options import FROM_OPTIONS, reads_data
+from kleene.cli.options import FROM_OPTIONS, argument, option, reads_data
 from kleene.errors import SettingError
 from kleene.files import read_regular
 
@@ -36,49 +36,30 @@ if TYPE_CHECKING:
 @reads_data
 def serve(
     models: Annotated[
-        list[Path],
-        typer.Argument(metavar="MODEL...", help="Model folders, or automata as JSON files."),
+        list[Path], argument("MODEL...", "Model folders, or automata as JSON files.")
     ],
     host: Annotated[
-        str,
-        typer.Option(metavar="ADDRESS", help="Where to listen; 0.0.0.0 is open to others."),
+        str, option("ADDRESS", "Where to listen; 0.0.0.0 is open to others.")
     ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="0 takes any that is free.")
-    ] = 8000,
-    data: Annotated[
-        str | None, typer.Option(metavar="DATA", help="Sequences to read the models along.")
-    ] = None,
+    port: Annotated[int, option("N", "0 takes any that is free.", min=0, max=65535)] = 8000,
+    data: Annotated[str | None, option("DATA", "Sequences to read the models along.")] = None,
     proof: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Refuse a model unless this certificate holds of it."),
+        Path | None, option("FILE", "Refuse a model unless this certificate holds of it.")
     ] = None,
     token_file: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Require the token in this file, or in KLEENE_TOKEN."),
+        Path | None, option("FILE", "Require the token in this file, or in KLEENE_TOKEN.")
     ] = None,
-    token: Annotated[
-        str | None, typer.Option(metavar="SECRET", help="Require this token; shows in `ps`.")
-    ] = None,
+    token: Annotated[str | None, option("SECRET", "Require this token; shows in `ps`.")] = None,
     allow_host: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Answer to this host name; may be repeated."),
+        list[str] | None, option("NAME", "Answer to this host name; may be repeated.")
     ] = None,
     allow_origin: Annotated[
-        list[str] | None,
-        typer.Option(metavar="URL", help="Answer pages of this site; may be repeated."),
+        list[str] | None, option("URL", "Answer pages of this site; may be repeated.")
     ] = None,
-    root_path: Annotated[
-        str, typer.Option(metavar="PATH", help="The prefix under which a proxy serves this.")
-    ] = "",
-    workers: Annotated[
-        int, typer.Option(metavar="N", min=1, max=64, help="Processes that answer.")
-    ] = 1,
+    root_path: Annotated[str, option("PATH", "The prefix under which a proxy serves this.")] = "",
+    workers: Annotated[int, option("N", "Processes that answer.", min=1, max=64)] = 1,
     drain: Annotated[
-        float,
-        typer.Option(
-            metavar="SECONDS", min=0, help="Time for requests in progress to end after SIGTERM."
-        ),
+        float, option("SECONDS", "Time for requests in progress to end after SIGTERM.", min=0)
     ] = 5.0,
     log_level: Annotated[
         LogLevel, typer.Option(help="At info, one line a request on standard error.")

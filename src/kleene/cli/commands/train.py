@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kleene.cli.console import answer_json, say
-from kleene.cli.options import FROM_OPTIONS, DataFile, Json, Seed, Tokens, reads_data
+from kleene.cli.options import (
+    FROM_OPTIONS,
+    DataFile,
+    Json,
+    Seed,
+    Tokens,
+    option,
+    reads_data,
+)
 from kleene.errors import SettingError
 
 if TYPE_CHECKING:
@@ -18,7 +26,7 @@ if TYPE_CHECKING:
 @reads_data
 def train(
     data: DataFile,
-    out: Annotated[Path, typer.Option(metavar="MODEL", help="The folder for the model.")],
+    out: Annotated[Path, option("MODEL", "The folder for the model.")],
     seed: Seed = 0,
     tokens: Tokens = None,
     open_data: OpenData = FROM_OPTIONS,
@@ -26,21 +34,17 @@ def train(
         bool, typer.Option("--balanced", help="Give rare classes as much weight as frequent ones.")
     ] = False,
     threads: Annotated[
-        int,
-        typer.Option(
-            metavar="N", help="CPU threads; more than one helps only on long texts.", min=1
-        ),
+        int, option("N", "CPU threads; more than one helps only on long texts.", min=1)
     ] = 1,
     checkpoint_every: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Seconds between checkpoints.", min=0)
+        float, option("SECONDS", "Seconds between checkpoints.", min=0)
     ] = 30.0,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an earlier run or model.")
     ] = False,
     test: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Further rows to measure the trained network on."),
+        str | None, option("FILE", "Further rows to measure the trained network on.")
     ] = None,
     baseline: Annotated[
         bool, typer.Option(help="Fit n-grams with logistic regression for comparison.")
