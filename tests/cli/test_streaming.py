@@ -12,7 +12,8 @@ from shell import SMALL, Kleene, assert_one_clear_line
 
 import kleene as kl
 from kleene.cli.input import DataSource
-from kleene.cli.training_source import STORE, OnDisk
+from kleene.cli.run_folder import STORE
+from kleene.cli.training_source import OnDisk
 from kleene.data.files import read_data
 from kleene.data.layout import Layout
 from kleene.errors import DataWarning
@@ -128,7 +129,7 @@ def test_a_store_is_made_again_only_where_it_must(tmp_path: Path) -> None:
 
     def made(max_symbols: int) -> OnDisk:
         found = OnDisk(source=source(data), tokens="words", max_symbols=max_symbols, min_count=1)
-        found._encode(tmp_path)
+        found._encode(tmp_path / STORE)
         return found
 
     made(9)

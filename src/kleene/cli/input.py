@@ -1,11 +1,12 @@
-"""Data files as the commands use them: plain labels, and sequences of a bounded length."""
+"""Data files of the commands: labels as the model has them, sequences of limited length."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -39,11 +40,11 @@ class DataSource:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name of the file in messages."""
         return "standard input" if self.path == "-" else self.path
 
     def fitted(self) -> DataSource:
-        """The same source with bins whose edges are known, which takes a pass over the numbers."""
+        """The same source with the edges of its bins, found in one pass over the numbers."""
         if self.layout.bins is None or self.layout.bins.is_fitted:
             return self
         if self.path == "-":
@@ -65,20 +66,23 @@ class DataSource:
         return data
 
     def found(self) -> DataSource:
-        """The same source with the columns that the file turns out to have, which are said."""
+        """The same source with the columns found in the file, which are said."""
         layout, _ = open_examples(self.path, self.layout)
         say_columns(layout)
         return replace(self, layout=layout)
 
     def each(
-        self, tokens: str | None, *, labelled: bool = True, stage: str = "reading"
+        self, tokens: str | None, *, labelled: bool = True, stage: str | None = None
     ) -> Iterator[Example]:
-        """The examples one by one, texts split in the way named, or unsplit."""
-        with reading_progress(f"{stage} {self.name}") as progress:
-            found = read_examples(
+        """The examples one by one, texts split in the way named, or unsplit.
+
+        `stage` is what the progress of a slow file is called; None shows no progress.
+        """
+        shown = nullcontext() if stage is None else reading_progress(f"{stage} {self.name}")
+        with shown as progress:
+            for example in read_examples(
                 self.path, self.layout, tokens=tokens, labelled=labelled, progress=progress
-            )
-            for example in found:
+            ):
                 if tokens is not None:
                     self._check_length(example.word, f"line {example.line}")
                 yield example
@@ -89,7 +93,8 @@ class DataSource:
             return "symbols", False
         if tokens is not None:
             return tokens, False
-        return guess_tokens(example.word for example in self.each(None)), True
+        texts = self.each(None, stage="looking at")
+        return guess_tokens(example.word for example in texts), True
 
     @property
     def large(self) -> bool:
@@ -102,15 +107,9 @@ class DataSource:
 
     def examples(self, model: Model, *, labelled: bool) -> Iterator[list[Example]]:
         """Words as the model reads them, a chunk at a time."""
-        found = read_examples(
-            self.path,
-            self.layout.or_else(model.layout),
-            tokens=model.tokens,
-            labelled=labelled,
-        )
+        source = replace(self, layout=self.layout.or_else(model.layout))
         chunk, symbols = [], 0
-        for example in found:
-            self._check_length(example.word, f"line {example.line}")
+        for example in source.each(model.tokens, labelled=labelled):
             chunk.append(example)
             symbols += len(example.word)
             if len(chunk) >= CHUNK or symbols >= CHUNK_SYMBOLS:
@@ -124,14 +123,13 @@ class DataSource:
     ) -> Iterator[tuple[Word, Label | None]]:
         """Words with their labels, if any, one by one, as several processes may share them."""
         self.require_shareable(process_group)
-        as_class, labelled = classes_by_text(model, self.name), None
-        for chunk in self.examples(model, labelled=False):
-            for example in chunk:
-                labelled = example.label is not None if labelled is None else labelled
-                yield example.word, as_class(example) if labelled else None
+        as_class, labelled = self._classes(model), None
+        for example in chain.from_iterable(self.examples(model, labelled=False)):
+            labelled = example.label is not None if labelled is None else labelled
+            yield example.word, as_class(example) if labelled else None
 
     def require_shareable(self, process_group: ProcessGroup) -> None:
-        """Refuse standard input where several processes would have to read it."""
+        """Refuse standard input if several processes would have to read it."""
         if self.path == "-" and process_group.world_size > 1:
             raise DataError(
                 "standard input cannot be shared by several processes; save the data to a file "
@@ -145,23 +143,21 @@ class DataSource:
         from kleene.data.examples import Examples
         from kleene.data.validate import UnknownSymbols
 
-        as_class = classes_by_text(model, self.name)
-        numbers = {label: i for i, label in enumerate(model.classes)}
+        as_class = self._classes(model)
         for chunk in self.examples(model, labelled=True):
             words = [example.word for example in chunk]
-            labels = np.array([numbers[as_class(example)] for example in chunk])
+            labels = np.array([model.class_ids[as_class(example)] for example in chunk])
             encoded = model.alphabet.encode_many(words)
             unknown = UnknownSymbols.among(model.alphabet, words, encoded)
             yield Examples(words=encoded, labels=labels), unknown
 
-    def words(self, model: Model, *, labelled: bool = False) -> tuple[list[Word], list[Label]]:
+    def words(self, model: Model) -> tuple[list[Word], list[Label]]:
         """All words, and the labels if there are any, as classes of the model."""
-        examples = [one for chunk in self.examples(model, labelled=labelled) for one in chunk]
+        examples = [*chain.from_iterable(self.examples(model, labelled=False))]
         words = [example.word for example in examples]
         if all(example.label is None for example in examples):
             return words, []
-        as_class = classes_by_text(model, self.name)
-        return words, [as_class(example) for example in examples]
+        return words, [*map(self._classes(model), examples)]
 
     def unlabelled(self) -> list[Word]:
         """All sequences of a file that needs no labels."""
@@ -171,6 +167,22 @@ class DataSource:
         """All texts as they stand in the file, except those that are far too long."""
         found = self.each(None, labelled=False)
         return [example.word for example in found if len(example.word) <= 10 * self.max_length]
+
+    def _classes(self, model: Model) -> Callable[[Example], Label]:
+        """A function from an example to the class of the model that its label spells."""
+        by_text = {label_text(label): label for label in model.classes}
+
+        def as_class(example: Example) -> Label:
+            text = "" if example.label is None else label_text(example.label)
+            if text not in by_text:
+                known = ", ".join(by_text)[:120]
+                raise DataError(
+                    f"{self.name}, line {example.line}: the label {text!r:.40} is none of the "
+                    f"model's classes, {known}; correct the line, or train with this label too"
+                )
+            return by_text[text]
+
+        return as_class
 
     def _check_length(self, word: Word, place: str) -> None:
         if len(word) > self.max_length:
@@ -182,9 +194,9 @@ class DataSource:
 
 @contextmanager
 def reading_progress(stage: str) -> Iterator[Progress]:
-    """Show how far reading is, how fast, and for how long it will go on, if it takes a while.
+    """Show rows, rate and time left if reading takes long.
 
-    A terminal has one line that changes, a log has a line now and then.
+    A terminal has one line that changes, a log gets a line every 15 seconds.
     """
     started = shown = monotonic()
     terminal = sys.stderr.isatty()
@@ -216,7 +228,7 @@ OpenData = Callable[[str], DataSource]
 
 
 def say_columns(layout: Layout) -> None:
-    """Say which columns were taken, where the file names its columns."""
+    """Say which columns were taken, if the file has names for them."""
     if layout.event_column:
         case = f"cases from {layout.case_column!r}, " if layout.case_column else ""
         found = f"{case}events from {layout.event_column!r}"
@@ -230,30 +242,10 @@ def say_columns(layout: Layout) -> None:
 
 
 def say_guess(tokens: str) -> None:
-    """Say how texts are split where the user did not."""
+    """Say how texts are split if the user did not."""
     how, other = {
-        "text": (
-            "into lower-case words and punctuation, as prose is",
-            "words",
-        ),
+        "text": ("into lower-case words and punctuation, as prose is", "words"),
         "words": ("at white space", "chars"),
         "chars": ("into characters", "words"),
     }[tokens]
     say(f"texts are split {how} (a guess; --tokens {other} changes it)")
-
-
-def classes_by_text(model: Model, name: str) -> Callable[[Example], Label]:
-    """A function from an example to the class of the model that its label spells."""
-    by_text = {label_text(label): label for label in model.classes}
-
-    def as_class(example: Example) -> Label:
-        text = "" if example.label is None else label_text(example.label)
-        if text not in by_text:
-            known = ", ".join(by_text)[:120]
-            raise DataError(
-                f"{name}, line {example.line}: the label {text!r:.40} is none of the model's "
-                f"classes, {known}; correct the line, or train with this label too"
-            )
-        return by_text[text]
-
-    return as_class

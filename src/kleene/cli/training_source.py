@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from kleene.estimator import Prepared, SequenceClassifier
     from kleene.training.run import Run
 
-STORE = "words.arrow"
-
 
 @dataclass(kw_only=True)
 class InMemory:
@@ -48,7 +46,7 @@ class InMemory:
         self.prepared = estimator.prepare(self.words, self.labels)
         return self.prepared
 
-    def fit(self, estimator: SequenceClassifier, folder: Path, run: Run, *, baseline: bool) -> None:
+    def fit(self, estimator: SequenceClassifier, path: Path, run: Run, *, baseline: bool) -> None:
         """Fit the estimator."""
         assert self.prepared is not None
         estimator.fit_prepared(
@@ -82,16 +80,15 @@ class OnDisk:
         """Check the parameters, without the words."""
         estimator.prepare(["a", "b"], [0, 1])
 
-    def fit(self, estimator: SequenceClassifier, folder: Path, run: Run, *, baseline: bool) -> None:
-        """Encode the words into the folder, unless they are there, and fit the estimator."""
+    def fit(self, estimator: SequenceClassifier, path: Path, run: Run, *, baseline: bool) -> None:
+        """Encode the rows into a file, unless they are there, and fit the estimator."""
         if run.processes.is_main:
-            self._encode(folder)
+            self._encode(path)
         run.processes.broadcast_object()  # the other processes wait
-        self.store = self.store or open_store(folder / STORE)
+        self.store = self.store or open_store(path)
         estimator.fit_stored(self.store, run, baseline=baseline)
 
-    def _encode(self, folder: Path) -> None:
-        path = folder / STORE
+    def _encode(self, path: Path) -> None:
         with suppress(DataError):  # an interrupted run may have cut it off
             store = open_store(path) if path.exists() else None
             if store is not None and store.key == self.digest:

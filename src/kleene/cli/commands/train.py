@@ -93,16 +93,17 @@ def train(
             open_data(data), settings, stream, process_group
         )
         run = TrainingRun(
-            folder=out,
+            out=out,
             settings=settings,
             source=examples,
             threads=threads,
             checkpoint_every=checkpoint_every,
             baseline=baseline,
             test=open_data(test) if test else None,
+            watched=watch,
             process_group=process_group,
         )
-        summary = run.train(resume=resume, overwrite=overwrite, watched=watch)
+        summary = run.train(resume=resume, overwrite=overwrite)
     if summary is None:  # another process has it
         return
     if json:
