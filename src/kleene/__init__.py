@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kleene.model import Model
     from kleene.proof.robustness import robustness
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Alphabet": "kleene.data",
