@@ -44,7 +44,7 @@ def page() -> str:
     parts = [INTRO]
     with root.make_context("kleene", [], resilient_parsing=True) as top:
         for name in root.list_commands(top):
-            command = root.resolve_command(top, [name])[1]
+            command = root.get_command(top, name)
             assert command is not None
             with command.make_context(name, [], parent=top, resilient_parsing=True) as context:
                 parts.append(_section(f"kleene {name}", command.get_help(context)))

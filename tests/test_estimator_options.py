@@ -13,7 +13,6 @@ from toys import small_estimator
 
 from kleene import SequenceClassifier
 from kleene.cli.commands.train import train
-from kleene.cli.training_options import with_parameters
 from kleene.config import TrainConfig, described
 from kleene.errors import DataError, SettingError
 from kleene.nn.config import NetworkConfig
@@ -33,7 +32,7 @@ def probabilities(found: SequenceClassifier) -> list[list[float]]:
 
 def test_signature_help_and_options_come_from_the_same_fields() -> None:
     signature = inspect.signature(SequenceClassifier.__init__).parameters
-    options = inspect.signature(with_parameters(train)).parameters
+    options = inspect.signature(train).parameters
     assert [*signature][1:4] == ["cell", "states", "learn"]
     assert len(signature) - 1 <= 16
     for group, one in described():

@@ -73,7 +73,7 @@ def test_wheel_and_archive_hold_what_they_must(built: tuple[Path, Path]) -> None
 
 @pytest.mark.slow
 def test_the_wheel_works_in_a_fresh_environment(built: tuple[Path, Path], tmp_path: Path) -> None:
-    programs = make_environment(tmp_path / "venv", built[0])
+    programs = make_environment(tmp_path / "venv", f"{built[0]}[all]")
     kleene = programs / "kleene"
     assert call(kleene, "--version", cwd=tmp_path).strip()
     data, model = tmp_path / "data.tsv", tmp_path / "model"

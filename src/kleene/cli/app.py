@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Annotated, Any
 
 import typer
@@ -25,7 +24,6 @@ COMMANDS = (
     *(extract, induce, certify, verify, robust, compare, match),
     *(explain, report, serve, export),
 )
-HELP = {"help_option_names": ["-h", "--help"]}
 WELCOME = """Kleene: recurrent networks you can read as state machines.
 
   kleene demo                    the whole path once, in about a minute
@@ -74,18 +72,7 @@ class Commands(TyperGroup):
         """Find the command that the arguments name."""
         if args[0] in RENAMED:
             raise SettingError(f"`kleene {args[0]}` is gone; {RENAMED[args[0]]}")
-        name, command, rest = super().resolve_command(ctx, args)
-        return name, full_train() if name == "train" else command, rest
-
-
-@cache
-def full_train() -> Any:
-    """`train` with an option for each parameter of the estimator, which takes long to import."""
-    from kleene.cli.training_options import with_parameters
-
-    alone = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=HELP)
-    alone.command(cls=Command)(with_parameters(train))
-    return typer.main.get_command(alone)
+        return super().resolve_command(ctx, args)
 
 
 app = typer.Typer(
@@ -93,7 +80,7 @@ app = typer.Typer(
     cls=Commands,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings=HELP,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in COMMANDS:
     app.command(cls=Command)(command)

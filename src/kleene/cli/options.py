@@ -19,6 +19,11 @@ def option(metavar: str, help: str, *flags: str, group: str | None = None, **lim
     return typer.Option(*flags, metavar=metavar, help=help, rich_help_panel=group, **limits)
 
 
+def flag(names: str, help: str) -> Any:
+    """An option without a value."""
+    return typer.Option(names, help=help)
+
+
 def argument(metavar: str, help: str) -> Any:
     """An argument by its place."""
     return typer.Argument(metavar=metavar, help=help)
@@ -41,7 +46,7 @@ Tokens = Annotated[
         "and punctuation. [default: chosen from the texts, and said]",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Answer as JSON, for programs.")]
+Json = Annotated[bool, flag("--json", "Answer as JSON, for programs.")]
 Seed = Annotated[int, option("S", "The same seed gives the same result.", min=0)]
 AutomatonFiles = Annotated[
     list[Path] | None, option("FILE", f"Write the automaton, as {NAMED}; may be repeated.", "--out")
@@ -77,8 +82,6 @@ def reads_data(command: Callable[..., None]) -> Callable[..., None]:
     hints = get_type_hints(plain, command.__globals__, include_extras=True)
     parameters: list[Parameter] = []
     for parameter in signature(command).parameters.values():
-        if parameter.name == "parameters":  # of `train`, whose options come later
-            continue
         if parameter.name != "open_data":
             parameters.append(parameter.replace(annotation=hints[parameter.name]))
             continue

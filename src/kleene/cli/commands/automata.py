@@ -29,6 +29,7 @@ from kleene.cli.options import (
     Seed,
     Tokens,
     argument,
+    flag,
     option,
     reads_data,
 )
@@ -142,9 +143,7 @@ def match(
             "Split texts into characters or at white space. [default: by the alphabet]",
         ),
     ] = None,
-    count: Annotated[
-        bool, typer.Option("--count", help="Print only how many words have each label.")
-    ] = False,
+    count: Annotated[bool, flag("--count", "Print only how many words have each label.")] = False,
     json: Json = False,
 ) -> None:
     """Label words with an automaton, fast, one label a line.

@@ -7,8 +7,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from kleene.cli.automaton_files import (
     COUNTER_ENDINGS,
     DRAWINGS,
@@ -23,6 +21,7 @@ from kleene.cli.options import (
     Json,
     Seed,
     argument,
+    flag,
     option,
     reads_data,
 )
@@ -85,9 +84,7 @@ def extract(
         int | None, option("ID", "ONNX: the token id after a sequence.", group=ELSEWHERE)
     ] = None,
     open_data: OpenData = FROM_OPTIONS,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", help="Show all details of the proof.")
-    ] = False,
+    verbose: Annotated[bool, flag("--verbose", "Show all details of the proof.")] = False,
     json: Json = False,
 ) -> None:
     """Extract an automaton from a network; say how faithful it is.

@@ -9,8 +9,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from kleene.cli.console import (
     answer,
     answer_json,
@@ -26,6 +24,7 @@ from kleene.cli.options import (
     ModelFolder,
     OptionalDataFile,
     Seed,
+    flag,
     option,
     reads_data,
 )
@@ -49,11 +48,7 @@ def predict(
         list[str] | None, option("TEXT", "A sequence instead of DATA; may be repeated.")
     ] = None,
     columns: Annotated[
-        bool,
-        typer.Option(
-            "--columns",
-            help="Write CSV: the columns of DATA, then prediction and probability.",
-        ),
+        bool, flag("--columns", "Write CSV: the columns of DATA, then prediction and probability.")
     ] = False,
     open_data: OpenData = FROM_OPTIONS,
     samples: Annotated[

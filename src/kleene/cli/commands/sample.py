@@ -11,7 +11,7 @@ import typer
 
 from kleene.cli.automaton_files import check_endings, write_dfas
 from kleene.cli.console import answer_json, answer_lines, answer_table, label_text, word_text
-from kleene.cli.options import Seed, argument, option
+from kleene.cli.options import Seed, argument, flag, option
 from kleene.errors import SettingError
 
 TABLES = {"reviews": "text,label", "orders": "case,event,time,label"}
@@ -35,10 +35,10 @@ def sample(
         float | None, option("SHARE", "Languages: the share of words inside. [default: 0.5]")
     ] = None,
     dfa: Annotated[
-        bool, typer.Option("--dfa", help="Languages: write the minimal automaton, not words.")
+        bool, flag("--dfa", "Languages: write the minimal automaton, not words.")
     ] = False,
-    listed: Annotated[bool, typer.Option("--list", help="List all names.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="With --list: answer as JSON.")] = False,
+    listed: Annotated[bool, flag("--list", "List all names.")] = False,
+    json: Annotated[bool, flag("--json", "With --list: answer as JSON.")] = False,
 ) -> None:
     """Write a small data set to try the commands on.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kleene.cli.console import say
-from kleene.cli.options import FROM_OPTIONS, argument, option, reads_data
+from kleene.cli.options import FROM_OPTIONS, argument, flag, option, reads_data
 from kleene.errors import SettingError
 from kleene.files import read_regular
 
@@ -64,10 +64,8 @@ def serve(
     log_level: Annotated[
         LogLevel, typer.Option(help="At info, one line a request on standard error.")
     ] = LogLevel.WARNING,
-    log_json: Annotated[bool, typer.Option("--log-json", help="Log JSON, one object a line.")] = (
-        False
-    ),
-    browser: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    log_json: Annotated[bool, flag("--log-json", "Log JSON, one object a line.")] = (False),
+    browser: Annotated[bool, flag("--open", "Open the page in a browser.")] = False,
     open_data: OpenData = FROM_OPTIONS,
 ) -> None:
     """Serve a web page and a JSON API for models, until Ctrl-C.

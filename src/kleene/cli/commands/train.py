@@ -14,15 +14,18 @@ from kleene.cli.options import (
     Json,
     Seed,
     Tokens,
+    flag,
     option,
     reads_data,
 )
+from kleene.cli.training_options import with_parameters
 from kleene.errors import SettingError
 
 if TYPE_CHECKING:
     from kleene.cli.input import OpenData
 
 
+@with_parameters
 @reads_data
 def train(
     data: DataFile,
@@ -31,7 +34,7 @@ def train(
     tokens: Tokens = None,
     open_data: OpenData = FROM_OPTIONS,
     balanced: Annotated[
-        bool, typer.Option("--balanced", help="Give rare classes as much weight as frequent ones.")
+        bool, flag("--balanced", "Give rare classes as much weight as frequent ones.")
     ] = False,
     threads: Annotated[
         int, option("N", "CPU threads; more than one helps only on long texts.", min=1)
@@ -39,10 +42,8 @@ def train(
     checkpoint_every: Annotated[
         float, option("SECONDS", "Seconds between checkpoints.", min=0)
     ] = 30.0,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an earlier run or model.")
-    ] = False,
+    resume: Annotated[bool, flag("--resume", "Continue an interrupted run.")] = False,
+    overwrite: Annotated[bool, flag("--overwrite", "Replace an earlier run or model.")] = False,
     test: Annotated[
         str | None, option("FILE", "Further rows to measure the trained network on.")
     ] = None,
@@ -50,14 +51,11 @@ def train(
         bool, typer.Option(help="Fit n-grams with logistic regression for comparison.")
     ] = True,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Open a page that shows the loss and the automaton.")
+        bool, flag("--watch", "Open a page that shows the loss and the automaton.")
     ] = False,
     stream: Annotated[
         bool | None,
-        typer.Option(
-            "--stream/--no-stream",
-            help="Keep the rows on disk. [default: for files above 256 MB]",
-        ),
+        flag("--stream/--no-stream", "Keep the rows on disk. [default: for files above 256 MB]"),
     ] = None,
     json: Json = False,
     *,
