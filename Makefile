@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 BENCHMARKS := recurrent memory fits matcher first_minute serving growth streaming
 
-.PHONY: demo test test-all lint bench tables faults fuzz format lock
+.PHONY: demo test test-all lint bench tables site faults fuzz format lock
 
 demo: $(READY)
 	$(BIN)/kleene demo
@@ -26,6 +26,11 @@ bench: $(READY)
 tables: $(READY)
 	$(BIN)/python experiments/tables.py
 	$(BIN)/python experiments/command_reference.py
+
+# The documentation; a broken link or a placeholder is an error.
+site: $(READY)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[docs]'
+	$(BIN)/mkdocs build --strict
 
 faults: $(READY)
 	$(BIN)/python tests/faults/harness.py

@@ -40,7 +40,8 @@ class StateRegularized(nn.Module):
         similarity: how near a vector is to a centroid.
         temperature: tau of the softmax.
         learn_temperature: whether tau is a parameter of the training.
-        device, dtype: of the weights.
+        device: where the weights are.
+        dtype: the type of the weights.
     """
 
     def __init__(
