@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from kleene import select
 from kleene.cli.app import app
 
 ROOT = Path(__file__).parents[1]
@@ -98,6 +99,17 @@ def test_no_docstring_has_a_placeholder() -> None:
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
                 text = ast.get_docstring(node) or ""
                 assert not re.search(r"^\s*\{\w+\}\s*$", text, re.MULTILINE), (path, node)
+
+
+def test_the_table_of_who_learns_is_the_one_in_the_code() -> None:
+    page = (ROOT / "docs" / "explanation" / "learning.md").read_text()
+    rows = r"^\| (\w+) \| (.+?) \| .+? \| (\w+) \|$"
+    told, shown = (
+        [row for row in re.findall(rows, text.replace("`", ""), re.MULTILINE) if row[0] != "learn"]
+        for text in (select.__doc__ or "", page)
+    )
+    assert len(told) > 10
+    assert shown == told
 
 
 def test_the_site_asks_no_other_host() -> None:
