@@ -1,8 +1,9 @@
-"""Arguments and options that several commands share."""
+"""Options that several commands share, and the options of `train` from its parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import Field
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -12,9 +13,12 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from kleene.cli.automaton_files import NAMED
+from kleene.config import NetworkOptions, Parameters, TrainConfig, described
 
 
-def option(metavar: str, help: str, *flags: str, group: str | None = None, **limits: Any) -> Any:
+def option(
+    metavar: str | None, help: str, *flags: str, group: str | None = None, **limits: Any
+) -> Any:
     """An option with a value; `group` is its heading in --help, `limits` are `min` and `max`."""
     return typer.Option(*flags, metavar=metavar, help=help, rich_help_panel=group, **limits)
 
@@ -86,11 +90,9 @@ def reads_data(command: Callable[..., None]) -> Callable[..., None]:
             parameters.append(parameter.replace(annotation=hints[parameter.name]))
             continue
         parameters += [
-            Parameter(name, parameter.kind, default=None, annotation=annotation)
-            for name, annotation in LAYOUT_OPTIONS.items()
+            *(_keyword(name, None, annotation) for name, annotation in LAYOUT_OPTIONS.items()),
+            _keyword("max_length", 100_000, MAX_LENGTH),
         ]
-        limit = Parameter("max_length", parameter.kind, default=100_000, annotation=MAX_LENGTH)
-        parameters.append(limit)
 
     @wraps(command)
     def run(**given: Any) -> None:
@@ -108,6 +110,61 @@ def reads_data(command: Callable[..., None]) -> Callable[..., None]:
 
         command(open_data=open_data, **given)
 
-    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return _signed(run, parameters)
+
+
+def with_parameters(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for every parameter of the estimator that has one.
+
+    The command takes them together, as the argument `parameters`.
+    """
+    own = [one for one in signature(command).parameters.values() if one.name != "parameters"]
+    options, groups = list(_estimator_options()), {one.name: group for group, one in described()}
+
+    @wraps(command)
+    def run(**arguments: Any) -> None:
+        given: dict[str, Any] = {"network": {}, "training": {}}
+        for one in options:
+            value, group = arguments.pop(one.name), groups[one.name]
+            if not group:
+                given[one.name] = value
+            elif value is not None:
+                given[group][one.name] = value
+        command(**arguments, parameters=given)
+
+    return _signed(run, [*own, *options])
+
+
+def _estimator_options() -> Iterator[Parameter]:
+    kinds = {"": Parameters, "network": NetworkOptions, "training": TrainConfig}
+    for group, one in described():
+        if one.metadata["option"]:
+            hint, default = get_type_hints(kinds[group])[one.name], one.default
+            if group == "network":  # what is not given follows from the data
+                hint, default = hint | None, None
+            yield _keyword(one.name, default, Annotated[hint, _estimator_option(one, group)])
+
+
+def _estimator_option(one: Field[Any], group: str) -> Any:
+    name, about = f"--{one.name.replace('_', '-')}", one.metadata
+    if isinstance(about["option"], str):
+        name = about["option"]
+    elif one.default is True:
+        name = f"{name}/--no-{name[2:]}"
+    help, _, default = about["help"].partition(" None: ")
+    if default:
+        help = f"{help} [default: {default.rstrip('.')}]"
+    heading = "Training" if group == "training" else "Network"
+    return option(about["values"] or None, help.replace("`", ""), name, group=heading)
+
+
+def _keyword(name: str, default: Any, annotation: Any) -> Parameter:
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _signed(run: Callable[..., None], parameters: Sequence[Parameter]) -> Callable[..., None]:
+    """The function with these parameters as its signature, which typer reads."""
+    keywords = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in parameters]
+    run.__signature__ = Signature(keywords)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in keywords}
     return run

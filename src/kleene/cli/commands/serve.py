@@ -19,6 +19,10 @@ from kleene.files import read_regular
 MAX_TOKEN_BYTES = 4096
 
 
+if TYPE_CHECKING:
+    from kleene.cli.input import OpenData
+
+
 class LogLevel(StrEnum):
     """How much is logged."""
 
@@ -27,10 +31,6 @@ class LogLevel(StrEnum):
     WARNING = "warning"
     ERROR = "error"
     CRITICAL = "critical"
-
-
-if TYPE_CHECKING:
-    from kleene.cli.input import OpenData
 
 
 @reads_data
@@ -64,7 +64,7 @@ def serve(
     log_level: Annotated[
         LogLevel, typer.Option(help="At info, one line a request on standard error.")
     ] = LogLevel.WARNING,
-    log_json: Annotated[bool, flag("--log-json", "Log JSON, one object a line.")] = (False),
+    log_json: Annotated[bool, flag("--log-json", "Log JSON, one object a line.")] = False,
     browser: Annotated[bool, flag("--open", "Open the page in a browser.")] = False,
     open_data: OpenData = FROM_OPTIONS,
 ) -> None:

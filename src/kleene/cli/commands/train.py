@@ -17,8 +17,8 @@ from kleene.cli.options import (
     flag,
     option,
     reads_data,
+    with_parameters,
 )
-from kleene.cli.training_options import with_parameters
 from kleene.errors import SettingError
 
 if TYPE_CHECKING:
