@@ -83,6 +83,8 @@ def explain(
         raise SettingError("give one of a sequence, --file, --prototypes and --phrases")
     if html is not None and (prototypes or phrases):
         raise SettingError("--html shows explained sequences; leave it out, or see `kleene report`")
+    if (n is not None and phrases is None) or (min_count and not (prototypes or phrases)):
+        raise SettingError("-n is for --phrases, --min-count for --prototypes and --phrases")
     from kleene.distributed import rank_and_world_size
     from kleene.model import Model
 

@@ -95,8 +95,10 @@ def report(
     """
     if (data is None) != (plot is Plot.TRAJECTORIES):
         raise SettingError("give DATA, or --plot trajectories with --sequence")
-    if (sequence is None) == (plot is Plot.TRAJECTORIES):
-        raise SettingError("--sequence belongs to --plot trajectories; give both or none")
+    if plot is Plot.TRAJECTORIES and sequence is None:
+        raise SettingError("--plot trajectories needs --sequence")
+    _refuse("--sequence and --compare", sequence or compare, plot, Plot.TRAJECTORIES)
+    _refuse("--shape", shape, plot, Plot.MAPS)
     from kleene.model import Model
 
     trained = Model.load(model)
@@ -113,6 +115,11 @@ def report(
     else:
         figure = _tsne(trained, open_data(str(data)), seed)
     answer(str(save(figure, out or Path(f"{plot}.png"))))
+
+
+def _refuse(options: str, given: object, plot: Plot | None, only: Plot) -> None:
+    if given and plot is not only:
+        raise SettingError(f"leave out {options}, which --plot {only} alone has")
 
 
 def _write_page(model: Model, source: DataSource, out: Path | None, name: str, seed: int) -> None:

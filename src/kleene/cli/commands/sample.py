@@ -58,6 +58,8 @@ def sample(
     if listed:
         _list(json=json)
         return
+    if json:
+        raise SettingError("--json is for --list; a data set is TSV or CSV")
     if name is None:
         raise SettingError("name a data set; `kleene sample --list` shows all")
     if name in TABLES:
