@@ -218,7 +218,8 @@ def drop_needless_states(now: Fit, rows: Rows, run: Run) -> Fit:
     history = History([*now.model.history.epochs, *history.epochs])
     model = replace(now.model, network=found, history=history)
     before, after = network.rnn.num_states, found.rnn.num_states
-    return now.add(f"learned {after} states, dropped {before - after} needless ones", model=model)
+    line = f"learned {_states(after)}, dropped {before - after} needless ones"
+    return now.add(line, model=model)
 
 
 def teach_if_as_good(now: Fit, rows: Rows, run: Run) -> Fit:
@@ -361,7 +362,7 @@ def _states_against_cell(network: Classifier, cell: Classifier, rows: Rows) -> C
         judged,
         predict(network, judged.words).predicted,
         predict(cell, judged.words).predicted,
-        names=(f"{network.rnn.num_states} states", "plain cell"),
+        names=(_states(network.rnn.num_states), "plain cell"),
         kind=kind,
     )
 
@@ -395,9 +396,12 @@ def _majority_errors(rows: Examples) -> int:
 
 def _describe(found: Induction) -> str:
     stopped = "; the search stopped when its time was up" if found.stopped_early else ""
-    states = "1 state" if found.dfa.num_states == 1 else f"{found.dfa.num_states} states"
     return (
-        f"found an automaton of {states}, {found.origin}, "
+        f"found an automaton of {_states(found.dfa.num_states)}, {found.origin}, "
         f"wrong on {found.training_errors:,} of {found.rows:,} rows, "
         f"in {found.seconds:.1f} s{stopped}"
     )
+
+
+def _states(count: int) -> str:
+    return "1 state" if count == 1 else f"{count} states"

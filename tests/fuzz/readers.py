@@ -345,7 +345,7 @@ def _of_models(folder: Path) -> list[Reader]:
     def read_checkpoint(content: bytes) -> object:
         checkpoint.write_bytes(content)
         load_checkpoint(checkpoint)
-        network = Classifier(NetworkConfig(num_symbols=4, hidden_size=2, num_states=2))
+        network = Classifier(model.network.config)
         return Checkpointer(network, {"seed": 0}, Run(checkpoint=checkpoint)).restore()
 
     proof = _proof(folder)

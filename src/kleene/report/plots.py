@@ -146,6 +146,8 @@ def tsne_layout(features: Floats, seed: int) -> Floats:
     from threadpoolctl import threadpool_limits
 
     jitter = np.random.default_rng(seed).normal(0, 1e-4, features.shape)  # equal rows stay apart
+    if features.shape[1] < 2:  # one state: nothing to lay out
+        features = np.pad(features, ((0, 0), (0, 1)))
     model = TSNE(perplexity=min(30.0, (len(features) - 1) / 3), init="pca", random_state=seed)
     with threadpool_limits(1):  # more threads are slower on a busy machine
         layout: Floats = model.fit_transform(np.round(features, 3) + jitter)
