@@ -41,7 +41,7 @@ def motifs(rows: int) -> tuple[list[str], list[int]]:
 
 
 def sample(number: int, noise: int = 0) -> tuple[list[str], list[bool]]:
-    words, labels = tomita(number).sample(600, lengths=range(13), seed=1)
+    words, labels = tomita(number).sample(380, lengths=range(13), seed=1)
     return words, [label != (noise and i % noise == 0) for i, label in enumerate(labels)]
 
 
@@ -135,7 +135,7 @@ def test_rows_are_split_into_three_parts_that_share_none() -> None:
     assert [len(part) for part in parts] == [810, 90, 100]  # type: ignore[arg-type]
     assert len(set(seen)) == 1000
     assert len(rows.sample) == 900
-    fewer = split_rows(prepared.examples.select(np.arange(999)), prepared.settings, 0)
+    fewer = split_rows(prepared.examples.select(np.arange(399)), prepared.settings, 0)
     assert fewer.held_out is None
 
 
@@ -144,7 +144,7 @@ def test_small_data_are_measured_by_cross_validation() -> None:
     given = {"training": {"epochs": 1}, **SMALL}
     found = SequenceClassifier(learn="automaton", **given).fit(words, labels, baseline=True)
     figures = found.figures_
-    assert (figures.held_out_rows, figures.held_out_folds) == (600, 5)
+    assert (figures.held_out_rows, figures.held_out_folds) == (380, 5)
     assert figures.held_out_accuracy is not None
     assert figures.held_out_accuracy > 0.95
     assert figures.baseline_accuracy is not None

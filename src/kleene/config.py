@@ -149,8 +149,8 @@ class TrainConfig:
     )
     held_out: float = parameter(
         0.1,
-        "Share of the rows that is used for nothing but the accuracy at the end; files of fewer "
-        "than 1,000 rows hold out none.",
+        "Share of the rows, 100 at least, that is used for nothing but the accuracy at the end; "
+        "fewer than 400 rows are measured by cross-validation.",
         "SHARE",
         least=0,
         below=1,

@@ -143,7 +143,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
         curriculum other than by length. `checkpoint` names a file in which the run is saved every
         `checkpoint_every` seconds, and from which it continues where the file exists. `hook` is
         called after every epoch with the network and the epoch's figures. `baseline` also fits
-        n-grams with logistic regression to the same rows, for `figures_`; with fewer than 1,000
+        n-grams with logistic regression to the same rows, for `figures_`; with fewer than 400
         rows, cross-validation measures the accuracy of both. The processes of `process_group`
         share every batch; the first alone searches for an automaton and chooses.
         """

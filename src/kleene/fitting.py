@@ -34,8 +34,9 @@ from kleene.training.memory_states import memory_states
 from kleene.training.run import Run
 from kleene.training.stages import Stage
 
-MIN_VALIDATION, MIN_HELD_OUT = 50, 1_000
-"""Minimum numbers of rows for validation rows, and for held-out rows of their own."""
+MIN_VALIDATION, MIN_HELD_OUT, MIN_HELD_OUT_ROWS = 50, 400, 100
+"""Minimum numbers of rows for validation rows and for held-out rows of their own, and of the
+latter; with fewer rows, cross-validation measures the accuracy."""
 HELD_OUT_STREAM = 7_919
 """Sets the draw of the held-out rows apart from that of the validation rows."""
 FOLDS = 5
@@ -336,7 +337,8 @@ def split_rows(examples: Examples, settings: Settings, seed: int, *, held_out: b
     """Training, validation and held-out rows of examples."""
     kept, held = examples, None
     if held_out and settings.training.held_out and len(examples) >= MIN_HELD_OUT:
-        kept, held = examples.split(settings.training.held_out, seed + HELD_OUT_STREAM)
+        share = max(settings.training.held_out, MIN_HELD_OUT_ROWS / len(examples))
+        kept, held = examples.split(share, seed + HELD_OUT_STREAM)
     training, validation = kept, None
     if settings.given.validation and len(kept) >= MIN_VALIDATION:
         training, validation = kept.split(settings.given.validation, seed)

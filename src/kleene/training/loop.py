@@ -104,8 +104,10 @@ class _Loop:
             batch = self.examples.batch(plan[0])
             stops_early = stage.target is not None or stage.patience is not None
             batches = len(plan) * -(-stage.epochs // (4 if stops_early else 1))
-            steps += batches * len(batch.batch_sizes)
-            symbols += batches * len(batch.tokens)
+            if stage.draws:  # such stages end after about a tenth of their epochs
+                batches = stage.draws * -(-stage.epochs // 10)
+            steps += batches * len(batch.batch_sizes) + stage.prepare_steps
+            symbols += batches * len(batch.tokens) + stage.prepare_symbols
         return steps, symbols * sum(weight.numel() for weight in self.network.rnn.parameters())
 
     def _run(self, reporter: Reporter) -> None:
