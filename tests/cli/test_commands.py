@@ -325,3 +325,4 @@ def test_demo_tells_the_whole_story(
     assert {path.name for path in (tmp_path / "demo").iterdir()} == {
         *("tomita4.tsv", "model", "dfa.json", "certificate.json", "dfa.svg", "dfa.png")
     }
+    assert kleene("evaluate", "demo/model", "demo/tomita4.tsv").status == 0
