@@ -46,7 +46,7 @@ RIGHT = 0.995
 """Mean accuracy of 20 batches at which the cell has learned its words."""
 PLATEAU, GAIN = 400, 0.002
 """Steps after which a stage ends if the mean of 100 batches has not gained so much."""
-NOISE, MIN_NOISY_STEPS, MAX_STEPS = 0.4, 200, 6_000
+NOISE, MAX_STEPS = 0.4, 6_000
 ROUNDS, BAD_ROUNDS = 24, 4
 """Maximum number of rounds that drop centroids, and of bad rounds in a row."""
 
@@ -75,7 +75,8 @@ def network(config: TrainConfig) -> list[Stage]:
         draws=20,
         curriculum=None,
         hidden_noise=NOISE,
-        until=_learned(epochs=1, plateau=PLATEAU // 20, window=5, least=MIN_NOISY_STEPS // 20),
+        until=_learned(epochs=0, plateau=PLATEAU // 20, window=5),
+        look=cell_is_right,
     )
     return [cell, attractors, states_stage(config)]
 
@@ -100,15 +101,13 @@ def states_stage(config: TrainConfig) -> Stage:
     )
 
 
-def _learned(
-    *, epochs: int, plateau: int, window: int, least: int = 0
-) -> Callable[[Sequence[Epoch]], bool]:
-    """Whether the last epochs are right, or the mean over a window has not risen for long."""
+def _learned(*, epochs: int, plateau: int, window: int) -> Callable[[Sequence[Epoch]], bool]:
+    """Whether the last epochs, if any, are right, or the mean has not risen for long."""
 
     def over(done: Sequence[Epoch]) -> bool:
         full = [one for one in done if one.limit == done[-1].limit]
         accuracies = np.array([one.accuracy for one in full])
-        if len(full) >= max(epochs, least) and accuracies[-epochs:].mean() >= RIGHT:
+        if epochs and len(full) >= epochs and accuracies[-epochs:].mean() >= RIGHT:
             return True
         if len(full) < plateau + window:
             return False
@@ -116,6 +115,13 @@ def _learned(
         return bool(means[-plateau:].max() < means[:-plateau].max(initial=-inf) + GAIN)
 
     return over
+
+
+def cell_is_right(
+    network: Classifier, training: Examples, validation: Examples | None, cell_accuracy: float
+) -> bool:
+    """Whether the plain cell is right on all training rows."""
+    return evaluate(network, next(training.parts()), mode=PLAIN).accuracy == 1
 
 
 def as_good_as_the_cell(
