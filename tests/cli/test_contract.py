@@ -75,8 +75,14 @@ def test_completion(shell: str, tmp_path: Path) -> None:
     assert "--search-seconds" in complete("kleene train --search")
 
 
+NO_DETECTION = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+"""The shell is the one that is named, not the one that the tests were started from."""
+
+
 def test_completion_is_installed(tmp_path: Path) -> None:
-    process = start("--install-completion", "bash", environment={"HOME": str(tmp_path)})
+    process = start(
+        "--install-completion", "bash", environment={"HOME": str(tmp_path), **NO_DETECTION}
+    )
     _, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     script = tmp_path / ".bash_completions" / "kleene.sh"
