@@ -12,6 +12,7 @@ from toys import make_network, same_bits, words_ending_in_5
 
 from kleene import SequenceClassifier
 from kleene.config import TrainConfig
+from kleene.evaluation.figures import answers, measure
 from kleene.fitting import plain_cell, split_rows
 from kleene.languages import tomita
 from kleene.nn.classifier import Classifier
@@ -154,14 +155,17 @@ def test_small_data_are_measured_by_cross_validation() -> None:
 
 
 def test_a_constant_model_has_the_share_of_its_class() -> None:
-    random = np.random.default_rng(0)
-    words = ["".join(random.choice(["a", "b"], 6)) for _ in range(1200)]
-    labels = (np.arange(1200) % 4 == 0).astype(int)
-    found = SequenceClassifier(
-        **SMALL, states=2, training={"recipe": "direct", "epochs": 1, "learning_rate": 1e-9}
-    ).fit(words, labels)
+    """Every figure of a network that always gives one class is that class's share of the rows."""
+    network = make_network()
     with torch.no_grad():
-        found.network_.head.weight.zero_()
-    constant = found.predict(words)[0]
-    share = float((labels == constant).mean())
-    assert found.score(words, labels) == pytest.approx(share)
+        network.head.weight.zero_()
+        network.head.bias.copy_(torch.tensor([1.0, 0.0]))
+    share = float((EXAMPLES.labels == 0).mean())
+    held_out = answers(network, EXAMPLES, EXAMPLES, baseline=False, seed=0)
+    found = measure(network, EXAMPLES, EXAMPLES, held_out)
+    accuracies = found.training_accuracy, found.validation_accuracy, found.held_out_accuracy
+    assert accuracies == pytest.approx((share, share, share))
+    assert found.held_out_interval is not None
+    low, high = found.held_out_interval
+    assert low < share < high
+    assert 0.4 < share < 0.6

@@ -61,13 +61,6 @@ class Figures:
     """Of always predicting the most frequent class."""
     per_class: tuple[ClassMetrics, ...]
 
-    @property
-    def learned_nothing(self) -> bool:
-        """Whether the held-out accuracy may be that of the most frequent class."""
-        return self.held_out_interval is not None and (
-            self.held_out_interval[0] <= self.majority_accuracy
-        )
-
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {**asdict(self), "per_class": [asdict(one) for one in self.per_class]}
