@@ -12,7 +12,7 @@ from toys import make_network, same_bits, words_ending_in_5
 
 from kleene import SequenceClassifier
 from kleene.config import TrainConfig
-from kleene.evaluation.figures import answers, measure
+from kleene.evaluation.figures import answers, measure, no_better_than_majority
 from kleene.fitting import plain_cell, split_rows
 from kleene.languages import tomita
 from kleene.nn.classifier import Classifier
@@ -169,3 +169,7 @@ def test_a_constant_model_has_the_share_of_its_class() -> None:
     low, high = found.held_out_interval
     assert low < share < high
     assert 0.4 < share < 0.6
+    rows = [one.rows for one in found.per_class]
+    assert no_better_than_majority(found.held_out_interval, rows) == int(np.argmax(rows))
+    assert no_better_than_majority((0.9, 1.0), rows) is None
+    assert no_better_than_majority(None, rows) is None

@@ -22,6 +22,7 @@ from kleene.data.fingerprint import known_share
 from kleene.data.layout import NO_LAYOUT, Layout
 from kleene.data.words import TOKENS, as_word
 from kleene.errors import KleeneError, ModelError
+from kleene.evaluation.figures import no_better_than_majority
 from kleene.files import sweep, write_together
 from kleene.machine import Label, Symbol, Word
 from kleene.model_folder import (
@@ -105,6 +106,17 @@ class Model:
         `kleene.select.ORIGINS` says each in words; models of version 0.1 do not know theirs.
         """
         return str(self.settings.get("origin", "unknown"))
+
+    @property
+    def no_better_than(self) -> Label | None:
+        """The label that it would do as well to answer always, by its held-out rows.
+
+        None where the model is better, or where it does not know.
+        """
+        data = self.settings.get("data") or {}
+        rows = [one["rows"] for one in data.get("per_class", ())]
+        found = no_better_than_majority(data.get("held_out_interval"), rows)
+        return None if found is None else self.classes[found]
 
     @property
     def reads_symbols(self) -> bool:

@@ -33,6 +33,7 @@ def summarize(
     data = model.settings.get("data")
     if data is None:
         raise ModelError(f"{folder} was trained by an earlier version; train with --overwrite")
+    constant = model.no_better_than
     found = {
         "model": str(folder),
         "rows": data["rows"],
@@ -40,6 +41,7 @@ def summarize(
         "symbols": len(model.alphabet.symbols),
         **{name: data.get(name) for name in FIGURES},
         "per_class": named(model, data["per_class"]),
+        "no_better_than": None if constant is None else label_text(constant),
         "cell": model.network.config.cell,
         "states": model.network.rnn.num_states,
         "origin": model.origin,
@@ -115,9 +117,8 @@ def _accuracies(summary: dict[str, Any]) -> list[tuple[str, str]]:
     if summary["held_out_interval"]:
         low, high = summary["held_out_interval"]
         majority = summary["majority_accuracy"]
-        if low <= majority:
-            often = max(summary["per_class"], key=lambda one: one["rows"])["label"]
-            lines.insert(0, ("result", f"no better than always answering {often}"))
+        if (label := summary["no_better_than"]) is not None:
+            lines.insert(0, ("result", f"no better than always answering {label}"))
         text = _share(summary["held_out_accuracy"], summary["held_out_rows"])
         text += f", 95 % interval {low:.1%} to {high:.1%}"
         if folds := summary["held_out_folds"]:

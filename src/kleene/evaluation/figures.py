@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -64,6 +65,23 @@ class Figures:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {**asdict(self), "per_class": [asdict(one) for one in self.per_class]}
+
+
+def no_better_than_majority(
+    interval: Sequence[float] | None, rows_of_classes: Sequence[int]
+) -> int | None:
+    """The most common class, where an accuracy may be no higher than that class's share.
+
+    `interval` is the 95 % interval of the accuracy on rows of which each class has so many. None
+    where its lower end is above the share, or where no rows were held out.
+
+    >>> no_better_than_majority((0.45, 0.62), [40, 60]), no_better_than_majority((0.7, 0.9), [5, 5])
+    (1, None)
+    """
+    total = sum(rows_of_classes)
+    if interval is None or not total or interval[0] > max(rows_of_classes) / total:
+        return None
+    return list(rows_of_classes).index(max(rows_of_classes))
 
 
 def answers(
