@@ -39,7 +39,7 @@ import kleene as kl
 from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
 from kleene.evaluation.metrics import evaluate
-from kleene.extractor import extract
+from kleene.extraction.extract import extract
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig

@@ -18,7 +18,7 @@ from ledger import Ledger
 from merging import merge_states
 
 import kleene as kl
-from kleene.extractor import extract
+from kleene.extraction.extract import extract
 
 LENGTHS = [*range(16), 20, 25, 30]
 READERS = ("table", "counts", "mean", "soft-counts", "kmeans", "lstar")

@@ -17,9 +17,9 @@ from kleene.distributed import SINGLE_PROCESS, ProcessGroup, rank_and_world_size
 from kleene.errors import DataError, KleeneError, WorkerError
 from kleene.evaluation.metrics import evaluate
 from kleene.explain.prototypes import read_prototypes
-from kleene.extraction.transitions import corpus
-from kleene.extraction.transitions.corpus import count_corpus
-from kleene.extractor import extract
+from kleene.extraction import corpus
+from kleene.extraction.corpus import count_corpus
+from kleene.extraction.extract import extract
 from kleene.nn.classifier import Classifier
 from kleene.training.loop import fit
 from kleene.training.run import Run

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kleene.errors import KleeneError
     from kleene.estimator import SequenceClassifier
     from kleene.extraction import adapters as adapt
-    from kleene.extractor import extract, read
+    from kleene.extraction.extract import extract, read
     from kleene.induction import induce
     from kleene.model import Model
     from kleene.proof.robustness import robustness
@@ -40,8 +40,8 @@ _HOMES = {
     "SequenceClassifier": "kleene.estimator",
     "difference": "kleene.automata",
     "induce": "kleene.induction",
-    "extract": "kleene.extractor",
-    "read": "kleene.extractor",
+    "extract": "kleene.extraction.extract",
+    "read": "kleene.extraction.extract",
     "robustness": "kleene.proof.robustness",
 }
 _MODULES = {

@@ -389,23 +389,19 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
         *,
         method: str = "auto",
         seconds: float = 10.0,
-        max_queries: int = 200_000,
-        centres: int | None = None,
         seed: int = 0,
     ) -> Extraction:
         """Extract the automaton of the network, and check it; see `kleene.extract`.
 
         `X` are sequences like those that the network is for; `y` is not used.
         """
-        from kleene.extractor import extract
+        from kleene.extraction.extract import extract
 
         return extract(
             self.model,
             None if X is None else self.model.words(list(X)),
             method=method,
             seconds=seconds,
-            max_queries=max_queries,
-            centres=centres,
             seed=seed,
         )
 

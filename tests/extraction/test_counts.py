@@ -10,7 +10,7 @@ import torch
 from built_models import random_model
 
 from kleene.data.batch import make_batch
-from kleene.extractor import extract
+from kleene.extraction.extract import extract
 from kleene.machine import Word
 from kleene.model import Model
 

@@ -14,7 +14,7 @@ from kleene.automata import DFA
 from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
 from kleene.errors import AlphabetError, ExtractionError, SettingError
-from kleene.extractor import extract
+from kleene.extraction.extract import extract
 from kleene.languages import tomita
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
@@ -147,7 +147,7 @@ def test_the_hard_machine_names_a_symbol_it_does_not_have() -> None:
 
 
 def test_lstar_keeps_to_its_bounds_and_says_so() -> None:
-    reading = extract(built_model(random_dfa(5, states=30)), method="lstar", max_queries=50)
+    reading = extract(built_model(random_dfa(5, states=30)), method="lstar", seconds=0)
     assert any("limit" in step for step in reading.steps)
     many = built_model(random_dfa(0, states=2, symbols="".join(map(chr, range(200, 500)))))
     with pytest.raises(ExtractionError, match="300 symbols"):

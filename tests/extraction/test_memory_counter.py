@@ -23,8 +23,8 @@ from kleene.extraction.counter.units import (
     record_memory,
 )
 from kleene.extraction.counter.votes import Latch, Work, best_latch, count_votes
-from kleene.extraction.transitions.prefixes import Prefixes
-from kleene.extractor import extract
+from kleene.extraction.extract import extract
+from kleene.extraction.prefixes import Prefixes
 from kleene.languages.context_free import balanced_parentheses
 from kleene.model import Model
 from kleene.nn.classifier import Classifier

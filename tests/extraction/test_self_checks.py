@@ -15,10 +15,10 @@ from kleene.data.alphabet import Alphabet
 from kleene.data.batch import make_batch
 from kleene.data.examples import Examples
 from kleene.errors import AlphabetError
-from kleene.extraction.checks.disagreement import Disagreement, search
-from kleene.extraction.checks.fidelity import Fidelity, draw_checks, measure_fidelity
+from kleene.extraction.disagreement import Disagreement, search
+from kleene.extraction.extract import extract
+from kleene.extraction.fidelity import Fidelity, draw_checks, measure_fidelity
 from kleene.extraction.target import Oracle
-from kleene.extractor import extract
 from kleene.languages import tomita
 from kleene.machine import Word
 from kleene.model import Model

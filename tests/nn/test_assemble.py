@@ -13,8 +13,8 @@ import kleene as kl
 from kleene.data.examples import Examples
 from kleene.errors import ModelError
 from kleene.evaluation.metrics import evaluate
+from kleene.extraction.extract import extract
 from kleene.extraction.words import encode_words
-from kleene.extractor import extract
 
 START = 2
 

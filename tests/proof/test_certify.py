@@ -24,8 +24,8 @@ from kleene.automata import DFA
 from kleene.data.alphabet import FIRST_SYMBOL
 from kleene.data.batch import make_batch
 from kleene.errors import AlphabetError, AutomatonError, ExtractionError, SettingError
+from kleene.extraction.extract import extract
 from kleene.extraction.table import transition_table
-from kleene.extractor import extract
 from kleene.machine import run
 from kleene.model import Model
 from kleene.nn.classifier import Classifier

@@ -12,7 +12,7 @@ from pages import random_model, random_words
 
 import kleene as kl
 from kleene.data.batch import make_batch
-from kleene.extractor import extract
+from kleene.extraction.extract import extract
 from kleene.nn.inference import inference
 from kleene.nn.mode import HARD, OWN, Mode
 from kleene.report.trust import trust

@@ -14,7 +14,7 @@ from browsing import DESKTOP, PHONE, accessible, browser, page
 from serving import Client, random_model, registry_of, running
 
 from kleene import DFA
-from kleene.extractor import extract
+from kleene.extraction.extract import extract
 from kleene.model import Model
 from kleene.report.html import write_report
 from kleene.web.access import Access

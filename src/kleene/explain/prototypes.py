@@ -28,7 +28,7 @@ from kleene.explain.batched_traces import (
 from kleene.explain.markup import Rendered, Table, as_json, as_text, percent
 from kleene.explain.methods import predicting_states
 from kleene.explain.scoring import NEUTRAL, label_text, state_labels, state_leads
-from kleene.extraction.transitions.corpus import blocks
+from kleene.extraction.corpus import blocks
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
 

@@ -1,18 +1,19 @@
-"""The methods of extraction from a Kleene model, by name."""
+"""The methods of extraction from a Kleene model, by name, and the check of what they find."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from kleene.automata import PFA
-from kleene.errors import ExtractionError, SettingError
-from kleene.extraction.checks.fidelity import prefix_agreement
-from kleene.extraction.context import ExtractionContext, RawExtraction
-from kleene.extraction.table import MAX_PROBABILITIES, NetworkTable, transition_table
-from kleene.extraction.transitions.counts import (
+from kleene.automata import DFA, PFA
+from kleene.data.alphabet import Ids
+from kleene.errors import ExtractionError
+from kleene.extraction.ambiguity import find_ambiguities
+from kleene.extraction.counts import (
     TransitionCounts,
     count_transitions,
     max_mean_transitions,
@@ -20,14 +21,123 @@ from kleene.extraction.transitions.counts import (
     to_dfa,
     to_pfa,
 )
-from kleene.extraction.transitions.partition import Nearest, StatePaths, follow
-from kleene.extraction.transitions.prefixes import read_prefixes
-from kleene.extraction.words import usual_length
+from kleene.extraction.disagreement import search
+from kleene.extraction.fidelity import draw_checks, measure_fidelity, prefix_agreement
+from kleene.extraction.front import Front
+from kleene.extraction.lstar import FrontSearch
+from kleene.extraction.prefixes import Argmax, Nearest, Prefixes, StatePaths, follow, read_prefixes
+from kleene.extraction.result import Extraction
+from kleene.extraction.table import MAX_PROBABILITIES, NetworkTable, transition_table
+from kleene.extraction.target import MAX_SYMBOLS, Oracle
+from kleene.extraction.words import all_words, encode_words, random_words, usual_length
 from kleene.kmeans import cluster_centres
+from kleene.machine import Symbol
 from kleene.model import Model
 
+MAX_STEPS = 100_000
+"""Symbols of given words to look at."""
+SHORT_WORDS, RANDOM_WORDS = 300, 500  # words to draw if none are given
+MAX_QUERIES = 200_000  # words that active learning asks about
 MAX_CENTRES = 64
 CLUSTERED_VECTORS = 6_000
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ExtractionContext:
+    """The input of every method: the model, the words to look at, and the pass over them."""
+
+    model: Model
+    words: Sequence[Ids]
+    """The words to look at, the empty word first."""
+    given: Sequence[Ids]
+    """The same words without that addition: as the user gave them, or as they were drawn."""
+    is_random: bool = False
+    """Whether the words were drawn, because none were given."""
+    note: str
+    """Where the words come from."""
+    seed: int
+    oracle: Oracle
+    centres: int | None = None
+    """Number of centres of k-means; None finds a number."""
+    seconds: float = 10.0
+    """Time limit of active learning."""
+
+    @cached_property
+    def prefixes(self) -> Prefixes:
+        """One pass of the network over the words; the oracle remembers its answers."""
+        prefixes = read_prefixes(self.model, self.words)
+        self.oracle.learn(self.words, prefixes.labels[prefixes.ends])
+        return prefixes
+
+    @cached_property
+    def paths(self) -> StatePaths:
+        """The most probable states along the words."""
+        return follow(self.prefixes, Argmax(self.prefixes.sizes))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RawExtraction:
+    """The automaton of a method, before any check."""
+
+    method: str
+    raw: DFA
+    pfa: PFA | None = None
+    paths: StatePaths | None = None
+    """The paths through the states of the automaton, if the method has them."""
+    unseen: tuple[tuple[str, Symbol], ...] = ()
+    front: Front | None = None
+    """Size against error, if the method proposes several automata."""
+    steps: tuple[str, ...] = ()
+
+
+def open_context(
+    model: Model,
+    words: Iterable[Any] | None,
+    *,
+    seed: int,
+    seconds: float = 10.0,
+    centres: int | None = None,
+) -> ExtractionContext:
+    """Encode the words, or draw some; sample them if they are too many."""
+    random = np.random.default_rng(seed)
+    given = encode_words(model, () if words is None else words)
+    if given:
+        chosen, note = _sample(given, random)
+    else:
+        symbols = len(model.alphabet.symbols)
+        longest = usual_length(model)
+        short, length = all_words(symbols, SHORT_WORDS)
+        chosen = [*short, *random_words(random, symbols, RANDOM_WORDS, longest)]
+        note = f"drew {len(chosen):,} words: all up to length {length}, random ones to {longest}"
+    context = make_context(model, chosen, note=note, seed=seed)
+    return replace(context, is_random=not given, centres=centres, seconds=seconds)
+
+
+def make_context(model: Model, words: Iterable[Ids], *, note: str, seed: int) -> ExtractionContext:
+    """A context of encoded words."""
+    empty, given = np.zeros(0, np.int64), list(words)
+    return ExtractionContext(
+        model=model,
+        words=[empty, *(word for word in given if len(word))],
+        given=given,
+        note=note,
+        seed=seed,
+        oracle=Oracle.of(model),
+    )
+
+
+def _sample(words: list[Ids], random: np.random.Generator) -> tuple[list[Ids], str]:
+    """Random words with at most `MAX_STEPS` symbols together."""
+    lengths = np.array([len(word) + 1 for word in words])
+    if lengths.sum() <= MAX_STEPS:
+        return words, f"looked at all {len(words):,} words"
+    order = random.permutation(len(words))
+    kept = np.sort(order[: max(1, int((np.cumsum(lengths[order]) <= MAX_STEPS).sum()))])
+    note = f"looked at {len(kept):,} of {len(words):,} words, {lengths[kept].sum():,} steps"
+    return [words[i] for i in kept], note
+
+
+# -- the methods --------------------------------------------------------------------------------
 
 
 def by_table(context: ExtractionContext) -> RawExtraction:
@@ -57,8 +167,6 @@ def by_kmeans(context: ExtractionContext) -> RawExtraction:
     Without a given number of centres, the number is doubled from 2 on until the automaton agrees
     with the network on every prefix of the words; the best number is kept.
     """
-    if context.centres is not None and context.centres < 1:
-        raise SettingError(f"centres must be >= 1, got {context.centres}")
     prefixes = read_prefixes(context.model, context.words, hidden=True)
     vectors = prefixes.vectors
     if len(vectors) > CLUSTERED_VECTORS:
@@ -80,22 +188,16 @@ def by_kmeans(context: ExtractionContext) -> RawExtraction:
 
 
 def by_lstar(context: ExtractionContext) -> RawExtraction:
-    """Active learning with the network as teacher; see `kleene.extraction.front_search`.
+    """Active learning with the network as teacher.
 
     If the learner stops at a limit, the answer is the smallest automaton of its front within one
     standard error of the best.
     """
-    from kleene.extraction.front_search import FrontSearch
-
-    model = context.model
+    model, given = context.model, context.given
     search = FrontSearch(
-        model,
-        context.oracle,
-        context.given,
-        seed=context.seed,
-        longest=usual_length(model, context.given),
+        model, context.oracle, given, seed=context.seed, longest=usual_length(model, given)
     )
-    dfa = search.learn_actively(context.seconds, context.max_queries)
+    dfa = search.learn_actively(context.seconds, MAX_QUERIES)
     return RawExtraction(
         method="lstar",
         raw=search.front.knee().dfa if dfa is None else dfa,
@@ -114,6 +216,11 @@ METHODS: dict[str, Callable[[ExtractionContext], RawExtraction]] = {
 }
 
 
+def default_method(model: Model) -> str:
+    """The cheapest method that fits the network: table, counts or kmeans."""
+    return model.readable_by if model.readable_by in METHODS else "kmeans"
+
+
 def from_counts(method: str, context: ExtractionContext, counts: TransitionCounts) -> RawExtraction:
     """The automaton of some transition counts."""
     raw, unseen = to_dfa(context.model, counts)
@@ -128,11 +235,6 @@ def from_counts(method: str, context: ExtractionContext, counts: TransitionCount
         unseen=unseen,
         steps=(message,),
     )
-
-
-def default_method(model: Model) -> str:
-    """The cheapest method that fits the network: table, counts or kmeans."""
-    return model.readable_by if model.readable_by in METHODS else "kmeans"
 
 
 def require_centroids(model: Model) -> None:
@@ -150,12 +252,10 @@ def _table_pfa(table: NetworkTable) -> PFA | None:
     The probability of centroids that the table never reaches is shared among the others. None if
     there are too many probabilities to keep.
     """
-    if table.probs is None:
-        return None
     dfa, states = table.dfa, np.array(table.states)
-    below = states[dfa.transitions, :-1]  # (state, symbol, lower layer), of the next state
-    if len(states) * dfa.transitions.size > MAX_PROBABILITIES:
+    if table.probs is None or len(states) * dfa.transitions.size > MAX_PROBABILITIES:
         return None
+    below = states[dfa.transitions, :-1]  # (state, symbol, lower layer), of the next state
     fits = (below[:, :, None] == states[:, :-1]).all(axis=-1)  # (state, symbol, state)
     probs = np.where(fits, table.probs[:, :, states[:, -1]], 0).astype(np.float64)
     start = np.where(
@@ -167,3 +267,63 @@ def _table_pfa(table: NetworkTable) -> PFA | None:
         initial=start / start.sum(),
         outputs=dfa.outputs,
     )
+
+
+# -- checks and the choice ----------------------------------------------------------------------
+
+
+def check(context: ExtractionContext, found: RawExtraction) -> Extraction:
+    """The automaton with all that says how far to trust it."""
+    model, oracle, dfa = context.model, context.oracle, found.raw.minimize()
+    prefixes, paths = context.prefixes, found.paths
+    drawn = draw_checks(model, dfa, context.words, context.seed)
+    fidelity = measure_fidelity(model, dfa, oracle, context.given, drawn)
+    if context.is_random:
+        fidelity = replace(fidelity, kinds=("random words", fidelity.kinds[1]))
+    ambiguities = () if paths is None else find_ambiguities(model, paths, found.raw)
+    difference = search(
+        model, dfa, oracle, [*context.words, *drawn], prefixes=prefixes, ambiguities=ambiguities
+    )
+    return Extraction(
+        dfa=dfa,
+        raw=found.raw,
+        pfa=found.pfa,
+        states_in_use=found.raw.num_states if paths is None else paths.num_states,
+        fidelity=fidelity,
+        ambiguities=ambiguities,
+        disagreement=difference.word,
+        answers=difference.answers,
+        exhaustive=difference.exhaustive,
+        unseen=found.unseen,
+        front=found.front,
+        method=found.method,
+        steps=found.steps,
+        queries=oracle.queries + len(context.words),
+        model=model,
+    )
+
+
+def extract_auto(context: ExtractionContext) -> Extraction:
+    """The first faithful extraction, or else the most faithful one; `steps` tell which."""
+    steps, tried = [context.note], []
+    for extraction in _attempts(context, steps):
+        tried.append(extraction)
+        steps += extraction.steps
+        if extraction.faithful:
+            steps.append(f"{extraction.method} is faithful")
+            break
+        steps.append(f"{extraction.method} is not faithful: {extraction.doubt()}")
+    best = max(tried, key=lambda one: (one.faithful, one.fidelity.overall))
+    if not best.faithful:
+        steps.append(f"nothing was faithful; kept {best.method}, the most faithful")
+    return replace(best, steps=tuple(steps))
+
+
+def _attempts(context: ExtractionContext, steps: list[str]) -> Iterator[Extraction]:
+    yield check(context, METHODS[default_method(context.model)](context))
+    symbols = len(context.model.alphabet.symbols)
+    if symbols > MAX_SYMBOLS:
+        steps.append(f"L* was not tried: {symbols:,} symbols are too many for it")
+        return
+    steps.append("fell back on L*")
+    yield check(context, METHODS["lstar"](context))

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 from kleene.automata import DFA, PFA
 from kleene.automata.symbols import show_word
-from kleene.extraction.checks.ambiguity import Ambiguity
-from kleene.extraction.checks.fidelity import Fidelity
+from kleene.extraction.ambiguity import Ambiguity
 from kleene.extraction.counter.extract import MemoryCounter
+from kleene.extraction.fidelity import Fidelity
 from kleene.extraction.front import Front, FrontPoint
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
@@ -81,7 +81,7 @@ class Extraction:
     distil: Callable[..., Any] | None = field(default=None, repr=False)
     """Teach a state-regularised network the automaton of a network from elsewhere.
 
-    Returns a `kleene.extractor.Distillation`: the student, its certificate, and its agreement."""
+    Returns a `Distillation`: the student, its certificate, and its agreement."""
 
     @property
     def faithful(self) -> bool:

@@ -12,7 +12,7 @@ from kleene.automata.symbols import spell
 from kleene.data.alphabet import Alphabet, Ids
 from kleene.errors import ExtractionError
 from kleene.evaluation.metrics import predict
-from kleene.extraction.adapters.tokens import BATCH, Classify
+from kleene.extraction.adapters import BATCH, Classify
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
 

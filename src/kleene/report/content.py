@@ -18,8 +18,8 @@ from kleene.explain.features import features
 from kleene.explain.markup import as_text, joint
 from kleene.explain.phrases import deciding_phrases, phrases
 from kleene.explain.prototypes import prototypes
+from kleene.extraction.extract import extract
 from kleene.extraction.result import Extraction
-from kleene.extractor import extract
 from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.nn.state_weights import adds_up

@@ -15,7 +15,7 @@ from kleene.arrays import Floats
 from kleene.errors import DataError, SettingError, extra
 from kleene.explain.markup import as_text
 from kleene.extraction.counter.units import counting_units, record_memory
-from kleene.extraction.transitions.prefixes import Prefixes
+from kleene.extraction.prefixes import Prefixes
 from kleene.extraction.words import encode_words
 from kleene.machine import Symbol, Word
 from kleene.model import Model

@@ -9,7 +9,7 @@ from kleene.automata.table import known_words
 from kleene.data.alphabet import UNKNOWN
 from kleene.evaluation.metrics import logits
 from kleene.explain.markup import as_json, as_text, joint, percent
-from kleene.extraction.checks.ambiguity import Ambiguity
+from kleene.extraction.ambiguity import Ambiguity
 from kleene.extraction.result import Extraction
 from kleene.machine import Word
 from kleene.model import Model

@@ -21,7 +21,7 @@ from kleene.evaluation.metrics import logits
 from kleene.explain.explain import explain_many
 from kleene.explain.markup import as_json, as_text
 from kleene.explain.scoring import prefix_scores
-from kleene.extractor import extract
+from kleene.extraction.extract import extract
 from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.nn.fused import load_kernels

@@ -18,8 +18,7 @@ from fastapi import FastAPI
 
 from kleene.data.alphabet import Alphabet
 from kleene.errors import KleeneError
-from kleene.extraction.context import open_context
-from kleene.extraction.methods import METHODS, default_method
+from kleene.extraction.methods import METHODS, default_method, open_context
 from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.nn.classifier import Classifier

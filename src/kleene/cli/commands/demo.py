@@ -33,7 +33,7 @@ def demo(
       kleene demo --out demo
     """
     from kleene import SequenceClassifier, languages
-    from kleene.extractor import extract
+    from kleene.extraction.extract import extract
     from kleene.files import write_atomically
     from kleene.proof.certificate import Certificate
     from kleene.proof.certify import certify

@@ -130,7 +130,7 @@ def extract(
     if front is not None:
         check_endings([front], DRAWINGS)
     from kleene.data.alphabet import Alphabet
-    from kleene.extractor import extract as extract_automaton
+    from kleene.extraction.extract import extract as extract_automaton
 
     words: list[Word] = []
     if data is not None:
@@ -162,7 +162,7 @@ def _extract_model(
     """
     from kleene.automata.table import known_words
     from kleene.distributed import init_process_group, rank_and_world_size
-    from kleene.extractor import extract as extract_automaton
+    from kleene.extraction.extract import extract as extract_automaton
     from kleene.model import Model
 
     shared = chosen["method"] == "counts" and data is not None

@@ -34,7 +34,7 @@ from kleene.extraction.counter.units import (
     require_memory,
 )
 from kleene.extraction.counter.votes import Latch, Votes, Work, best_latch, count_votes, questions
-from kleene.extraction.transitions.prefixes import Prefixes
+from kleene.extraction.prefixes import Prefixes
 from kleene.extraction.words import all_words, encode_words, spell_ids
 from kleene.machine import Word
 from kleene.model import Model

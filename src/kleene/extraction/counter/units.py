@@ -10,7 +10,7 @@ import numpy as np
 from kleene.arrays import Floats, Ints
 from kleene.data.alphabet import Ids
 from kleene.errors import ExtractionError
-from kleene.extraction.transitions.prefixes import Prefixes, read_prefixes
+from kleene.extraction.prefixes import Prefixes, read_prefixes
 from kleene.model import Model
 from kleene.nn.mode import HARD, OWN
 

@@ -17,7 +17,7 @@ from kleene.arrays import Floats, Ints
 from kleene.automata.counter.machine import CounterMachine
 from kleene.data.alphabet import Alphabet, Ids
 from kleene.extraction.counter.units import CountingUnit, counters
-from kleene.extraction.transitions.prefixes import Prefixes
+from kleene.extraction.prefixes import Prefixes
 from kleene.model import Model
 
 MOVES = 3  # pop, rest, push

@@ -8,23 +8,22 @@ with `torch.load(..., weights_only=True)` or safetensors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from kleene.arrays import Ints
-from kleene.errors import ModelError, extra
-from kleene.extraction.adapters.tokens import (
-    BATCH,
-    ByLength,
-    Classify,
-    Tokens,
-    device,
-    evaluating,
-)
+from kleene.errors import ModelError, SettingError, extra
 from kleene.files import check_regular
 from kleene.machine import Label, Symbol
 
+Classify = Callable[[Sequence[Sequence[Symbol]]], Any]
+"""A batch of sequences -> one label for each, as a list, an array or a tensor."""
+BATCH = 512
 MAX_BYTES = 2**36  # of a file
 
 __all__ = ["Classify", "module", "onnx", "sklearn", "torch", "transformers"]
@@ -51,7 +50,7 @@ def torch(
 
     def scores(rows: Ints) -> Any:
         weight = rnn.all_weights[0][0]
-        with evaluating(rnn, head, embed), torch.inference_mode():
+        with _evaluating(rnn, head, embed), torch.inference_mode():
             if rows.shape[1]:
                 x = torch.from_numpy(rows).to(weight.device)
                 if isinstance(embed, int):
@@ -65,7 +64,7 @@ def torch(
                 h = weight.new_zeros(directions, len(rows), size)
             return head(torch.cat([*h[-directions:]], -1))
 
-    return ByLength(Tokens(start, end, ids), scores)
+    return _ByLength(scores, start, end, ids)
 
 
 def module(
@@ -82,10 +81,11 @@ def module(
     import torch
 
     def scores(rows: Ints) -> Any:
-        with evaluating(module), torch.inference_mode():
-            return module(torch.from_numpy(rows).to(device(module)))
+        first = next(iter(module.parameters()), None)
+        with _evaluating(module), torch.inference_mode():
+            return module(torch.from_numpy(rows).to("cpu" if first is None else first.device))
 
-    return ByLength(Tokens(start, end, ids), scores)
+    return _ByLength(scores, start, end, ids)
 
 
 def onnx(
@@ -105,11 +105,7 @@ def onnx(
         reason = " ".join(str(error).split())[:200]
         raise ModelError(f"{path} is not an ONNX model that can be run: {reason}") from None
     name = session.get_inputs()[0].name
-
-    def scores(rows: Ints) -> Any:
-        return session.run(None, {name: rows})[0]
-
-    return ByLength(Tokens(start, end, ids), scores)
+    return _ByLength(lambda rows: session.run(None, {name: rows})[0], start, end, ids)
 
 
 def sklearn(pipeline: Any, *, separator: str | None = " ") -> Classify:
@@ -126,7 +122,12 @@ def sklearn(pipeline: Any, *, separator: str | None = " ") -> Classify:
 
 def transformers(folder: str | Path, *, separator: str = " ") -> Classify:
     """Adapt a Hugging Face sequence classifier from a local folder with safetensors weights."""
-    _check_files(Path(folder))
+    for path in Path(folder).glob("*"):
+        try:
+            if not path.is_dir():
+                check_regular(path, MAX_BYTES)
+        except OSError as error:
+            raise ModelError(f"cannot read {path}: {error.strerror}") from None
     with extra("transformers"):
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
     import torch
@@ -143,7 +144,7 @@ def transformers(folder: str | Path, *, separator: str = " ") -> Classify:
 
     def classify(words: Sequence[Sequence[Symbol]]) -> list[Label]:
         labels: list[Label] = []
-        with evaluating(network), torch.inference_mode():
+        with _evaluating(network), torch.inference_mode():
             for at in range(0, len(words), BATCH // 8):
                 texts = _texts(words[at : at + BATCH // 8], separator)
                 inputs = tokenizer(texts, return_tensors="pt", padding=True, truncation=True)
@@ -153,14 +154,64 @@ def transformers(folder: str | Path, *, separator: str = " ") -> Classify:
     return classify
 
 
-def _check_files(folder: Path) -> None:
-    """Refuse a folder with a file that is no regular file or too large."""
-    for path in folder.glob("*"):
+@dataclass(frozen=True)
+class _ByLength:
+    """A network that takes rows of token ids of one length, (word, time)."""
+
+    scores: Callable[[Ints], Any]
+    start: int | None
+    end: int | None
+    ids: Mapping[Symbol, int] | None
+
+    def __call__(self, words: Sequence[Sequence[Symbol]]) -> list[Label]:
+        """The label of each word."""
+        labels: list[Label] = [None] * len(words)
+        lengths = np.array([len(word) for word in words], dtype=np.int64)
+        for length in np.unique(lengths):
+            same = np.flatnonzero(lengths == length)
+            for part in np.split(same, range(BATCH, len(same), BATCH)):
+                rows = [self._tokens(words[i]) for i in part]
+                scores = self.scores(np.array(rows, dtype=np.int64).reshape(len(part), -1))
+                for i, label in zip(part.tolist(), _decide(scores), strict=True):
+                    labels[i] = label
+        return labels
+
+    def _tokens(self, word: Sequence[Symbol]) -> list[int]:
+        """The token ids of a word, with start and end."""
         try:
-            if not path.is_dir():
-                check_regular(path, MAX_BYTES)
-        except OSError as error:
-            raise ModelError(f"cannot read {path}: {error.strerror}") from None
+            own = [int(s) if self.ids is None else self.ids[s] for s in word]  # type: ignore[call-overload]
+        except (KeyError, TypeError, ValueError):
+            raise SettingError(
+                f"symbols must be token ids, or `ids` must map them to some, got {word!r:.60}"
+            ) from None
+        around = [[] if one is None else [one] for one in (self.start, self.end)]
+        return [*around[0], *own, *around[1]]
+
+
+def _decide(scores: Any) -> list[Label]:
+    """The class of highest score; True for a single score above 0; labels stay as they are."""
+    values = np.asarray(scores.detach().cpu() if hasattr(scores, "detach") else scores)
+    if values.ndim == 1 and values.dtype.kind != "f":
+        return list(values.tolist())
+    if values.ndim == 1 or values.shape[-1] == 1:
+        return list((values.reshape(-1) > 0).tolist())
+    if values.ndim != 2:
+        raise SettingError(f"scores must be of shape (batch, class), got {values.shape}")
+    return list(values.argmax(-1).tolist())
+
+
+@contextmanager
+def _evaluating(*parts: Any) -> Iterator[None]:
+    """Put modules into eval mode and restore them."""
+    modules = [m for part in parts if hasattr(part, "modules") for m in part.modules()]
+    modes = [m.training for m in modules]
+    for m in modules:
+        m.training = False
+    try:
+        yield
+    finally:
+        for m, mode in zip(modules, modes, strict=True):
+            m.training = mode
 
 
 def _texts(words: Sequence[Sequence[Symbol]], separator: str) -> list[str]:

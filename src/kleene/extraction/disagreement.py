@@ -17,12 +17,12 @@ import numpy as np
 from kleene.arrays import Ints
 from kleene.automata import DFA
 from kleene.data.alphabet import Alphabet, Ids
-from kleene.extraction.checks.ambiguity import Ambiguity
-from kleene.extraction.checks.fidelity import prefix_labels, run_ids
+from kleene.extraction.ambiguity import Ambiguity
+from kleene.extraction.fidelity import prefix_labels, run_ids
+from kleene.extraction.prefixes import UNLABELLED, Prefixes
 from kleene.extraction.target import Oracle, Target
-from kleene.extraction.transitions.prefixes import UNLABELLED, Prefixes
 from kleene.extraction.words import all_words, encode_words, spell_ids, table_of
-from kleene.machine import Word
+from kleene.machine import Label, Word
 
 SHORT_WORDS = 4_100  # short words, all tried
 GUIDED_WORDS = 2_500  # words of each guided kind
@@ -38,6 +38,8 @@ class Disagreement:
     word: Word | None
     exhaustive: int
     """The length up to which every word was tried."""
+    answers: tuple[Label, Label] | None = None
+    """On that word, the label of the network and the label of the automaton."""
 
 
 def search(
@@ -73,7 +75,9 @@ def search(
     if not found:
         return Disagreement(word=None, exhaustive=exhaustive)
     shortest = _shortened(model, small, oracle, min(found, key=len))
-    return Disagreement(word=spell_ids(model, shortest), exhaustive=exhaustive)
+    classes = int(oracle([shortest])[0]), int(run_ids(model, small, [shortest])[0])
+    answers = model.classes[classes[0]], model.classes[classes[1]]
+    return Disagreement(word=spell_ids(model, shortest), exhaustive=exhaustive, answers=answers)
 
 
 def _differing(model: Target, dfa: DFA, oracle: Oracle, words: Sequence[Ids]) -> list[Ids]:

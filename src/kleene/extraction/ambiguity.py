@@ -15,14 +15,13 @@ from kleene.arrays import Ints
 from kleene.automata import DFA
 from kleene.automata.minimize import equivalence_classes
 from kleene.automata.symbols import show_word
-from kleene.extraction.transitions.counts import (
+from kleene.extraction.counts import (
     TransitionCounts,
     count_transitions,
     soft_count_transitions,
     step_pairs,
 )
-from kleene.extraction.transitions.partition import StatePaths
-from kleene.extraction.transitions.prefixes import UNLABELLED
+from kleene.extraction.prefixes import UNLABELLED, StatePaths
 from kleene.extraction.words import spell_ids
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model

@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from kleene.arrays import Floats, Ints
 from kleene.automata import DFA, PFA
+from kleene.extraction.prefixes import UNLABELLED, Argmax, StatePaths
 from kleene.extraction.table import MAX_PROBABILITIES
 from kleene.extraction.target import Target
-from kleene.extraction.transitions.partition import Argmax, StatePaths
-from kleene.extraction.transitions.prefixes import UNLABELLED
 from kleene.machine import Label, Symbol
 
 

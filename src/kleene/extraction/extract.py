@@ -18,17 +18,23 @@ from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError, ExtractionError, SettingError, TrainingError
 from kleene.evaluation.metrics import evaluate
 from kleene.extraction.adapters import module
-from kleene.extraction.auto import extract_auto
-from kleene.extraction.checks.check import answers, check
-from kleene.extraction.checks.disagreement import search
-from kleene.extraction.checks.fidelity import Fidelity
-from kleene.extraction.context import MAX_STEPS, make_context, open_context
+from kleene.extraction.corpus import count_corpus
 from kleene.extraction.counter.extract import extract_counter
-from kleene.extraction.front_search import FrontSearch
-from kleene.extraction.methods import METHODS, from_counts, require_centroids
+from kleene.extraction.disagreement import search
+from kleene.extraction.fidelity import Fidelity
+from kleene.extraction.lstar import FrontSearch
+from kleene.extraction.methods import (
+    MAX_STEPS,
+    METHODS,
+    check,
+    extract_auto,
+    from_counts,
+    make_context,
+    open_context,
+    require_centroids,
+)
 from kleene.extraction.result import Extraction
 from kleene.extraction.target import MAX_SYMBOLS, ExternalNetwork, Oracle
-from kleene.extraction.transitions.corpus import count_corpus
 from kleene.extraction.words import encode_words
 from kleene.induction.teach import teach
 from kleene.machine import Symbol
@@ -54,9 +60,7 @@ def extract(
     method: str = "auto",
     max_states: int | None = None,
     seed: int = 0,
-    centres: int | None = None,
     seconds: float | None = None,
-    max_queries: int = 200_000,
     process_group: ProcessGroup = SINGLE_PROCESS,
 ) -> Extraction:
     """Extract an automaton from a network, and say how far the two agree.
@@ -76,8 +80,8 @@ def extract(
     - `mean`: the successor of highest mean transition probability, as in the paper: the mean of
       max(alpha) over the steps that went there; any cell with centroids;
     - `soft-counts`: the successor of highest mean alpha over all steps; any cell with centroids;
-    - `kmeans`: hidden vectors quantised into `centres` states; any network;
-    - `lstar`: active learning, within `seconds` and `max_queries`; any network;
+    - `kmeans`: clusters of the hidden vectors; any network;
+    - `lstar`: active learning, within `seconds`; any network;
     - `counter`: as `counts`, and the one-counter machine in the memory, as `counter` of the result;
       LSTM cells with states, and words of the task;
     - `auto`: the cheapest faithful one of `table`, `counts` or `kmeans`, and `lstar`; if none is
@@ -109,14 +113,8 @@ def extract(
         found = _from_corpus(network, words, seed=seed, process_group=process_group)
         found = replace(found, method=method, counter=counter)
     else:
-        context = open_context(
-            network,
-            words,
-            seed=seed,
-            seconds=SECONDS_OF_MODEL if seconds is None else seconds,
-            max_queries=max_queries,
-            centres=centres,
-        )
+        limit = SECONDS_OF_MODEL if seconds is None else seconds
+        context = open_context(network, words, seed=seed, seconds=limit)
         if method == "auto":
             found = extract_auto(context)
         else:
@@ -170,7 +168,7 @@ def read(
             kinds=("held-out words", "random words"),
         ),
         disagreement=found.word,
-        answers=answers(network, dfa, oracle, found),
+        answers=found.answers,
         exhaustive=found.exhaustive,
         method=chosen.origin,
         steps=tuple(front.steps),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -19,55 +18,47 @@ from kleene.arrays import Ints
 from kleene.data.alphabet import Ids
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import ExtractionError
+from kleene.extraction.counts import TransitionCounts, normalised
+from kleene.extraction.prefixes import (
+    UNLABELLED,
+    Argmax,
+    Prefixes,
+    follow,
+    read_prefixes,
+    state_numbers,
+)
 from kleene.extraction.table import MAX_PROBABILITIES
-from kleene.extraction.transitions.counts import TransitionCounts, normalised
-from kleene.extraction.transitions.partition import Argmax, follow, state_numbers
-from kleene.extraction.transitions.prefixes import UNLABELLED, Prefixes, read_prefixes
 from kleene.extraction.words import encode_words
 from kleene.model import Model
 
 T = TypeVar("T")
 
 BLOCK_WORDS, BLOCK_SYMBOLS = 1000, 200_000
-MIN_MERGE = 2**18  # pending numbers
+MIN_MERGE = 2**18  # rows
 _NO_WORD = np.zeros(0, np.int64)
 
 
-@dataclass(kw_only=True)
-class Histogram:
-    """Occurrences of each number, merged in batches, so memory follows the distinct numbers."""
+class Tally:
+    """Occurrences of each number, merged now and then, so memory follows the distinct numbers."""
 
-    numbers: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    counts: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    _new: list[tuple[Ints, Ints]] = field(default_factory=list)
-    _size: int = 0
+    def __init__(self) -> None:
+        self.numbers = self.counts = _NO_WORD
+        self._rows: list[Ints] = []
 
-    def add(self, numbers: Ints, counts: Ints | None = None) -> None:
-        """Count some numbers, once each or as often as given."""
-        if counts is None:
-            numbers, counts = np.unique(numbers, return_counts=True)
-        self._new.append((numbers, counts))
-        self._size += len(numbers)
-        if self._size > max(len(self.numbers), MIN_MERGE):
+    def add(self, numbers: Ints) -> None:
+        """Count some numbers."""
+        self._rows.append(np.stack(np.unique(numbers, return_counts=True), axis=1))
+        if sum(map(len, self._rows)) > max(len(self.numbers), MIN_MERGE):
             self.merge()
 
-    def merge(self) -> None:
-        """Merge the pending batches into one sorted array."""
-        numbers = np.concatenate([self.numbers, *(new for new, _ in self._new)])
-        counts = np.concatenate([self.counts, *(counts for _, counts in self._new)])
-        self.numbers, which = np.unique(numbers, return_inverse=True)
+    def merge(self, process_group: ProcessGroup = SINGLE_PROCESS) -> None:
+        """Add up what is pending, of all processes."""
+        own = np.stack([self.numbers, self.counts], axis=1)
+        rows = process_group.all_gather(np.concatenate([own, *self._rows]))
+        self.numbers, which = np.unique(rows[:, 0], return_inverse=True)
         self.counts = np.zeros(len(self.numbers), dtype=np.int64)
-        np.add.at(self.counts, which, counts)
-        self._new, self._size = [], 0
-
-    def pool(self, process_group: ProcessGroup) -> None:
-        """Add the counts of all other processes."""
-        self.merge()
-        if process_group.world_size > 1:
-            rows = process_group.all_gather(np.stack([self.numbers, self.counts], axis=1))
-            self.numbers, self.counts = _NO_WORD, _NO_WORD
-            self.add(rows[:, 0], rows[:, 1])
-            self.merge()
+        np.add.at(self.counts, which, rows[:, 1])
+        self._rows = []
 
 
 class CorpusCounts:
@@ -83,7 +74,7 @@ class CorpusCounts:
                 f"{self.states:,} combinations of the layers' states are too many to count; "
                 "use a network of fewer layers"
             )
-        self.steps, self.votes = Histogram(), Histogram()
+        self.steps, self.votes = Tally(), Tally()
         self.given = self.words = self.symbols = 0
         self.sample: list[tuple[float, int, Ids]] = []
         """Words with their random priority and minus their position, as a heap."""
@@ -113,10 +104,8 @@ class CorpusCounts:
 
     def pool(self, process_group: ProcessGroup) -> None:
         """Add the counts and the samples of all other processes."""
-        self.steps.pool(process_group)
-        self.votes.pool(process_group)
-        if process_group.world_size == 1:
-            return
+        self.steps.merge(process_group)
+        self.votes.merge(process_group)
         sums = process_group.all_reduce_array(np.array([self.words, self.symbols]))
         self.words, self.symbols = sums.tolist()
         rows = [(-index, len(word)) for _, index, word in self.sample]

@@ -1,4 +1,4 @@
-"""How far an automaton agrees with the soft network that it comes from."""
+"""How far an automaton agrees with its network: fidelity, ambiguities and a disagreement."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from kleene.arrays import Ints
 from kleene.automata import DFA
 from kleene.data.alphabet import Ids
+from kleene.extraction.prefixes import UNLABELLED, Prefixes
 from kleene.extraction.target import Oracle, Target
-from kleene.extraction.transitions.prefixes import UNLABELLED, Prefixes
 from kleene.extraction.words import draw_from, run_table, table_of, usual_length
 
 TIMES_LONGER = 10

@@ -1,1 +1,0 @@
-"""How far an automaton agrees with the network it was read from."""
