@@ -47,7 +47,6 @@ MISSING = (
     ("report model data.tsv --plot tsne", "draw"),
     ("report model data.tsv --out report.html", "draw"),
     ("serve model", "web"),
-    ("train data.tsv --out watched --watch", "web"),
     ("export model --out model.onnx", "onnx"),
 )
 
@@ -70,4 +69,3 @@ def test_a_command_that_needs_an_extra_names_it_in_one_line(folder: Path) -> Non
     for (command, extra), error, status in zip(MISSING, said[::2], said[1::2], strict=True):
         assert f'run `pip install "kleene[{extra}]"`' in error, command
         assert status == "kleene: status 2", command
-    assert not (folder / "watched").exists()

@@ -124,8 +124,8 @@ def test_white_space_is_what_python_takes_for_it() -> None:
 
 def test_scripts_are_sound_javascript(tmp_path: Path) -> None:
     served = resources.files("kleene.web").joinpath("static")
-    live, watch = (served.joinpath(own).read_text("utf-8") for own in ("live.js", "watch.js"))
-    for i, code in enumerate((script("report.js"), script() + live, script() + watch)):
+    live = served.joinpath("live.js").read_text("utf-8")
+    for i, code in enumerate((script("report.js"), script() + live)):
         path = tmp_path / f"{i}.js"
         path.write_text(code)
         subprocess.run([str(NODE), "--check", str(path)], check=True, capture_output=True)

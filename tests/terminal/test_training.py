@@ -1,11 +1,10 @@
-"""Training in a real terminal: a fresh run, an interrupted one that goes on, and one watched."""
+"""Training in a real terminal: a fresh run, an interrupted one that goes on."""
 
 from __future__ import annotations
 
 import re
 import time
 from pathlib import Path
-from urllib.request import urlopen
 
 import pytest
 from terminal import SIZES, TRAIN, Terminal, TerminalRun, run_in_terminal, write_data
@@ -43,19 +42,6 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(tmp_path: Path) -> None:
     assert resumed.status == 2
     resumed.assert_clean()
     assert "no interrupted run" not in resumed.text
-
-
-@pytest.mark.slow
-def test_a_run_can_be_watched(tmp_path: Path) -> None:
-    write_data(tmp_path)
-    options = (*TRAIN, *PLAIN, "--epochs", 30, "--watch")
-    terminal = Terminal(*options, cwd=tmp_path, environment={"BROWSER": "true"})
-    page = terminal.wait_for(r"http://127\.0\.0\.1:\d+[^\s]*")
-    with urlopen(page) as answer:
-        assert b"<html" in answer.read()
-    run = terminal.finish()
-    assert run.status == 0, run.text
-    run.assert_clean()
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -241,36 +240,3 @@ def test_a_page_asks_for_the_token(chromium: Any) -> None:
         with page(chromium, f"{client.page}#token=s3cret") as opened:
             opened.fill("#word", "11")
             opened.get_by_text("2 / 2").wait_for()
-
-
-# -- training, watched ---------------------------------------------------------------------------
-
-
-def test_a_run_can_be_watched(chromium: Any) -> None:
-    from kleene import SequenceClassifier
-    from kleene.data.alphabet import Alphabet
-    from kleene.training.progress import Quiet
-    from kleene.web.watch import Watch
-
-    words = ["", "a", "b", "ab", "ba", "aab", "bba", "abab", "aa", "bb"] * 20
-    labels = [int(word.endswith("a")) for word in words]
-    estimator = SequenceClassifier(hidden_size=16, network={"input_size": 8}, random_state=0)
-    watch = Watch(words, (0, 1), Alphabet("ab"), inner=Quiet())
-
-    def train() -> None:
-        estimator.fit(words, labels, reporter=watch, hook=watch.hook)
-        watch.finish(estimator.model)
-
-    thread = threading.Thread(target=train)
-    thread.start()
-    with page(chromium, watch.page) as opened:
-        opened.get_by_text("Training is over").wait_for(timeout=120_000)
-        assert opened.locator("svg.graph .node").count() >= 2
-        assert opened.locator("svg.chart").count() == 2
-        assert accessible(opened) == []
-    thread.join()
-    alone = SequenceClassifier(hidden_size=16, network={"input_size": 8}, random_state=0).fit(
-        words, labels
-    )
-    for name, tensor in alone.model.network.state_dict().items():
-        assert tensor.equal(estimator.model.network.state_dict()[name]), name

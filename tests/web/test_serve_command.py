@@ -1,4 +1,4 @@
-"""`kleene report`, `kleene serve` and `kleene train --watch`, as they are called."""
+"""`kleene report` and `kleene serve`, as they are called."""
 
 from __future__ import annotations
 
@@ -99,17 +99,3 @@ def test_a_server_runs_until_it_is_stopped(folder: Path) -> None:
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=30)
     assert process.returncode in (0, 2)
-
-
-@pytest.mark.slow
-def test_a_watched_run_ends_as_any_other(folder: Path) -> None:
-    quick = ["--seed", "3", "--hidden-size", "16", "--embedding-size", "8"]
-    process, address = started(folder, "train", "data.tsv", "--out", "seen", "--watch", *quick)
-    with urllib.request.urlopen(f"{address}frames", timeout=60) as answer:
-        assert "frames" in json.load(answer)
-    process.communicate(timeout=300)
-    assert process.returncode == 0
-    plain = [sys.executable, "-m", "kleene", "train", "data.tsv", "--out", "unseen", *quick]
-    subprocess.run(plain, cwd=folder, check=True, capture_output=True)
-    weights = [(folder / name / "model.safetensors").read_bytes() for name in ("seen", "unseen")]
-    assert weights[0] == weights[1]

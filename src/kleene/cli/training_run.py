@@ -18,14 +18,13 @@ from kleene.cli.run_folder import RunFolder
 from kleene.cli.training_source import TrainingSource
 from kleene.cli.training_summary import summarize
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
-from kleene.errors import KleeneError, SettingError
+from kleene.errors import KleeneError
 
 if TYPE_CHECKING:
     from kleene.cli.input import DataSource
-    from kleene.estimator import Prepared, SequenceClassifier
+    from kleene.estimator import SequenceClassifier
     from kleene.training.progress import Reporter
     from kleene.training.run import Run
-    from kleene.web.watch import Watch
 
 STOPS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
@@ -44,8 +43,6 @@ class TrainingRun:
     """Whether n-grams are fitted to the same rows, for comparison."""
     test: DataSource | None = None
     """Further rows on which the trained network is measured."""
-    watched: bool = False
-    """Whether a page shows the run."""
     process_group: ProcessGroup = SINGLE_PROCESS
 
     def train(self, *, resume: bool, overwrite: bool) -> dict[str, Any] | None:
@@ -61,7 +58,7 @@ class TrainingRun:
         torch.set_num_threads(self.threads)
         started = time.monotonic()
         estimator = SequenceClassifier(**self.settings)
-        prepared = self.source.prepare(estimator)
+        self.source.prepare(estimator)
         ordered = {**self.settings, "threads": self.threads}  # threads decide the order of sums
         folder = RunFolder(path=self.out, settings=ordered, source=self.source)
         run = Run(
@@ -78,7 +75,7 @@ class TrainingRun:
         with folder.locked(), _stoppable(), self._explained_interrupts(folder):
             begun = folder.begin(resume=resume, overwrite=overwrite)
             if self.process_group.broadcast_object(begun):
-                self._fit(estimator, folder, run, prepared)
+                self._fit(estimator, folder, run)
             else:
                 say(f"the run in {self.out} is finished; nothing to do")
                 estimator = SequenceClassifier.load(self.out)
@@ -88,27 +85,19 @@ class TrainingRun:
             finally:
                 folder.store.unlink(missing_ok=True)
 
-    def _fit(
-        self, estimator: SequenceClassifier, folder: RunFolder, run: Run, prepared: Prepared | None
-    ) -> None:
+    def _fit(self, estimator: SequenceClassifier, folder: RunFolder, run: Run) -> None:
         """Fit the estimator and save its model; nothing stays in the folder after an error."""
         from kleene.training.progress import Bar, Quiet
 
         reporter: Reporter = Bar() if sys.stderr.isatty() else Quiet()
-        watch = None
         try:
-            if self.watched:
-                reporter = watch = _watch(prepared, reporter)
-            run = replace(run, reporter=reporter, hook=None if watch is None else watch.hook)
+            run = replace(run, reporter=reporter)
             self.source.fit(estimator, folder.store, run, baseline=self.baseline)
             estimator.model_ = replace(estimator.model, layout=self.source.layout)
             estimator.save(self.out)
         except KleeneError:
             folder.forget()
             raise
-        finally:
-            if watch is not None:
-                watch.finish(getattr(estimator, "model_", None))
         folder.finish()
 
     @contextmanager
@@ -122,21 +111,6 @@ class TrainingRun:
             program = "kleene" if count == 1 else f"torchrun --nproc-per-node {count} -m kleene"
             message = str(error) or folder.interrupted(f"{program} {shlex.join(typed)}")
             raise KeyboardInterrupt(message) from None
-
-
-def _watch(prepared: Prepared | None, inner: Reporter) -> Watch:
-    """A page that shows the run, opened in a browser if there is one."""
-    import webbrowser
-
-    from kleene.web.watch import Watch
-
-    if prepared is None or prepared.words is None:
-        raise SettingError("--watch needs examples in memory; leave it out, or add --no-stream")
-    model = prepared.model
-    watch = Watch(prepared.words, model.classes, model.alphabet, inner=inner)
-    say(f"watch the run on {watch.page}")
-    webbrowser.open(watch.page)
-    return watch
 
 
 @contextmanager

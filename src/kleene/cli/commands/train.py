@@ -50,9 +50,6 @@ def train(
     baseline: Annotated[
         bool, typer.Option(help="Fit n-grams with logistic regression for comparison.")
     ] = True,
-    watch: Annotated[
-        bool, flag("--watch", "Open a page that shows the loss and the automaton.")
-    ] = False,
     stream: Annotated[
         bool | None,
         flag("--stream/--no-stream", "Keep the rows on disk. [default: for files above 256 MB]"),
@@ -98,7 +95,6 @@ def train(
             checkpoint_every=checkpoint_every,
             baseline=baseline,
             test=open_data(test) if test else None,
-            watched=watch,
             process_group=process_group,
         )
         summary = run.train(resume=resume, overwrite=overwrite)
