@@ -26,9 +26,8 @@ from kleene.data.alphabet import FIRST_SYMBOL, Alphabet
 from kleene.data.batch import make_batch
 from kleene.errors import DataError
 from kleene.evaluation.metrics import logits
-from kleene.explain.batched_traces import batched_traces, plan
 from kleene.explain.methods import METHODS, predicting_states
-from kleene.explain.scoring import margins
+from kleene.explain.traces import batched_traces, margins, plan
 from kleene.nn.classifier import Classifier
 from kleene.nn.inference import inference
 

@@ -23,7 +23,7 @@ from page import (
 )
 from paper import find
 
-from kleene.explain.scoring import NEUTRAL
+from kleene.explain.traces import NEUTRAL
 
 MISSING = "_No results yet: `python experiments/readable_texts.py`._"
 ERRORS = (  # what it is, the ledger, readable row, opaque row, the paper's error in per cent

@@ -9,9 +9,8 @@ from toy_readers import ALPHABET, toy_network, toy_words
 
 from kleene.data.examples import Examples
 from kleene.errors import ExtractionError
-from kleene.explain.batched_traces import batched_traces
 from kleene.explain.methods import contributions
-from kleene.explain.scoring import state_scores
+from kleene.explain.traces import batched_traces, state_scores
 from kleene.nn.classifier import Classifier
 from kleene.nn.state_weights import full_weights, state_weights
 from kleene.training.loop import fit

@@ -14,7 +14,7 @@ from kleene.errors import ExtractionError, SettingError
 from kleene.evaluation.metrics import logits
 from kleene.explain.explain import explain, explain_many
 from kleene.explain.markup import probability_text
-from kleene.explain.scoring import margins, state_labels, state_scores
+from kleene.explain.traces import margins, state_labels, state_scores
 from kleene.languages import tomita
 from kleene.model import Model
 from kleene.nn.state_weights import lead, state_weights
@@ -90,15 +90,9 @@ def test_the_weights_of_states_decide_which_state_predicts() -> None:
 
 
 @pytest.mark.parametrize("settings", NETWORKS, ids=str)
-def test_change_and_evidence_add_up(settings: dict) -> None:
+def test_evidence_adds_up(settings: dict) -> None:
     network = toy_network(**settings)
     words = [*toy_words(), toy_words()[0] * 5]
-    with torch.inference_mode():
-        start = network.trace(make_batch([ALPHABET.encode(())])).probs[0, 0].tolist()
-    for found in explain_many(toy_model(network), words, method="change"):
-        if found.word:
-            j = found.predicting_state
-            assert found.weights.sum() == pytest.approx(found.probs[-1, j] - start[j], abs=1e-4)
     for found in explain_many(toy_model(network), words, method="evidence"):
         pair = logits(network, ALPHABET.encode_many([found.word, ()]))
         label = CLASSES.index(found.prediction)
@@ -128,7 +122,6 @@ def test_an_explanation_shows_everywhere() -> None:
     ElementTree.fromstring(html.replace("&nbsp;", " "))
     assert "\x1b[31m" not in found.to_text(colors=True).replace("\x1b[0m", "")
     assert str(found).startswith(f"{found.prediction} ({probability_text(found.probability)})")
-    assert found.top(2)[0][2] == max(found.weights)
 
 
 def test_characters_stand_close_and_words_apart() -> None:
@@ -145,7 +138,7 @@ def test_characters_stand_close_and_words_apart() -> None:
 )
 def test_empty_words_and_other_scripts(word: tuple[str, ...]) -> None:
     found = explain(toy_model(), word)
-    assert len(found) == len(word)
+    assert len(found.word) == len(word)
     for shown in (found.to_html(), found.to_text(colors=True), str(found)):
         shown.encode()
 
@@ -205,7 +198,7 @@ def test_notebooks_show_without_a_warning(settings: dict) -> None:
 
 
 def test_mistakes_are_named() -> None:
-    with pytest.raises(SettingError, match="must be one of level, change, evidence"):
+    with pytest.raises(SettingError, match="must be one of level, evidence"):
         explain(toy_model(), ("good",), method="magic")
     with pytest.raises(ExtractionError, match="pooling='states'"):
         explain(toy_model(), ("good",), method="contribution")

@@ -6,26 +6,20 @@ from sklearn.linear_model import LinearRegression
 from toy_readers import ALPHABET, toy_model, toy_network, toy_words
 
 from kleene.data.alphabet import Alphabet
-from kleene.errors import DataError, SettingError
+from kleene.errors import DataError
 from kleene.explain.explain import explain_many
-from kleene.explain.features import features, state_levels, states_picture, transition_maps
+from kleene.explain.features import features, states_picture, transition_maps
 from kleene.model import Model
 
 
-def test_features_are_statistics_of_the_probabilities() -> None:
+def test_features_are_means_of_the_probabilities() -> None:
     network, words = toy_network(), toy_words()
-    rows = features(network, ALPHABET.encode_many(words), statistics=("mean", "max", "final"))
-    assert rows.shape == (len(words), 12)
+    rows = features(network, ALPHABET.encode_many(words))
+    assert rows.shape == (len(words), 4)
     for row, found in zip(rows, explain_many(toy_model(network), words), strict=True):
         if found.word:
-            P = found.probs
-            expected = np.concatenate([P.mean(0), P.max(0), P[-1]])
-            assert np.allclose(row, expected, atol=1e-5)
-    plain = features(network, ALPHABET.encode_many(words))
-    assert np.array_equal(plain, rows[:, :4])
-    assert np.allclose(plain.sum(1), 1, atol=1e-5)  # the empty word's too
-    with pytest.raises(SettingError, match="among mean, max, final, got 'median'"):
-        features(network, ALPHABET.encode_many(words), statistics=("median",))
+            assert np.allclose(row, found.probs.mean(0), atol=1e-5)
+    assert np.allclose(rows.sum(1), 1, atol=1e-5)  # the empty word's too
 
 
 def test_maps_are_means_over_the_images_of_a_class() -> None:
@@ -47,9 +41,7 @@ def test_maps_are_means_over_the_images_of_a_class() -> None:
     )
     probs, inputs = np.concatenate([e.probs for e in explained]), np.concatenate(images)[:, 0]
     regression = LinearRegression(fit_intercept=False).fit(probs, inputs)  # they sum to 1
-    found = probs @ state_levels(network, images)
-    assert np.allclose(found, regression.predict(probs), atol=1e-2)
-    together = states_picture(network, images, maps)
-    assert np.allclose(together[0], found.reshape(20, 6)[labels == 0].mean(0), atol=1e-4)
+    expected = regression.predict(probs).reshape(20, 6)[labels == 0].mean(0)
+    assert np.allclose(states_picture(network, images, maps)[0], expected, atol=1e-2)
     with pytest.raises(DataError, match="one length, got 2, from 4 to 6"):
         transition_maps(network, [*images, images[0][:4]], np.zeros(21, int))

@@ -32,7 +32,7 @@ def test_phrases_are_the_windows_of_highest_mean(n: int, method: str) -> None:
     network = toy_network(pooling="states" if method == "lean" else "last")
     windows = defaultdict(list)
     for found in explain_many(toy_model(network), WORDS, method=method):
-        for t in range(len(found) - n + 1):
+        for t in range(len(found.word) - n + 1):
             gram = found.word[t : t + n]
             if all(symbol in ALPHABET for symbol in gram):
                 windows[found.prediction, gram].append(found.weights[t : t + n].mean())

@@ -10,7 +10,7 @@ from toy_readers import ALPHABET, CLASSES, toy_model, toy_network, toy_words
 from kleene.errors import DataError, ExtractionError
 from kleene.explain.explain import explain_many
 from kleene.explain.prototypes import prototypes
-from kleene.explain.scoring import state_labels, state_scores
+from kleene.explain.traces import state_labels, state_scores
 
 WORDS = toy_words(80)
 LABELS = [CLASSES[len(word) % 2] for word in WORDS]
@@ -31,7 +31,7 @@ def by_loops(network, labels=None):
 
 def ranked(sums, key, top, min_count):
     rows = [
-        (-np.mean(values), symbol, max(values), len(values))
+        (-np.mean(values), symbol, len(values))
         for (which, symbol), values in sums.items()
         if which == key and len(values) >= min_count
     ]
@@ -47,10 +47,9 @@ def test_symbols_rank_by_their_mean_transition_probability(labels) -> None:
     expected |= {label: ranked(of_class, label, 4, 3) for label in CLASSES}
     for key, rows in expected.items():
         mine = found.states[key] if isinstance(key, int) else found.classes[key]
-        assert [p.symbol for p in mine] == [symbol for _, symbol, _, _ in rows]
-        for p, (mean, _, most, count) in zip(mine, rows, strict=True):
+        assert [p.symbol for p in mine] == [symbol for _, symbol, _ in rows]
+        for p, (mean, _, count) in zip(mine, rows, strict=True):
             assert p.mean == pytest.approx(-mean, abs=1e-5)
-            assert p.most == pytest.approx(most, abs=1e-5)
             assert p.count == count
 
 
@@ -60,7 +59,7 @@ def test_visits_and_labels_of_states() -> None:
     explained = explain_many(toy_model(network), WORDS)
     visited = np.concatenate([e.states for e in explained])
     assert np.allclose(found.visits, np.bincount(visited, minlength=4) / len(visited))
-    predicted = np.concatenate([[CLASSES.index(e.prediction)] * len(e) for e in explained])
+    predicted = np.concatenate([[CLASSES.index(e.prediction)] * len(e.word) for e in explained])
     by_class = np.array([np.bincount(visited[predicted == c], minlength=4) for c in range(2)])
     assert found.state_labels == state_labels(toy_model(network), by_class)
 

@@ -8,8 +8,7 @@ from toy_readers import ALPHABET, NETWORKS, toy_network, toy_words
 from kleene.data.batch import make_batch
 from kleene.errors import DataError, ExtractionError
 from kleene.evaluation.metrics import logits
-from kleene.explain.batched_traces import batched_traces, plan
-from kleene.explain.scoring import margins, prefix_scores, state_scores
+from kleene.explain.traces import batched_traces, margins, plan, prefix_scores, state_scores
 
 
 @pytest.mark.parametrize("settings", NETWORKS, ids=str)

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from toy_readers import CLASSES, toy_model, toy_network
 
-from kleene.explain.scoring import label_text, state_labels, state_scores
+from kleene.explain.traces import label_text, state_labels, state_scores
 
 
 def test_the_last_state_of_a_memory_less_network_has_the_class_of_its_centroid() -> None:

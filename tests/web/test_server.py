@@ -19,7 +19,6 @@ from serving import EVEN, Client, random_model, registry_of, running
 from kleene import DFA, SequenceClassifier
 from kleene.data.bins import Bins
 from kleene.data.layout import Layout
-from kleene.explain.summary import summarize
 from kleene.web.access import Access
 from kleene.web.app import create_app
 from kleene.web.limits import Limits
@@ -291,35 +290,6 @@ def test_slow_bodies_end_in_408_and_hold_nobody_up(registry: ModelRegistry) -> N
         assert b"408" in lines[-1].recv(100)
         for line in lines[10:]:
             line.close()
-
-
-def test_moves_seen_in_training_are_drawn_without_data(tmp_path: Path) -> None:
-    vocabulary = tuple(f"w{i}" for i in range(150))
-    model = random_model(vocabulary, cell="lstm", similarity="dot", temperature=1.0)
-    alone = Network("alone", model)
-    assert (alone.view.kind, alone.view.drawing["edges"]) == ("states", [])
-    words = [tuple(vocabulary[i * j % 150] for j in range(1, 9)) for i in range(60)]
-    moves = summarize(model, words, top=3).to_dict()
-    replace(model, settings={"moves": moves}).save(tmp_path / "model")
-    found = ModelRegistry.load([tmp_path / "model"])["model"]
-    assert found.view.kind == "map"
-    assert found.view.drawing["edges"]
-    assert found.view.drawing == Network("given", model, words).view.drawing
-
-
-@pytest.mark.parametrize(
-    "moves",
-    [
-        5,
-        {"state_labels": [0], "visits": [1.0], "moves": []},
-        {"state_labels": ["no"] * 6, "visits": [1.0] * 6, "moves": []},
-        {"state_labels": [0] * 6, "visits": [1.0] * 6, "moves": [{"source": 9, "target": 0}]},
-    ],
-)
-def test_moves_that_do_not_fit_are_not_drawn(moves: Any) -> None:
-    symbols = tuple(f"w{i}" for i in range(150))
-    model = random_model(symbols, cell="lstm", similarity="dot", temperature=1.0)
-    assert Network("model", replace(model, settings={"moves": moves})).view.kind == "states"
 
 
 def test_models_and_automata_are_loaded_by_their_names(tmp_path: Path) -> None:

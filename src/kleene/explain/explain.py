@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kleene.arrays import Floats, Ints
-from kleene.explain.batched_traces import TracedBatch, batched_traces, encode, require_states
 from kleene.explain.markup import (
     LEGEND,
     WEAK,
@@ -30,12 +29,11 @@ from kleene.explain.markup import (
     probability_text,
 )
 from kleene.explain.methods import FULL_STRENGTH, METHODS, predicting_states, require_method
-from kleene.explain.scoring import state_labels
+from kleene.explain.traces import batched_traces, encode, require_states, state_labels
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
 from kleene.nn.state_weights import adds_up, lead
 
-TOP = 8  # symbols that `top` gives
 MIN_CRISP = 0.95  # the smallest probability of a state on a path that explains the label by itself
 
 
@@ -57,7 +55,7 @@ class Explanation:
     start_state: int
     final_state: int
     predicting_state: int
-    """The state whose probabilities are the weights of the methods "level" and "change"."""
+    """The state whose probabilities are the weights of the method "level"."""
     method: str
     weights: Floats
     """How much each symbol speaks for the prediction, or against it where below 0, (time,)."""
@@ -68,10 +66,6 @@ class Explanation:
     between: str = " "
     """What stands between two symbols where the word is shown."""
 
-    def __len__(self) -> int:
-        """How many symbols there are."""
-        return len(self.word)
-
     @property
     def probability(self) -> float:
         """Of the predicted class."""
@@ -81,11 +75,6 @@ class Explanation:
     def rest(self) -> float | None:
         """What no symbol gives the prediction, where the weights add up: bias, start, absence."""
         return None if self.lead is None else self.lead - float(self.weights.sum(dtype=np.float64))
-
-    def top(self, count: int = TOP) -> list[tuple[int, Symbol, float]]:
-        """Index, symbol and weight of the symbols that speak most for the prediction."""
-        order = np.argsort(-self.weights, kind="stable")[:count]
-        return [(int(t), self.word[t], float(self.weights[t])) for t in order]
 
     @property
     def scale(self) -> float:
@@ -164,12 +153,9 @@ class Explanation:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {
-            "word": [as_json(symbol) for symbol in self.word],
+            "word": as_json(self.word),
             "prediction": as_json(self.prediction),
-            "probabilities": {
-                str(label): float(p)
-                for label, p in zip(self.classes, self.probabilities, strict=True)
-            },
+            "probabilities": as_json(dict(zip(self.classes, self.probabilities, strict=True))),
             "method": self.method,
             "weights": self.weights.astype(float).round(6).tolist(),
             "scale": self.scale,
@@ -179,7 +165,7 @@ class Explanation:
             "start_state": self.start_state,
             "final_state": self.final_state,
             "predicting_state": self.predicting_state,
-            "state_labels": [as_json(label) for label in self.state_labels],
+            "state_labels": as_json(self.state_labels),
             "probs": self.probs.astype(float).round(6).tolist(),
         }
 
@@ -188,17 +174,15 @@ class Explanation:
         if self.lead is None or self.rest is None:
             return []
         what = "log-odds" if len(self.classes) == 2 else "lead over the mean of the other classes"
-        words = self.lead - self.rest
-        return [
-            f"{what} {self.lead:+.2f} = {words:+.2f} of the symbols {self.rest:+.2f} of the rest"
-        ]
+        own = self.lead - self.rest
+        return [f"{what} {self.lead:+.2f} = {own:+.2f} of the symbols {self.rest:+.2f} of the rest"]
 
     def _headline(self) -> str:
-        basis = self.method
-        if self.method in ("level", "change"):
-            basis = f"the {self.method} of state {self._state(self.predicting_state)}"
-        elif self.method == "path":
-            basis = "the path through the states"
+        named = {
+            "level": f"the level of state {self._state(self.predicting_state)}",
+            "path": "the path through the states",
+        }
+        basis = named.get(self.method, self.method)
         return f"{as_text(self.prediction)} ({probability_text(self.probability)}), by {basis}"
 
 
@@ -212,29 +196,30 @@ def explain_many(
 ) -> list[Explanation]:
     """Explain the predictions for some words, at little more than the cost of predicting them.
 
-    `method` is "level" (the paper's P_t(j)), "change" (of it), "evidence" (by how much a symbol
-    raises the log-odds of the predicted class), "path" (1 and -1 where the label of the word so far
-    becomes the prediction, or stops being it) or, where states have weights, "contribution" (a
-    symbol's exact share of the lead of the predicted class) or "lean" (the same for any length).
-    None is "contribution" where states have weights, "path" for a word that goes from state to
-    state like in an automaton, and "evidence" for any other.
+    `method` is "level" (the paper's P_t(j)), "evidence" (by how much a symbol raises the log-odds
+    of the predicted class), "path" (1 and -1 where the label of the word so far becomes the
+    prediction, or stops being it) or, where states have weights, "contribution" (a symbol's exact
+    share of the lead of the predicted class) or "lean" (the same for any length). None is
+    "contribution" where states have weights, "path" for a word that goes from state to state like
+    in an automaton, and "evidence" for any other.
     """
     network = model.network
     require_states(network)
     name = "contribution" if method is None and adds_up(network) else method or "evidence"
-    weigh, automatic = METHODS[require_method(name)], method is None and model.is_finite_state
-    labels = state_labels(model)
+    weigh, labels = METHODS[require_method(name)], state_labels(model)
     explained: dict[int, Explanation] = {}
     for traced in batched_traces(network, encode(model, words)):
         predicting = predicting_states(network, traced)
         weights = weigh(network, traced, predicting)
-        by_path = METHODS["path"](network, traced, predicting) if automatic else weights
-        crisp = _crisp(traced) if automatic else np.zeros(len(weights), np.bool_)
+        crisp, by_path = np.zeros(len(weights), np.bool_), weights
+        if method is None and model.is_finite_state:
+            crisp = ((traced.probs[:, 1:].max(-1) >= MIN_CRISP) | ~traced.mask).all(-1)
+            by_path = METHODS["path"](network, traced, predicting)
         leads = lead(traced.scores, traced.predicted_classes).tolist()
         for row, index in enumerate(traced.batch.order.tolist()):
             steps, states = len(words[index]), traced.states[row]
             explained[index] = Explanation(
-                word=symbols_of(words[index]),
+                word=_symbols(words[index]),
                 prediction=model.classes[traced.predicted[row]],
                 classes=model.classes,
                 probabilities=traced.probabilities[row],
@@ -252,14 +237,7 @@ def explain_many(
     return [explained[i] for i in range(len(words))]
 
 
-def _crisp(traced: TracedBatch) -> NDArray[np.bool_]:
-    """The words whose every symbol leads to one state almost surely, (batch,)."""
-    sure = traced.probs[:, 1:].max(-1) >= MIN_CRISP
-    found: NDArray[np.bool_] = (sure | ~traced.mask).all(-1)
-    return found
-
-
-def symbols_of(word: Word) -> tuple[Symbol, ...]:
+def _symbols(word: Word) -> tuple[Symbol, ...]:
     """The symbols of a word; vectors become numbers, or tuples of numbers."""
     given: object = word
     if not isinstance(given, np.ndarray):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import Any, TypeAlias
 
@@ -27,7 +26,7 @@ LEGEND = "marks: # strongly for the label, + for it, - against it, = strongly ag
 
 
 class Rendered(ABC):
-    """Tables that print as columns and show as HTML."""
+    """Tables that print as columns, show as HTML and become JSON."""
 
     notes: tuple[str, ...] = ()
     """Lines below the first table."""
@@ -35,6 +34,10 @@ class Rendered(ABC):
     @abstractmethod
     def tables(self) -> list[Table]:
         """What is shown."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
 
     def __str__(self) -> str:
         first, *others = (columns(*table) for table in self.tables())
@@ -47,36 +50,6 @@ class Rendered(ABC):
 
     def _repr_html_(self) -> str:
         return self.to_html()
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Cell:
-    """One symbol of a line, and the state below it."""
-
-    symbol: str
-    strength: float
-    state: str = ""
-
-    @property
-    def width(self) -> int:
-        return max(display_width(self.symbol), len(self.state))
-
-    @property
-    def mark(self) -> str:
-        """Plain text in place of a colour, as wide as the symbol."""
-        if abs(self.strength) < WEAK:
-            return ""
-        weak, strong = "+#" if self.strength > 0 else "-="
-        return (strong if abs(self.strength) >= STRONG else weak) * display_width(self.symbol)
-
-    @property
-    def colored(self) -> str:
-        """The symbol on a background, for terminals with 24-bit colours."""
-        if abs(self.strength) < WEAK:
-            return self.symbol
-        opacity = abs(self.strength) * MAX_OPACITY
-        red, green, blue = (round(255 + (c - 255) * opacity) for c in _color(self.strength))
-        return f"\x1b[30;48;2;{red};{green};{blue}m{self.symbol}\x1b[0m"
 
 
 def marked_lines(
@@ -92,28 +65,57 @@ def marked_lines(
 
     With `states`, which begin with the start state, the state after each symbol is below it.
     """
-    cells = [
-        _Cell(symbol=as_text(symbol), strength=float(strength))
-        for symbol, strength in zip(word, np.asarray(strengths).tolist(), strict=True)
-    ]
+    symbols, weights = [as_text(symbol) for symbol in word], np.asarray(strengths).tolist()
+    below = ["" for _ in symbols]
     names = ("", "", "")
     if states is not None:
-        texts = [_Cell(symbol="", strength=0.0), *cells]
-        cells = [
-            _Cell(symbol=cell.symbol, strength=cell.strength, state=str(state))
-            for cell, state in zip(texts, states, strict=True)
-        ]
+        symbols, weights, below = ["", *symbols], [0.0, *weights], [str(state) for state in states]
         between, names = " ", ("sequence  ", "          ", "state     ")
+    widths = [max(display_width(s), len(b)) for s, b in zip(symbols, below, strict=True)]
     lines = []
-    for row in _rows(cells, len(between), width - len(names[0])):
-        shown = [_padded(cell.colored if colors else cell.symbol, cell) for cell in row]
+    for row in _rows(widths, len(between), width - len(names[0])):
+        shown = [
+            (_colored(symbols[i], weights[i]) if colors else symbols[i])
+            + " " * (widths[i] - display_width(symbols[i]))
+            for i in row
+        ]
+        marks = between.join(_mark(symbols[i], weights[i]).ljust(widths[i]) for i in row)
         lines.append(names[0] + between.join(shown))
-        marks = between.join(cell.mark.ljust(cell.width) for cell in row)
         if marks.strip() and not colors:
             lines.append(names[1] + marks)
         if states is not None:
-            lines.append(names[2] + between.join(cell.state.ljust(cell.width) for cell in row))
+            lines.append(names[2] + between.join(below[i].ljust(widths[i]) for i in row))
     return [line.rstrip() for line in lines]
+
+
+def _mark(symbol: str, strength: float) -> str:
+    """Plain text in place of a colour, as wide as the symbol."""
+    if abs(strength) < WEAK:
+        return ""
+    weak, strong = "+#" if strength > 0 else "-="
+    return (strong if abs(strength) >= STRONG else weak) * display_width(symbol)
+
+
+def _colored(symbol: str, strength: float) -> str:
+    """The symbol on a background, for terminals with 24-bit colours."""
+    if abs(strength) < WEAK:
+        return symbol
+    opacity = abs(strength) * MAX_OPACITY
+    red, green, blue = (round(255 + (c - 255) * opacity) for c in _color(strength))
+    return f"\x1b[30;48;2;{red};{green};{blue}m{symbol}\x1b[0m"
+
+
+def _rows(widths: Sequence[int], gap: int, width: int) -> Iterator[list[int]]:
+    """Break a line before the symbol that does not fit."""
+    row: list[int] = []
+    used = 0
+    for i, own in enumerate(widths):
+        if row and used + own > width:
+            yield row
+            row, used = [], 0
+        row.append(i)
+        used += own + gap
+    yield row
 
 
 def marked_html(
@@ -168,11 +170,13 @@ def as_text(symbol: Symbol) -> str:
 
 
 def as_json(value: Any) -> Any:
-    """A symbol or label as JSON can hold it."""
+    """A symbol, a label, or a container of them, as JSON can hold it."""
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return [as_json(part) for part in value]
+    if isinstance(value, dict):
+        return {str(key): as_json(part) for key, part in value.items()}
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
@@ -219,20 +223,3 @@ def _color(strength: float) -> tuple[int, int, int]:
 def _rgba(strength: float) -> str:
     red, green, blue = _color(strength)
     return f"rgba({red},{green},{blue},{abs(strength) * MAX_OPACITY:.2f})"
-
-
-def _padded(text: str, cell: _Cell) -> str:
-    return text + " " * (cell.width - display_width(cell.symbol))
-
-
-def _rows(cells: Sequence[_Cell], gap: int, width: int) -> Iterator[list[_Cell]]:
-    """Break a line before the cell that does not fit."""
-    row: list[_Cell] = []
-    used = 0
-    for cell in cells:
-        if row and used + cell.width > width:
-            yield row
-            row, used = [], 0
-        row.append(cell)
-        used += cell.width + gap
-    yield row

@@ -1,4 +1,4 @@
-"""How much each symbol of a word speaks for the network's prediction, in six ways.
+"""How much each symbol of a word speaks for the network's prediction, in five ways.
 
 Each method is a function of one traced pass, so explaining costs little more than predicting.
 """
@@ -13,8 +13,7 @@ from torch import Tensor
 
 from kleene.arrays import Floats, Ints
 from kleene.errors import SettingError
-from kleene.explain.batched_traces import TracedBatch
-from kleene.explain.scoring import margins, prefix_scores, state_scores
+from kleene.explain.traces import TracedBatch, margins, prefix_scores, state_scores
 from kleene.nn.classifier import Classifier
 from kleene.nn.inference import inference
 from kleene.nn.state_weights import adds_up, full_weights, lead, state_weights
@@ -26,12 +25,8 @@ Method = Callable[[Classifier, TracedBatch, Ints], Floats]
 
 def level(network: Classifier, traced: TracedBatch, states: Ints) -> Floats:
     """The probability of moving to the predicting state j, as in the paper: P_t(j)."""
-    return _of_state(traced.probs, states)[:, 1:]
-
-
-def change(network: Classifier, traced: TracedBatch, states: Ints) -> Floats:
-    """By how much a symbol raises the probability of the predicting state: P_t(j) - P_{t-1}(j)."""
-    return np.diff(_of_state(traced.probs, states), axis=1)
+    chosen: Floats = np.take_along_axis(traced.probs, states[:, None, None], -1)[:, 1:, 0]
+    return chosen
 
 
 def evidence(network: Classifier, traced: TracedBatch, states: Ints) -> Floats:
@@ -78,7 +73,6 @@ def lean(network: Classifier, traced: TracedBatch, states: Ints) -> Floats:
 
 METHODS: dict[str, Method] = {
     "level": level,
-    "change": change,
     "evidence": evidence,
     "path": path,
     "contribution": contribution,
@@ -86,7 +80,6 @@ METHODS: dict[str, Method] = {
 }
 FULL_STRENGTH = {
     "level": 0.5,
-    "change": 0.5,
     "evidence": 1.0,
     "path": 1.0,
     "contribution": 0.1,
@@ -111,7 +104,13 @@ def predicting_states(network: Classifier, traced: TracedBatch) -> Ints:
     most, and the last state if there is none.
     """
     if adds_up(network):
-        return _heaviest(network, traced)
+        on_mean, on_max = state_weights(network)
+        alpha = _alpha(traced.trace)
+        with torch.inference_mode():
+            mean = alpha.sum(1) / traced.trace.lengths[:, None]  # batch state
+            above = alpha.amax(1) - network.typical[1]
+            shares = mean[:, :, None] * on_mean + above[:, :, None] * on_max
+            return lead(shares, traced.predicted_classes).argmax(-1).cpu().numpy()
     state_classes = state_scores(network).argmax(-1).cpu().numpy()
     last: Ints = traced.states[np.arange(len(traced.batch)), traced.batch.lengths]
     agree = state_classes[None, :] == traced.predicted[:, None]
@@ -119,23 +118,6 @@ def predicting_states(network: Classifier, traced: TracedBatch) -> Ints:
     favourite = np.where(agree, visits, -1.0).argmax(-1)
     fits = (state_classes[last] == traced.predicted) | ~agree.any(-1)
     chosen: Ints = np.where(fits, last, favourite)
-    return chosen
-
-
-def _heaviest(network: Classifier, traced: TracedBatch) -> Ints:
-    """The state with the greatest share of the predicted class's lead in each word."""
-    on_mean, on_max = state_weights(network)
-    alpha = _alpha(traced.trace)
-    with torch.inference_mode():
-        mean = alpha.sum(1) / traced.trace.lengths[:, None]  # batch state
-        above = alpha.amax(1) - network.typical[1]
-        shares = mean[:, :, None] * on_mean + above[:, :, None] * on_max
-        return lead(shares, traced.predicted_classes).argmax(-1).cpu().numpy()
-
-
-def _of_state(probs: Floats, states: Ints) -> Floats:
-    """The probabilities of one state a word, (batch, time)."""
-    chosen: Floats = np.take_along_axis(probs, states[:, None, None], -1)[:, :, 0]
     return chosen
 
 

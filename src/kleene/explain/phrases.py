@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -20,9 +20,9 @@ from kleene.automata.table import known_words
 from kleene.data.alphabet import UNKNOWN
 from kleene.errors import SettingError
 from kleene.evaluation.metrics import predict
-from kleene.explain.batched_traces import batched_traces, encode, require_symbols
 from kleene.explain.markup import Rendered, Table, as_json, as_text, joint
 from kleene.explain.methods import METHODS, predicting_states, require_method
+from kleene.explain.traces import batched_traces, encode, require_symbols
 from kleene.extraction.table import transition_table
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
@@ -72,21 +72,9 @@ class Phrases(Rendered):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {
-            "n": self.n,
-            "classes": {
-                str(label): [
-                    {
-                        "symbols": as_json(p.symbols),
-                        "weight": p.weight,
-                        "count": p.count,
-                        "where": p.where,
-                    }
-                    for p in found
-                ]
-                for label, found in self.classes.items()
-            },
-        }
+        classes = {label: list(map(asdict, found)) for label, found in self.classes.items()}
+        plain: dict[str, Any] = as_json({"n": self.n, "classes": classes})
+        return plain
 
 
 def phrases(

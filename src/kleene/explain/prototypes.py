@@ -7,27 +7,28 @@ the symbols that lead to its states; and each state's own class and weight, wher
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kleene.arrays import Floats, Ints
 from kleene.data.alphabet import UNKNOWN, Alphabet
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError
-from kleene.explain.batched_traces import (
+from kleene.explain.markup import Rendered, Table, as_json, as_text, percent
+from kleene.explain.methods import predicting_states
+from kleene.explain.traces import (
+    NEUTRAL,
     TracedBatch,
     batched_traces,
     encode,
+    label_text,
     require_states,
     require_symbols,
+    state_labels,
+    state_leads,
 )
-from kleene.explain.markup import Rendered, Table, as_json, as_text, percent
-from kleene.explain.methods import predicting_states
-from kleene.explain.scoring import NEUTRAL, label_text, state_labels, state_leads
 from kleene.extraction.corpus import blocks
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
@@ -41,9 +42,7 @@ class Prototype:
 
     symbol: Symbol
     mean: float
-    """Of the transition probability, over all its occurrences."""
-    most: float
-    """The highest transition probability among them."""
+    """Of the transition probability, over all its occurrences there."""
     count: int
     """Its occurrences."""
 
@@ -71,8 +70,8 @@ class Prototypes(Rendered):
     def tables(self) -> list[Table]:
         """A state a row, then a class a row."""
         of_states = [
-            [str(i), self._class(i), percent(visits), ", ".join(map(str, found))]
-            for i, (visits, found) in enumerate(zip(self.visits, self.states, strict=True))
+            [str(i), self._class(i), percent(self.visits[i]), ", ".join(map(str, found))]
+            for i, found in enumerate(self.states)
         ]
         of_classes = [
             [as_text(label), ", ".join(map(str, found))] for label, found in self.classes.items()
@@ -83,34 +82,25 @@ class Prototypes(Rendered):
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]
         """What the weights of states are, where there are any."""
-        if self.weights is None:
-            return ()
-        return (
-            "Weights of states are the network's own: with the bias they add up to its logits.",
-        )
+        note = "Weights of states are the network's own: with the bias they add up to its logits."
+        return () if self.weights is None else (note,)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {
-            "states": [
-                {
-                    "state": i,
-                    "label": as_json(label),
-                    "weights": None if self.weights is None else self._weights(i),
-                    "neutral": self._is_neutral(i),
-                    "visits": visits,
-                    "symbols": _listed(found),
-                }
-                for i, (label, visits, found) in enumerate(
-                    zip(self.state_labels, self.visits, self.states, strict=True)
-                )
-            ],
-            "classes": {str(label): _listed(found) for label, found in self.classes.items()},
-        }
-
-    def _weights(self, state: int) -> dict[str, float]:
-        assert self.weights is not None
-        return dict(zip(map(str, self.classes), self.weights[state], strict=True))
+        states = [
+            {
+                "state": i,
+                "label": self.state_labels[i],
+                "weights": self.weights and dict(zip(self.classes, self.weights[i], strict=True)),
+                "neutral": self._is_neutral(i),
+                "visits": self.visits[i],
+                "symbols": list(map(asdict, found)),
+            }
+            for i, found in enumerate(self.states)
+        ]
+        classes = {label: list(map(asdict, found)) for label, found in self.classes.items()}
+        plain: dict[str, Any] = as_json({"states": states, "classes": classes})
+        return plain
 
     def _class(self, state: int) -> str:
         """The class of a state, with its weight where it has one."""
@@ -172,19 +162,14 @@ def read_prototypes(
                 predicting = predicting_states(network, traced)
                 sums.add(traced, one_state[predicting] if leads is None else leads.T[of], of)
     sums.all_reduce(process_group)
-    best = partial(_best, model.alphabet, top=top, min_count=min_count)
+    states = network.config.num_states
+    found = [sums.best(model.alphabet, i, top, min_count) for i in range(sums.counts.shape[1])]
     return Prototypes(
-        states=tuple(
-            best(sums.probs[:, i], sums.most[:, i], sums.counts)
-            for i in range(network.config.num_states)
-        ),
+        states=tuple(found[:states]),
         state_labels=state_labels(model, sums.visits),
         weights=None if leads is None else tuple(map(tuple, leads.tolist())),
         visits=tuple((sums.visits.sum(0) / max(sums.visits.sum(), 1)).tolist()),
-        classes={
-            label: best(sums.class_weights[i], sums.class_most[i], sums.class_counts[i])
-            for i, label in enumerate(model.classes)
-        },
+        classes=dict(zip(model.classes, found[states:], strict=True)),
     )
 
 
@@ -202,68 +187,42 @@ def class_numbers(model: Model, labels: Sequence[Label] | None, words: int) -> I
 
 
 class _Sums:
-    """Sums over all steps of a corpus."""
+    """Sums over all steps of a corpus, (symbol, column): a column a state, then one a class."""
 
     def __init__(self, symbols: int, states: int, classes: int) -> None:
-        self.counts = np.zeros(symbols, np.int64)
-        self.probs = np.zeros((symbols, states))
-        self.most = np.zeros((symbols, states), np.float32)
+        self.counts = np.zeros((symbols, states + classes), np.int64)
+        self.sums = np.zeros((symbols, states + classes))
         self.visits = np.zeros((classes, states), np.int64)
-        self.class_counts = np.zeros((classes, symbols), np.int64)
-        self.class_weights = np.zeros((classes, symbols))
-        self.class_most = np.full((classes, symbols), -np.inf, np.float32)
 
     def all_reduce(self, process_group: ProcessGroup) -> None:
         """Make these the sums over the words of all processes."""
         for name, values in vars(self).items():
-            largest = name.endswith("most")
-            pooled = process_group.all_reduce_array(values, "MAX" if largest else "SUM")
-            setattr(self, name, pooled)
+            setattr(self, name, process_group.all_reduce_array(values))
 
     def add(self, traced: TracedBatch, chosen: Floats, of: Ints) -> None:
         """Add a batch; `chosen` weighs the states of each word for its class, (batch, state)."""
         row, time = np.nonzero(traced.mask)
-        ids = traced.ids
         probs = traced.probs[row, time + 1]  # steps state
-        self.counts += np.bincount(ids, minlength=len(self.counts))
-        places = (ids[:, None] * probs.shape[1] + np.arange(probs.shape[1])).ravel()
-        np.add.at(self.probs.ravel(), places, probs.ravel())
-        np.maximum.at(self.most.ravel(), places, probs.ravel())
+        states = probs.shape[1]
+        weights = (probs * chosen[row]).sum(-1, keepdims=True).astype(np.float32)
+        values = np.concatenate([probs, weights], 1)
+        columns = np.tile(np.arange(states + 1), (len(row), 1))
+        columns[:, states] += of[row]
+        where = (np.broadcast_to(traced.ids[:, None], columns.shape), columns)
+        np.add.at(self.counts, where, 1)
+        np.add.at(self.sums, where, values)
         np.add.at(self.visits, (traced.predicted[row], probs.argmax(-1)), 1)
-        weights = (probs * chosen[row]).sum(-1).astype(np.float32)
-        places = of[row] * len(self.counts) + ids
-        np.add.at(self.class_counts.ravel(), places, 1)
-        np.add.at(self.class_weights.ravel(), places, weights)
-        np.maximum.at(self.class_most.ravel(), places, weights)
 
-
-def _best(
-    alphabet: Alphabet,
-    sums: NDArray[np.float64],
-    most: NDArray[np.float32],
-    counts: Ints,
-    *,
-    top: int,
-    min_count: int,
-) -> tuple[Prototype, ...]:
-    counts = counts.copy()
-    counts[: UNKNOWN + 1] = 0
-    frequent = np.flatnonzero(counts >= max(1, min(min_count, int(counts.max(initial=0)))))
-    means = sums[frequent] / counts[frequent]
-    best = frequent[np.lexsort((-counts[frequent], -means))[:top]]
-    return tuple(
-        Prototype(
-            symbol=symbol,
-            mean=float(sums[i] / counts[i]),
-            most=float(most[i]),
-            count=int(counts[i]),
+    def best(
+        self, alphabet: Alphabet, column: int, top: int, min_count: int
+    ) -> tuple[Prototype, ...]:
+        """The symbols of highest mean in a column."""
+        counts, sums = self.counts[:, column].copy(), self.sums[:, column]
+        counts[: UNKNOWN + 1] = 0
+        frequent = np.flatnonzero(counts >= max(1, min(min_count, int(counts.max(initial=0)))))
+        means = sums[frequent] / counts[frequent]
+        best = frequent[np.lexsort((-counts[frequent], -means))[:top]]
+        return tuple(
+            Prototype(symbol=symbol, mean=float(sums[i] / counts[i]), count=int(counts[i]))
+            for i, symbol in zip(best, alphabet.decode(best), strict=True)
         )
-        for i, symbol in zip(best, alphabet.decode(best), strict=True)
-    )
-
-
-def _listed(found: Sequence[Prototype]) -> list[dict[str, Any]]:
-    return [
-        {"symbol": as_json(p.symbol), "mean": p.mean, "most": p.most, "count": p.count}
-        for p in found
-    ]

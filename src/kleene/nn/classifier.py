@@ -116,6 +116,14 @@ class Classifier(nn.Module):
     def trace(self, batch: Batch, *, mode: Mode = OWN) -> Trace:
         """The record of one pass; time 0 is the state after the start token."""
         scans, sizes = self._run(batch, mode)
+        return self._trace(scans, sizes, mode)
+
+    def scored_trace(self, batch: Batch, *, mode: Mode = OWN) -> tuple[Tensor, Trace]:
+        """Scores of the classes, (batch, class), and the record of the same pass."""
+        scans, sizes = self._run(batch, mode)
+        return self._decide(scans, sizes, mode), self._trace(scans, sizes, mode)
+
+    def _trace(self, scans: list[Scan], sizes: list[int], mode: Mode) -> Trace:
         components = [self.rnn.recurrence(i, mode).component for i in range(self.rnn.num_layers)]
         return make_trace(scans, components, sizes)
 

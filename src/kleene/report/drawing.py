@@ -15,8 +15,8 @@ from typing import Any
 from kleene.automata import DFA
 from kleene.automata.formats.drawing import diagram, load_graphviz
 from kleene.explain.markup import as_text, percent
-from kleene.explain.scoring import label_text
 from kleene.explain.summary import Move, Summary
+from kleene.explain.traces import label_text
 from kleene.machine import Word
 
 POINTS = 72  # to an inch, Graphviz's measure of nodes

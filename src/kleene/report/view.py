@@ -13,10 +13,9 @@ from typing import Any
 
 from kleene.automata import DFA
 from kleene.automata.table import known_words, moves_taken
-from kleene.errors import KleeneError
 from kleene.explain.markup import as_json, as_text
-from kleene.explain.scoring import label_text, state_labels
-from kleene.explain.summary import Summary, summarize
+from kleene.explain.summary import summarize
+from kleene.explain.traces import label_text, state_labels
 from kleene.extraction.result import Extraction
 from kleene.machine import Label, Word
 from kleene.model import Model
@@ -97,19 +96,6 @@ def automaton_view(
     )
 
 
-def stored_view(model: Model) -> View:
-    """The moves that were seen in training, where the model has them; else its states alone."""
-    try:
-        summary = Summary.from_dict(model.settings.get("moves"))
-    except KleeneError:
-        return states_view(model)
-    fits = len(summary.state_labels) == len(summary.visits) == model.network.config.num_states
-    known = {None, *model.classes}
-    if not fits or not known.issuperset(summary.state_labels):
-        return states_view(model)
-    return _drawn_map(model, summary)
-
-
 def states_view(model: Model) -> View:
     """The states of a network without their moves, for want of words to see them on."""
     labels = state_labels(model)
@@ -144,10 +130,7 @@ def page_table(dfa: DFA) -> dict[str, Any]:
 def _map(model: Model, table: Extraction | None, words: Sequence[Word]) -> View:
     """The states of the network itself, and the commonest moves between them."""
     dfa = None if table is None else _by_centroid(table.raw, model)
-    return _drawn_map(model, summarize(model, words), dfa)
-
-
-def _drawn_map(model: Model, summary: Summary, dfa: DFA | None = None) -> View:
+    summary = summarize(model, words)
     states = range(len(summary.state_labels))
     return View(
         kind="map",

@@ -20,7 +20,7 @@ from kleene.errors import ExtractionError
 from kleene.evaluation.metrics import logits
 from kleene.explain.explain import explain_many
 from kleene.explain.markup import as_json, as_text
-from kleene.explain.scoring import prefix_scores
+from kleene.explain.traces import prefix_scores
 from kleene.extraction.extract import extract
 from kleene.machine import Label, Word
 from kleene.model import Model
@@ -30,7 +30,7 @@ from kleene.proof import require
 from kleene.report.content import VOCABULARY, describe, page_method
 from kleene.report.examples import METHODS, explained_dict, rounded
 from kleene.report.trust import trust
-from kleene.report.view import View, automaton_view, stored_view, view
+from kleene.report.view import View, automaton_view, states_view, view
 from kleene.web.background import check
 
 WARM_UP = (0, 5, 500)  # lengths of words: short ones take the plain loop, long ones the kernels
@@ -129,7 +129,7 @@ class Network:
             self.reading = extract(model, given or None, method=page_method(model))
         self.view: View
         if self.reading is None:
-            self.view, self._trust = stored_view(model), None
+            self.view, self._trust = states_view(model), None
         else:
             self.view = view(model, self.reading, given)
             self._trust = trust(model, self.reading, list(words), own=bool(words))

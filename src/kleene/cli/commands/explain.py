@@ -40,7 +40,7 @@ def explain(
     method: Annotated[
         str | None,
         option(
-            "level|change|evidence|contribution|lean|path",
+            "level|evidence|contribution|lean|path",
             "How symbols are weighed. [default: the method that fits the model]",
         ),
     ] = None,

@@ -196,7 +196,7 @@ def _tsne(model: Model, source: DataSource, seed: int) -> Figure:
 
 def _encoded(model: Model, source: DataSource) -> tuple[list[Encoded], list[Label]]:
     """The words of a file as numbers, and their labels if there are any."""
-    from kleene.explain.batched_traces import encode
+    from kleene.explain.traces import encode
 
     if "-ubyte" in Path(source.path).name:
         return _images(model, source.path), []
