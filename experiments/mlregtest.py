@@ -15,7 +15,7 @@ import argparse
 import io
 import os
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +89,26 @@ class Archive:
         content = self.files.get(language.replace("coSL", "SL") + ".att")
         if content is None:
             return None
-        dfa = DFA.from_att(content.decode(), alphabet=tuple("abcd"))
+        dfa = from_att(content.decode(), alphabet=tuple("abcd"))
         return dfa.complement() if complement else dfa
+
+
+def from_att(text: str, alphabet: Sequence[str]) -> DFA:
+    """Read the AT&T format of finite-state toolkits: `source target input output`, `accepting`.
+
+    The source of the first line is the start; a missing move rejects.
+    """
+    table: dict[str, dict[str, str]] = {}
+    accept = set()
+    for source, *move in filter(None, map(str.split, text.splitlines())):
+        table.setdefault(source, {})
+        if len(move) < 2:  # perhaps a weight
+            accept.add(source)
+            continue
+        target, symbol = move[:2]
+        table[source][symbol] = target
+        table.setdefault(target, {})
+    return DFA.from_table(table, start=next(iter(table)), accept=accept, alphabet=alphabet)
 
 
 def run(

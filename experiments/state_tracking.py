@@ -33,10 +33,11 @@ from ledger import Ledger
 
 import kleene as kl
 from kleene.automata import DFA
+from kleene.automata.symbols import spell
 from kleene.induction.learner import compile_kernels
 from kleene.languages.base import Language
 from kleene.languages.paths import Paths
-from kleene.languages.sampling import PathSampler, spell
+from kleene.languages.sampling import PathSampler
 from kleene.machine import Label, Word
 from kleene.nn.fused import load_kernels
 
@@ -84,7 +85,7 @@ class Task:
         )
         random = np.random.default_rng(seed)
         drawn = random.choice([n for n in lengths if paths.count(n)], rows)
-        words = [spell(self.truth.alphabet, word) for word in paths.draw(random, drawn)]
+        words = [self._spell(word) for word in paths.draw(random, drawn)]
         return words, self.truth.run_many(words).tolist()
 
     def difference(self, found: DFA) -> Word | None:
@@ -96,18 +97,22 @@ class Task:
         seen = {queue[0][:2]}
         for state, other, word in queue:
             if truth.outputs[state] is not None and truth.outputs[state] != found.outputs[other]:
-                return spell(symbols, word)
+                return self._spell(word)
             for column, symbol in enumerate(symbols):
                 following = truth.step(state, symbol)
                 if following not in alive:
                     continue
                 if symbol in unknown:
-                    return spell(symbols, (*word, column))
+                    return self._spell((*word, column))
                 pair = following, found.step(other, symbol)
                 if pair not in seen:
                     seen.add(pair)
                     queue.append((*pair, (*word, column)))
         return None
+
+    def _spell(self, columns: Iterable[int]) -> Word:
+        symbols = self.truth.alphabet
+        return spell([symbols[column] for column in columns], symbols)
 
 
 def _alive(dfa: DFA) -> set[int]:

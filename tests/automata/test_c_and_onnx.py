@@ -87,15 +87,6 @@ def test_line_ends_and_unknown_symbols(tmp_path: Path) -> None:
 
 
 @compiled
-@pytest.mark.parametrize(("symbols", "end"), [("a\r", "\n"), ("a\n", "\0"), ("\r\n", "\0")])
-def test_line_breaks_can_be_symbols(symbols: str, end: str, tmp_path: Path) -> None:
-    dfa = automaton(tuple(symbols), ("x", "y", "z"))
-    _, words = words_of(dfa)
-    found, status = run_c(compile_c(dfa.to_c(), tmp_path), "".join(f"{w}{end}" for w in words))
-    assert (found, status) == ([str(label) for label in dfa.run_many(words)], 0)
-
-
-@compiled
 def test_the_functions_alone(tmp_path: Path) -> None:
     """Two automata in one program, without the C library's input and output in their files."""
     dfa = AUTOMATA["words"]

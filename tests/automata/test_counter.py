@@ -187,14 +187,6 @@ def test_minimizing_rests_the_counter_and_shortens_the_view() -> None:
     assert small == parentheses()
 
 
-def test_flipping_twice_gives_the_same_tables() -> None:
-    machine = random_machine(3, clip=2)
-    twice = machine.flipped().flipped()
-    assert (machine.transitions == twice.transitions).all()
-    assert (machine.increments == twice.increments).all()
-    assert machine.outputs == twice.outputs
-
-
 def test_counters_that_run_apart_are_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     """Equal languages, but one counter stands still where the other goes on."""
     monkeypatch.setattr(counter_compare, "MAX_PAIRS", 2_000)

@@ -157,6 +157,8 @@ def test_endless_machines_stop_at_the_limit():
         def output(self, state):
             return state >= 30
 
+    with pytest.raises(AutomatonError, match="more than 50 states"):
+        DFA.from_machine(Counter(), max_states=50)
     with pytest.raises(AutomatonError, match="max_pairs"):
         difference(Counter(), Counter(), max_pairs=100)
     assert difference(Counter(), LateCounter(), max_pairs=100) == "a" * 30

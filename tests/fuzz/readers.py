@@ -194,7 +194,6 @@ NESTED = CounterMachine.from_rule(
     alphabet="()",
     accept={("good", 0)},
 )
-ATT = b"0\t1\ta\ta\n1\t0\tb\tb\n1\t1\ta\ta\n1\n0\t0.5\n"
 
 
 def _of_automata() -> list[Reader]:
@@ -208,9 +207,6 @@ def _of_automata() -> list[Reader]:
         word = found.alphabet[:1] * 3
         assert found.minimize().run(word) == found.run(word)
         return found
-
-    def att(content: bytes) -> object:
-        return DFA.from_att(content.decode("utf-8", "surrogateescape")).minimize()
 
     return [
         Reader(name="DFA JSON", seeds=dfas, read=dfa, mutate=both(0.7)),
@@ -228,7 +224,6 @@ def _of_automata() -> list[Reader]:
             ).run("()"),
             mutate=both(0.7),
         ),
-        Reader(name="AT&T", seeds=[ATT], read=att),
         Reader(
             name="regular expression",
             seeds=patterns,

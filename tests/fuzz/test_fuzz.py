@@ -34,7 +34,6 @@ NAMES = [
         "DFA JSON",
         "PFA JSON",
         "counter machine JSON",
-        "AT&T",
         "regular expression",
         "AALpy",
         "model folder",
@@ -106,7 +105,7 @@ some = settings(
 @some
 @given(content=st.binary(max_size=400))
 def test_any_bytes_are_data_or_an_error(all_readers: dict[str, Reader], content: bytes) -> None:
-    for name in ("TSV", "CSV", "JSONL", "data of any kind, gz", "AT&T"):
+    for name in ("TSV", "CSV", "JSONL", "data of any kind, gz"):
         outcome = Outcome(reader=name)
         attempt(all_readers[name], content, outcome)
         assert not outcome.faults
@@ -116,7 +115,7 @@ def test_any_bytes_are_data_or_an_error(all_readers: dict[str, Reader], content:
 @given(text=st.text(st.characters(codec=None), max_size=80))
 def test_any_text_is_data_or_an_error(all_readers: dict[str, Reader], text: str) -> None:
     content = text.encode("utf-8", "surrogatepass")
-    for name in ("TSV", "CSV", "JSONL", "AT&T", "typed words"):
+    for name in ("TSV", "CSV", "JSONL", "typed words"):
         outcome = Outcome(reader=name)
         attempt(all_readers[name], content, outcome)
         assert not outcome.faults

@@ -64,11 +64,9 @@ def test_patterns_are_uniform() -> None:
     assert sum((counts[w] - mean) ** 2 / mean for w in expected) < 4 * len(expected)
 
 
-@pytest.mark.parametrize(
-    ("name", "share"), [("balanced-parentheses", 0.5), ("balanced-parentheses-count-only", 0.0)]
-)
-def test_the_share_of_equal_counts(name, share) -> None:
-    language = languages.by_name(name)
+@pytest.mark.parametrize("share", [0.5, 0.0])
+def test_the_share_of_equal_counts(share) -> None:
+    language = languages.balanced_parentheses(equal_count=share)
     words, _ = language.sample(200, lengths=range(10, 60), balance=0.0, seed=0)
     assert sum(word.count("(") == word.count(")") for word in words) == 200 * share
     assert all(depth_by_rewriting(word) < 0 for word in words)

@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
-from kleene.automata.build import from_machine, from_table, product
 from kleene.automata.compare import difference
-from kleene.automata.formats.att import from_att
 from kleene.automata.formats.c import to_c
 from kleene.automata.formats.drawing import draw, render, to_dot, to_mermaid
-from kleene.automata.formats.json import dfa_from_json, dfa_to_json, read_text
+from kleene.automata.formats.json import JsonFile, dfa_from_json, dfa_to_json
 from kleene.automata.formats.libraries import from_aalpy, to_aalpy, to_automata_lib
 from kleene.automata.formats.regex import to_regex
 from kleene.automata.formats.regex_parser import from_regex
 from kleene.automata.matcher import Matcher
-from kleene.automata.minimize import canonical, minimize, reachable
-from kleene.automata.symbols import show
-from kleene.automata.table import TransitionTable
+from kleene.automata.minimize import minimize, reachable
+from kleene.automata.symbols import check_same_alphabet, show
+from kleene.automata.table import TransitionTable, explore
 from kleene.errors import AlphabetError
-from kleene.files import write_atomically
-from kleene.machine import Label, Machine, Symbol, Word
+from kleene.machine import Label, Symbol, Word
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DFA(TransitionTable):
+class DFA(TransitionTable, JsonFile):
     """A complete deterministic automaton whose states carry output labels.
 
     Accepting and rejecting is the case of two labels, True and False. Symbols are any hashable:
@@ -48,44 +46,9 @@ class DFA(TransitionTable):
     # -- ways in -------------------------------------------------------------------------------
 
     @classmethod
-    def from_table(
-        cls,
-        table: Mapping[Any, Mapping[Any, Any]],
-        *,
-        start: Hashable,
-        accept: Collection[Hashable] | None = None,
-        outputs: Mapping[Any, Label] | None = None,
-        alphabet: Sequence[Symbol] | None = None,
-        sink: str = "sink",
-    ) -> DFA:
-        """An automaton as a literal, `{state: {symbol: next state}}`.
-
-        Say which states `accept`, or give all their `outputs`. Moves that the table leaves out
-        lead to a rejecting state named `sink`, which is added when it is needed.
-        """
-        return from_table(
-            cls, table, start=start, accept=accept, outputs=outputs, alphabet=alphabet, sink=sink
-        )
-
-    @classmethod
-    def from_machine(cls, machine: Machine[Any], *, max_states: int = 100_000) -> DFA:
-        """Explore every state that a machine can reach and write down its table."""
-        return from_machine(cls, machine, max_states=max_states)
-
-    @classmethod
     def from_json(cls, document: str | Mapping[str, Any]) -> DFA:
         """Read a JSON document (its text, or the parsed dictionary); see `formats.json`."""
         return dfa_from_json(cls, document)
-
-    @classmethod
-    def load(cls, path: str | Path) -> DFA:
-        """Read a JSON file that `save` wrote."""
-        return cls.from_json(read_text(path))
-
-    @classmethod
-    def from_att(cls, text: str, *, alphabet: Sequence[Symbol] | None = None) -> DFA:
-        """Read the AT&T format: lines `source target input output`, then the accepting states."""
-        return from_att(cls, text, alphabet=alphabet)
 
     @classmethod
     def from_regex(cls, pattern: str, *, alphabet: Sequence[Symbol] | None = None) -> DFA:
@@ -135,13 +98,7 @@ class DFA(TransitionTable):
 
     # -- other automata ------------------------------------------------------------------------
 
-    def minimize(self) -> DFA:
-        """The smallest automaton of the same language, states numbered breadth-first."""
-        return minimize(self)
-
-    def reachable(self) -> DFA:
-        """The same automaton without states that no word reaches, numbered breadth-first."""
-        return reachable(self)
+    minimize, reachable = minimize, reachable
 
     def recognizer(self, label: Label) -> DFA:
         """The automaton of the words with this output label."""
@@ -154,33 +111,40 @@ class DFA(TransitionTable):
 
     def union(self, other: DFA) -> DFA:
         """Words that either accepts."""
-        return product(self, other, lambda one, two: one or two)
+        return self._product(other, lambda one, two: one or two)
 
     def intersection(self, other: DFA) -> DFA:
         """Words that both accept."""
-        return product(self, other, lambda one, two: one and two)
+        return self._product(other, lambda one, two: one and two)
 
     def minus(self, other: DFA) -> DFA:
         """Words that this one accepts and the other rejects."""
-        return product(self, other, lambda one, two: one and not two)
+        return self._product(other, lambda one, two: one and not two)
 
-    def symmetric_difference(self, other: DFA) -> DFA:
-        """Words that exactly one of them accepts."""
-        return product(self, other, lambda one, two: one != two)
+    def _product(self, other: DFA, combine: Callable[[Any, Any], Any]) -> DFA:
+        """Both side by side, accepting where `combine` of their two outputs is true."""
+        check_same_alphabet(self.alphabet, other.alphabet)
+        for dfa in (self, other):
+            dfa.require_boolean("combining languages", "recognizer(label) makes one of a label")
+        columns = [other.columns[symbol] for symbol in self.alphabet]
+        pairs, rows = explore(
+            (self.initial, other.initial),
+            lambda pair: list(
+                zip(self.rows[pair[0]], (other.rows[pair[1]][j] for j in columns), strict=True)
+            ),
+        )
+        outputs = (combine(self.outputs[p], other.outputs[q]) for p, q in pairs)
+        return DFA(
+            alphabet=self.alphabet,
+            transitions=np.array(rows, dtype=np.int32),
+            outputs=tuple(bool(output) for output in outputs),
+        ).minimize()
 
-    __invert__, __or__, __and__, __sub__, __xor__ = (
-        complement,
-        union,
-        intersection,
-        minus,
-        symmetric_difference,
-    )
+    __invert__, __or__, __and__, __sub__ = complement, union, intersection, minus
 
     # -- comparing -----------------------------------------------------------------------------
 
-    def difference(self, other: Machine[Any]) -> Word | None:
-        """A shortest word on which the two give different outputs, or None if there is none."""
-        return difference(self, other)
+    difference = difference
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DFA):
@@ -192,7 +156,7 @@ class DFA(TransitionTable):
 
     @cached_property
     def _hash(self) -> int:
-        return hash(canonical(self))
+        return hash((frozenset(self.alphabet), self.minimize().num_states))
 
     def __repr__(self) -> str:
         symbols = show(self.alphabet)
@@ -202,32 +166,10 @@ class DFA(TransitionTable):
 
     # -- ways out ------------------------------------------------------------------------------
 
-    def to_json(self, *, indent: int | None = None) -> str:
-        """The JSON document that `from_json` reads; see `formats.json`."""
-        return dfa_to_json(self, indent=indent)
-
-    def save(self, path: str | Path) -> Path:
-        """Write the JSON document to a file."""
-        return write_atomically(path, self.to_json() + "\n")
-
-    def to_dot(self, *, sink: bool = True, words: Iterable[Word] | None = None) -> str:
-        """Graphviz DOT; `sink=False` leaves out rejecting states that nothing leaves.
-
-        With `words`, only the states and moves that these pass through are drawn.
-        """
-        return to_dot(self, sink=sink, words=words)
-
-    def to_mermaid(self, *, sink: bool = True, words: Iterable[Word] | None = None) -> str:
-        """A Mermaid state diagram, which Markdown viewers draw; options as of `to_dot`."""
-        return to_mermaid(self, sink=sink, words=words)
-
-    def to_c(self, *, name: str = "automaton") -> str:
-        """A C file without dependencies; `name` begins the names of its functions."""
-        return to_c(self, name=name)
-
-    def to_regex(self) -> str:
-        """A regular expression of the language, in the syntax of `re`; see `regex`."""
-        return to_regex(self)
+    to_json = dfa_to_json
+    to_dot, to_mermaid = to_dot, to_mermaid
+    to_c, to_regex = to_c, to_regex
+    to_aalpy, to_automata_lib = to_aalpy, to_automata_lib
 
     def draw(
         self, path: str | Path, *, sink: bool = True, words: Iterable[Word] | None = None
@@ -237,11 +179,3 @@ class DFA(TransitionTable):
 
     def _repr_svg_(self) -> str:
         return render(self.to_dot(), "svg").decode()
-
-    def to_aalpy(self) -> Any:
-        """An AALpy `Dfa`, or a `MooreMachine` when the outputs are not truth values."""
-        return to_aalpy(self)
-
-    def to_automata_lib(self) -> Any:
-        """An automata-lib `DFA`; for one-character symbols and truth values."""
-        return to_automata_lib(self)

@@ -46,11 +46,6 @@ class Matcher:
         self._kernel = _load_kernel() if compiled else None
         self._spent = 0.0 if compiled is None else -np.inf  # seconds of NumPy work, estimated
 
-    @property
-    def is_compiled(self) -> bool:
-        """Whether the Numba kernel reads the words by now."""
-        return self._kernel is not None
-
     def __call__(self, words: Iterable[Word]) -> Array:
         """The output label of every word, as an array."""
         return self.labels[self.states(words)]

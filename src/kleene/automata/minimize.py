@@ -1,8 +1,7 @@
-"""Hopcroft's minimisation, and the canonical numbering of states."""
+"""Hopcroft's minimisation; states are numbered breadth-first."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import replace
 
 import numpy as np
@@ -43,19 +42,6 @@ def reachable(dfa: Table) -> Table:
         initial=0,
         names=None if dfa.names is None else tuple(dfa.names[state] for state in order),
     )
-
-
-def canonical(dfa: TransitionTable) -> tuple[Hashable, ...]:
-    """A value that equal automata share, whatever the order of their alphabets.
-
-    Symbols are ordered by hash, so that 1 and 1.0, which are equal, fall in the same place.
-    """
-    order = sorted(
-        range(len(dfa.alphabet)), key=lambda i: (hash(dfa.alphabet[i]), repr(dfa.alphabet[i]))
-    )
-    alphabet = tuple(dfa.alphabet[column] for column in order)
-    least = minimize(replace(dfa, alphabet=alphabet, transitions=dfa.transitions[:, order]))
-    return alphabet, least.transitions.tobytes(), least.outputs
 
 
 def equivalence_classes(dfa: TransitionTable) -> Ints:

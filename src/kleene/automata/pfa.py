@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from kleene.automata.formats.json import (
+    JsonFile,
     array_field,
     document_fields,
     dump,
     list_field,
-    read_text,
     to_plain,
     to_value,
 )
 from kleene.automata.symbols import check_alphabet, encode, show
 from kleene.errors import AutomatonError
-from kleene.files import write_atomically
 from kleene.machine import Label, Symbol, Word
 
 FORMAT = "kleene.pfa/1"
@@ -30,7 +28,7 @@ _TOLERANCE = 1e-5  # float32 networks sum to 1 no better than this
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PFA:
+class PFA(JsonFile):
     """A probabilistic automaton whose states carry output labels.
 
     `transitions[i, a, j]` is the probability of going from state i to j on symbol a. Each row
@@ -95,17 +93,13 @@ class PFA:
         """The column of every symbol in `transitions`."""
         return {symbol: column for column, symbol in enumerate(self.alphabet)}
 
-    def state_probabilities(self, word: Word) -> npt.NDArray[np.float64]:
-        """How probable each state is after a word: initial times one matrix per symbol."""
+    def word_probabilities(self, word: Word) -> dict[Label, float]:
+        """How probable each output label is for a word: initial times one matrix per symbol."""
         probs = self.initial
         for column in encode(word, self.columns):
             probs = probs @ self.transitions[:, column]
-        return probs
-
-    def word_probabilities(self, word: Word) -> dict[Label, float]:
-        """How probable each output label is for a word, exactly (all paths summed)."""
         totals = dict.fromkeys(self.outputs, 0.0)
-        for label, prob in zip(self.outputs, self.state_probabilities(word).tolist(), strict=True):
+        for label, prob in zip(self.outputs, probs.tolist(), strict=True):
             totals[label] += prob
         return totals
 
@@ -133,15 +127,6 @@ class PFA:
             outputs=tuple(to_value(label) for label in list_field(fields, "outputs")),
             partial=fields.get("partial", False) is True,
         )
-
-    def save(self, path: str | Path) -> Path:
-        """Write the JSON document to a file."""
-        return write_atomically(path, self.to_json() + "\n")
-
-    @classmethod
-    def load(cls, path: str | Path) -> PFA:
-        """Read a JSON file that `save` wrote."""
-        return cls.from_json(read_text(path))
 
     def __repr__(self) -> str:
         return f"PFA({self.num_states} states over {{{show(self.alphabet)}}})"

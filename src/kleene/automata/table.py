@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from kleene.automata.symbols import check_alphabet, check_labels, encode, show, unknown_symbol
 from kleene.errors import AutomatonError
-from kleene.machine import Label, Symbol, Word
+from kleene.machine import Label, Machine, Symbol, Word
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,6 +47,63 @@ class TransitionTable:
                 raise AutomatonError(
                     f"names must be one per state ({self.num_states}), got {len(self.names)}"
                 )
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Mapping[Any, Mapping[Any, Any]],
+        *,
+        start: Hashable,
+        accept: Collection[Hashable] | None = None,
+        outputs: Mapping[Any, Label] | None = None,
+        alphabet: Sequence[Symbol] | None = None,
+        sink: str = "sink",
+    ) -> Self:
+        """An automaton as a literal, `{state: {symbol: next state}}`.
+
+        Say which states `accept`, or give all their `outputs`. Moves that the table leaves out
+        lead to a rejecting state named `sink`, which is added when it is needed. Symbols are in
+        order of appearance unless `alphabet` orders them.
+        """
+        if (accept is None) == (outputs is None):
+            raise AutomatonError("from_table needs accept={states} or outputs={state: label}")
+        found = dict.fromkeys(symbol for moves in table.values() for symbol in moves)
+        symbols = list(found) if alphabet is None else list(alphabet)
+        unknown = [symbol for symbol in found if symbol not in symbols]
+        if unknown:
+            raise AutomatonError(
+                f"the table moves on {show(unknown)}, but the alphabet is {{{show(symbols)}}}; "
+                "add the symbols or leave the alphabet out"
+            )
+        states = list(table)
+        if any(len(moves) < len(symbols) for moves in table.values()) and sink not in table:
+            states.append(sink)
+        added = sink if len(states) > len(table) else None
+        labels = _labels(states, accept, outputs, added)
+        number = {state: index for index, state in enumerate(states)}
+        _check_states(table, start, number, accept if outputs is None else outputs)
+        moves = [[table.get(state, {}).get(symbol, sink) for symbol in symbols] for state in states]
+        rows = [[number[target] for target in row] for row in moves]
+        return cls(
+            alphabet=tuple(symbols),
+            transitions=np.array(rows, dtype=np.int32).reshape(len(states), len(symbols)),
+            outputs=tuple(labels),
+            initial=number[start],
+            names=tuple(str(state) for state in states),
+        )
+
+    @classmethod
+    def from_machine(cls, machine: Machine[Any], *, max_states: int = 100_000) -> Self:
+        """Explore every state that a machine can reach, in breadth-first order."""
+        symbols = tuple(machine.alphabet)
+        states, rows = explore(
+            machine.start(), lambda state: [machine.step(state, s) for s in symbols], max_states
+        )
+        return cls(
+            alphabet=symbols,
+            transitions=np.array(rows, dtype=np.int32),
+            outputs=tuple(machine.output(state) for state in states),
+        )
 
     @property
     def num_states(self) -> int:
@@ -195,3 +252,41 @@ def _checked(
     table = table.astype(np.int32)  # always a copy: the caller's array stays writable
     table.setflags(write=False)
     return table
+
+
+def _labels(
+    states: list[Any],
+    accept: Collection[Hashable] | None,
+    outputs: Mapping[Any, Label] | None,
+    added: str | None,
+) -> list[Label]:
+    if outputs is None:
+        return [state in (accept or ()) for state in states]
+    given = dict(outputs)
+    if added is not None and added not in given and set(given.values()) <= {True, False}:
+        given[added] = False
+    missing = [state for state in states if state not in given]
+    if missing:
+        hint = "; the table is partial, so its sink needs a label too" if added in missing else ""
+        raise AutomatonError(f"outputs has no label for state {show(missing)}; add it{hint}")
+    return [given[state] for state in states]
+
+
+def _check_states(
+    table: Mapping[Any, Mapping[Any, Any]],
+    start: Hashable,
+    number: Mapping[Any, int],
+    marked: Collection[Hashable] | None,
+) -> None:
+    rows = f"the table has rows for {show(table)}; add a row or correct the name"
+    if start not in number:
+        raise AutomatonError(f"start is {start!r:.60}, but {rows}")
+    for state in marked or ():
+        if state not in number:
+            raise AutomatonError(f"{state!r:.60} is given an output, but {rows}")
+    for state, moves in table.items():
+        for symbol, target in moves.items():
+            if target not in number:
+                raise AutomatonError(
+                    f"{state!r:.60} goes to {target!r:.60} on {symbol!r:.60}, but {rows}"
+                )

@@ -8,7 +8,7 @@ from functools import partial
 from kleene.errors import SettingError
 from kleene.languages.base import Language
 from kleene.languages.context_free import balanced_parentheses, blocks, bounded_dyck2, palindromes
-from kleene.languages.tomita import NUMBERS, tomita
+from kleene.languages.tomita import tomita
 
 __all__ = [
     "Language",
@@ -22,11 +22,8 @@ __all__ = [
 ]
 
 BY_NAME: dict[str, Callable[[], Language]] = {
-    **{f"tomita{number}": partial(tomita, number) for number in NUMBERS},
+    **{f"tomita{number}": partial(tomita, number) for number in range(1, 8)},
     "balanced-parentheses": balanced_parentheses,
-    "balanced-parentheses-count-only": partial(
-        balanced_parentheses, equal_count=0.0, name="balanced-parentheses-count-only"
-    ),
     "dyck1": partial(balanced_parentheses, "", name="dyck1"),
     "dyck1-noise": partial(balanced_parentheses, "xyz", name="dyck1-noise"),
     "dyck2-depth3": partial(bounded_dyck2, 3),

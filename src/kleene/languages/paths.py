@@ -29,9 +29,9 @@ class Paths:
     def count(self, length: int) -> float:
         """How many words there are of one length: exact to some 12 digits, infinite when huge."""
         log = float(self._log_counts(length)[length, self.initial])
-        return (
-            float(np.rint(np.exp(log))) if log < 30 else float("inf") if log > 700 else np.exp(log)
-        )
+        if log > 700:
+            return float("inf")
+        return float(np.rint(np.exp(log)) if log < 30 else np.exp(log))
 
     def draw(self, random: np.random.Generator, lengths: Ints) -> list[Ints]:
         """One word, as symbol numbers, for each length; every length must have a word."""
@@ -68,9 +68,7 @@ class Paths:
         """log N by length and state, at least up to `length`."""
         if len(self._logs) <= length:
             rows = list(self._logs)
-            while (
-                len(rows) <= 2 * length
-            ):  # twice as far as asked, since longer lengths will follow
+            while len(rows) <= 2 * length:  # longer lengths will follow
                 rows.append(np.logaddexp.reduce(rows[-1][self.transitions], axis=1))
             self._logs = np.stack(rows)
         return self._logs

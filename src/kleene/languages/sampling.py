@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from kleene.arrays import Ints
 from kleene.automata.dfa import DFA
+from kleene.automata.symbols import spell
 from kleene.languages.paths import Paths
 from kleene.machine import Word
 
@@ -27,12 +27,10 @@ class PathSampler:
     """
 
     def __init__(self, dfa: DFA) -> None:
-        self._symbols = dfa.alphabet
-        self._transitions = np.asarray(dfa.transitions, dtype=np.int64)
-        self._outputs = np.array([bool(output) for output in dfa.outputs])
-        self._initial = int(dfa.initial)
+        self.dfa = dfa
+        outputs = np.array([bool(output) for output in dfa.outputs])
         self._paths = {
-            label: Paths(self._transitions, self._outputs == label, self._initial)
+            label: Paths(dfa.transitions.astype(np.int64), outputs == label, dfa.initial)
             for label in (False, True)
         }
 
@@ -57,7 +55,8 @@ class PathSampler:
             edited = self._near(random, wanted, set(lengths), kept)
             for place, word in zip(places, edited, strict=False):
                 words[place] = word
-        return repeated([spell(self._symbols, word) for word in words], n)
+        symbols = self.dfa.alphabet
+        return repeated([spell([symbols[i] for i in word], symbols) for word in words], n)
 
     def _near(
         self, random: np.random.Generator, n: int, lengths: set[int], taken: set[tuple[int, ...]]
@@ -68,7 +67,7 @@ class PathSampler:
         if not sources or not n:
             return []
         drawn = (
-            _edit(random, word.tolist(), len(self._symbols))
+            _edit(random, word.tolist(), len(self.dfa.alphabet))
             for _ in count()
             for word in members.draw(random, random.choice(sources, n))
         )
@@ -79,10 +78,10 @@ class PathSampler:
         return collect(n, drawn, wanted)
 
     def _accepts(self, word: tuple[int, ...]) -> bool:
-        state = self._initial
-        for symbol in word:
-            state = self._transitions[state, symbol]
-        return bool(self._outputs[state])
+        state = self.dfa.initial
+        for column in word:
+            state = self.dfa.rows[state][column]
+        return bool(self.dfa.outputs[state])
 
 
 def collect(n: int, drawn: Iterable[Drawn], wanted: Callable[[Drawn], bool]) -> list[Drawn]:
@@ -100,13 +99,6 @@ def collect(n: int, drawn: Iterable[Drawn], wanted: Callable[[Drawn], bool]) -> 
 def repeated(words: Sequence[Word], n: int) -> list[Word]:
     """`n` words, those given over and over; none when there are none."""
     return list(islice(cycle(words), n if words else 0))
-
-
-def spell(symbols: Sequence[object], numbers: Sequence[int] | Ints) -> Word:
-    """Symbol numbers as a word: a string when all symbols are characters, else a tuple."""
-    word = [symbols[i] for i in numbers]
-    characters = all(isinstance(symbol, str) and len(symbol) == 1 for symbol in symbols)
-    return "".join(word) if characters else tuple(word)  # type: ignore[arg-type]
 
 
 def _shares(random: np.random.Generator, n: int, counts: dict[int, float]) -> dict[int, int]:

@@ -48,7 +48,7 @@ class Pair(NamedTuple):
 
 
 def difference(a: CounterTable, b: CounterTable) -> Word | None:
-    """See `CounterMachine.difference`."""
+    """A shortest word with different outputs, or None: then they agree on all words."""
     check_same_alphabet(a.alphabet, b.alphabet)
     kept: _Product | None = None
     for other in (b, flipped(b)):  # counters that run in opposite directions

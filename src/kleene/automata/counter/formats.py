@@ -26,6 +26,7 @@ from kleene.automata.formats.json import (
     dump,
     integer_field,
     list_field,
+    names_field,
     to_plain,
     to_value,
 )
@@ -38,7 +39,7 @@ MOVES = {1: "push", -1: "pop", 0: ""}
 
 
 def to_json(machine: CounterTable, *, indent: int | None = None) -> str:
-    """See `CounterMachine.to_json`."""
+    """The JSON document that `from_json` reads."""
     document = {
         "format": FORMAT,
         "alphabet": [to_plain(symbol) for symbol in machine.alphabet],
@@ -53,20 +54,19 @@ def to_json(machine: CounterTable, *, indent: int | None = None) -> str:
 
 
 def from_json(cls: type[CounterTables], document: str | Mapping[str, Any]) -> CounterTables:
-    """See `CounterMachine.from_json`."""
+    """Read the document that `to_json` wrote."""
     keys = ("alphabet", "start", "outputs", "transitions", "increments")
     fields = document_fields(document, FORMAT, keys)
     rows = list_field(fields, "outputs")
     if not all(isinstance(row, list | tuple) for row in rows):
         raise AutomatonError(f"'outputs' must be a list of labels per state, got {rows!r:.60}")
-    names = fields.get("names")
     return cls(
         alphabet=tuple(to_value(symbol) for symbol in list_field(fields, "alphabet")),
         transitions=array_field(fields, "transitions", int, "int64"),
         increments=array_field(fields, "increments", int, "int64"),
         outputs=tuple(tuple(to_value(label) for label in row) for row in rows),
         initial=integer_field(fields, "start"),
-        names=None if names is None else tuple(str(name) for name in list_field(fields, "names")),
+        names=names_field(fields),
     )
 
 
@@ -117,7 +117,7 @@ def _describe_run(first: int, last: int, clip: int) -> str:
 
 
 def to_dot(machine: CounterTable) -> str:
-    """See `CounterMachine.to_dot`: states say at which clipped counters they accept."""
+    """Graphviz DOT, with push and pop on the edges; states say at which counters they accept."""
     met = reachable(machine)
     nodes = {}
     for state in dict.fromkeys(state for state, _ in met):

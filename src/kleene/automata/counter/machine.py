@@ -12,18 +12,17 @@ import numpy as np
 from kleene.automata.counter.compare import difference
 from kleene.automata.counter.formats import from_json, to_dot, to_json
 from kleene.automata.counter.minimize import minimize
-from kleene.automata.counter.table import CounterTable, flipped
+from kleene.automata.counter.table import CounterTable
 from kleene.automata.formats.drawing import draw, render
-from kleene.automata.formats.json import read_text
+from kleene.automata.formats.json import JsonFile
 from kleene.automata.symbols import show
-from kleene.files import write_atomically
-from kleene.machine import Symbol, Word
+from kleene.machine import Symbol
 
 Rule = Callable[[Any, int, Symbol], tuple[Hashable, int]]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class CounterMachine(CounterTable):
+class CounterMachine(CounterTable, JsonFile):
     """A deterministic machine that adds -1, 0 or +1 to a counter and sees where it is near 0.
 
     It sees the counter clipped to [-clip, clip]: with a clip of 1, its sign. State,
@@ -87,29 +86,9 @@ class CounterMachine(CounterTable):
         """Read the JSON document that `to_json` wrote."""
         return from_json(cls, document)
 
-    @classmethod
-    def load(cls, path: str | Path) -> CounterMachine:
-        """Read a JSON file that `save` wrote."""
-        return cls.from_json(read_text(path))
-
     # -- other machines ------------------------------------------------------------------------
 
-    def minimize(self) -> CounterMachine:
-        """A smaller machine of the same language.
-
-        States that no word reaches are removed; where the output is constant from there on, the
-        counter stops; states that agree wherever both can be are merged; and the clip shrinks.
-        Machines that count differently can be equal and stay different in size.
-        """
-        return minimize(self)
-
-    def flipped(self) -> CounterMachine:
-        """The same machine with a counter that runs in the opposite direction."""
-        return flipped(self)
-
-    def difference(self, other: CounterMachine) -> Word | None:
-        """A shortest word with different outputs, or None: then they agree on all words."""
-        return difference(self, other)
+    minimize, difference = minimize, difference
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CounterMachine):
@@ -124,17 +103,7 @@ class CounterMachine(CounterTable):
 
     # -- ways out ------------------------------------------------------------------------------
 
-    def to_json(self, *, indent: int | None = None) -> str:
-        """The JSON document that `from_json` reads."""
-        return to_json(self, indent=indent)
-
-    def save(self, path: str | Path) -> Path:
-        """Write the JSON document to a file."""
-        return write_atomically(path, self.to_json() + "\n")
-
-    def to_dot(self) -> str:
-        """Graphviz DOT, with push and pop on the edges."""
-        return to_dot(self)
+    to_json, to_dot = to_json, to_dot
 
     def draw(self, path: str | Path) -> Path:
         """Draw to a file; its ending (.svg, .png, .pdf) says in which format."""

@@ -22,7 +22,12 @@ Move = tuple[int, int]
 
 
 def minimize(machine: CounterTables) -> CounterTables:
-    """See `CounterMachine.minimize`."""
+    """A smaller machine of the same language.
+
+    States that no word reaches are removed; where the output is constant from there on, the counter
+    stops; states that agree wherever both can be are merged; and the clip shrinks. Machines that
+    count differently can be equal and stay different in size.
+    """
     return _smallest_clip(_merged(_with_sinks(machine)))
 
 

@@ -2,8 +2,8 @@
 
 The functions are the methods of a `Machine`, over the columns of the alphabet, and one that runs a
 whole word. The program, left out where `KLEENE_NO_MAIN` is defined, reads words, one a line, and
-prints the label of each; it asks the C library for nothing but characters. Where a line break is a
-symbol, words end with a zero byte instead.
+prints the label of each; it asks the C library for nothing but characters. Symbols with blanks or
+line breaks in them can be reached by their number only.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ TEMPLATE = r"""/* A deterministic automaton of @STATES states over @WIDTH symbol
    int @NAME_run(const int *word, size_t length);   the same for a whole word
    @NAME_labels[], @NAME_symbols[]             the texts of labels and symbols, in UTF-8
 
-   As a program it reads words, @EACH (@READS), and prints the label
-   of each, or "?" for a word with unknown symbols; then the status is 1 in the end. */
+   As a program it reads words, one a line (@READS), and prints the label of
+   each, or "?" for a word with unknown symbols; then the status is 1 in the end. */
 
 #include <stddef.h>
 
@@ -83,28 +83,7 @@ static int find(const char *text) {
     return -1;
 }
 
-@NEXT
-
-int main(void) {
-    char text[LONGEST + 2];
-    int unknown = 0, c = next_byte();
-    while (c != EOF) {
-        int state = @NAME_start();
-        while (c != EOF && c != '@END') {
-            size_t size = 0;
-@TOKEN
-            text[size < LONGEST + 1 ? size : LONGEST + 1] = '\0';
-            state = @NAME_step(state, size > LONGEST || strlen(text) != size ? -1 : find(text));
-        }
-        if (state < 0) unknown = 1;
-        puts(state < 0 ? "?" : @NAME_labels[@NAME_output(state)]);
-        if (c == '@END') c = next_byte();
-    }
-    return unknown;
-}
-#endif
-"""
-LINES = r"""static int next_byte(void) { /* of a text whose lines may end in CR LF */
+static int next_byte(void) { /* of a text whose lines may end in CR LF */
     int c = getchar();
     if (c == '\r') {
         int after = getchar();
@@ -112,14 +91,33 @@ LINES = r"""static int next_byte(void) { /* of a text whose lines may end in CR 
         ungetc(after, stdin);
     }
     return c;
-}"""
-BYTES = r"""static int next_byte(void) { return getchar(); }"""
+}
+
+int main(void) {
+    char text[LONGEST + 2];
+    int unknown = 0, c = next_byte();
+    while (c != EOF) {
+        int state = @NAME_start();
+        while (c != EOF && c != '\n') {
+            size_t size = 0;
+@TOKEN
+            text[size < LONGEST + 1 ? size : LONGEST + 1] = '\0';
+            state = @NAME_step(state, size > LONGEST || strlen(text) != size ? -1 : find(text));
+        }
+        if (state < 0) unknown = 1;
+        puts(state < 0 ? "?" : @NAME_labels[@NAME_output(state)]);
+        if (c == '\n') c = next_byte();
+    }
+    return unknown;
+}
+#endif
+"""
 CHARACTER = r"""            do { /* one character: a byte and its continuation bytes */
                 if (size <= LONGEST) text[size] = (char)c;
                 size++;
                 c = next_byte();
             } while (c != EOF && (c & 0xC0) == 0x80);"""
-WORD = r"""            if (strchr(BLANKS, c) != NULL && c != 0) {
+WORD = r"""            if (strchr(" \t\r\v\f", c) != NULL && c != 0) {
                 c = next_byte();
                 continue;
             }
@@ -127,25 +125,20 @@ WORD = r"""            if (strchr(BLANKS, c) != NULL && c != 0) {
                 if (size <= LONGEST) text[size] = (char)c;
                 size++;
                 c = next_byte();
-            } while (c != EOF && c != '\n' && (c == 0 || strchr(BLANKS, c) == NULL));"""
-BLANKS = r'" \t\r\v\f"'
+            } while (c != EOF && c != '\n' && (c == 0 || strchr(" \t\r\v\f", c) == NULL));"""
 
 
 def to_c(dfa: TransitionTable, *, name: str = "automaton") -> str:
-    """See `DFA.to_c`."""
+    """A C file without dependencies; `name` begins the names of its functions."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise SettingError(f"name must be letters, digits and _, such as 'dates', got {name!r}")
     labels = list(dict.fromkeys(dfa.outputs))
     numbers = {label: i for i, label in enumerate(labels)}
     symbols = [_symbol(symbol) for symbol in dfa.alphabet]
     characters = spelled_by_characters(dfa.alphabet)
-    token = CHARACTER if characters else WORD.replace("BLANKS", BLANKS)
-    cr, lf = (characters and c in dfa.alphabet for c in "\r\n")
+    token = CHARACTER if characters else WORD
     parts = {
         "NAME": name,
-        "EACH": "each ended by a zero byte" if lf else "one a line",
-        "NEXT": BYTES if cr or lf else LINES,
-        "END": r"\0" if lf else r"\n",
         "STATES": dfa.num_states,
         "WIDTH": len(symbols),
         "READS": "by characters" if characters else "symbols with blanks between",

@@ -80,7 +80,10 @@ def sinks(dfa: TransitionTable) -> set[int]:
 
 
 def to_dot(dfa: TransitionTable, *, sink: bool = True, words: Iterable[Word] | None = None) -> str:
-    """See `DFA.to_dot`."""
+    """Graphviz DOT; `sink=False` leaves out rejecting states that nothing leaves.
+
+    With `words`, only the states and moves that these pass through are drawn.
+    """
     shown = diagram(dfa, sink=sink, words=words)
     fills = _fills(dfa)
     round_states = dfa.is_boolean and not shown.notes
@@ -151,7 +154,10 @@ def render(document: str, format: str) -> bytes:
 def to_mermaid(
     dfa: TransitionTable, *, sink: bool = True, words: Iterable[Word] | None = None
 ) -> str:
-    """See `DFA.to_mermaid`. Accepting states have a double border; labels stand below names."""
+    """A Mermaid state diagram, which Markdown viewers draw; options as of `to_dot`.
+
+    Accepting states have a double border; labels stand below names.
+    """
     shown = diagram(dfa, sink=sink, words=words)
     lines = ["flowchart LR", '  start[" "]:::start']
     for state in shown.states:

@@ -24,21 +24,43 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from kleene.automata.table import Table, TransitionTable
 from kleene.errors import AutomatonError
-from kleene.files import read_regular
+from kleene.files import read_regular, write_atomically
 from kleene.formats import mismatch
 from kleene.machine import symbol_problem
 
 DFA_FORMAT = "kleene.dfa/1"
 
 
+class JsonFile:
+    """What is saved to a file as its JSON document."""
+
+    def to_json(self) -> str:
+        """The JSON document."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_json(cls, document: str | Mapping[str, Any]) -> Self:
+        """Read a JSON document (its text, or the parsed dictionary)."""
+        raise NotImplementedError
+
+    def save(self, path: str | Path) -> Path:
+        """Write the JSON document to a file."""
+        return write_atomically(path, self.to_json() + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a JSON file that `save` wrote."""
+        return cls.from_json(read_text(path))
+
+
 def dfa_to_json(dfa: TransitionTable, *, indent: int | None = None) -> str:
-    """See `DFA.to_json`."""
+    """The JSON document that `from_json` reads."""
     document = {
         "format": DFA_FORMAT,
         "alphabet": [to_plain(symbol) for symbol in dfa.alphabet],
@@ -59,14 +81,14 @@ def dump(document: Mapping[str, Any], *, indent: int | None = None) -> str:
 
 
 def dfa_from_json(cls: type[Table], document: str | Mapping[str, Any]) -> Table:
-    """See `DFA.from_json`."""
+    """Read the document that `to_json` wrote."""
     fields = document_fields(document, DFA_FORMAT, ("alphabet", "start", "outputs", "transitions"))
     return cls(
         alphabet=tuple(to_value(symbol) for symbol in list_field(fields, "alphabet")),
         transitions=array_field(fields, "transitions", int, np.int64),
         outputs=tuple(to_value(label) for label in list_field(fields, "outputs")),
         initial=integer_field(fields, "start"),
-        names=None if fields.get("names") is None else _names(fields),
+        names=names_field(fields),
     )
 
 
@@ -106,7 +128,10 @@ def list_field(fields: Mapping[str, Any], key: str) -> list[Any]:
     return list(fields[key])
 
 
-def _names(fields: Mapping[str, Any]) -> tuple[str, ...]:
+def names_field(fields: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """The names of the states, if there are any."""
+    if fields.get("names") is None:
+        return None
     return tuple(str(name) for name in list_field(fields, "names"))
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from kleene.automata.build import from_table
 from kleene.automata.symbols import show, spelled_by_characters
 from kleene.automata.table import Table, TransitionTable
 from kleene.errors import AutomatonError, extra
 
 
 def to_aalpy(dfa: TransitionTable) -> Any:
-    """See `DFA.to_aalpy`. State ids are the names, or the numbers, of the states."""
+    """An AALpy `Dfa`, or a `MooreMachine` when the outputs are not truth values.
+
+    State ids are the names, or the numbers, of the states.
+    """
     with extra("peers"):
         from aalpy.automata import Dfa, DfaState, MooreMachine, MooreState
 
@@ -34,8 +36,7 @@ def from_aalpy(cls: type[Table], automaton: Any) -> Table:
     attribute = "is_accepting" if isinstance(automaton, Dfa) else "output"
     try:
         names = {id(state): state.state_id for state in automaton.states}
-        return from_table(
-            cls,
+        return cls.from_table(
             {
                 state.state_id: {symbol: names[id(t)] for symbol, t in state.transitions.items()}
                 for state in automaton.states
@@ -50,7 +51,7 @@ def from_aalpy(cls: type[Table], automaton: Any) -> Table:
 
 
 def to_automata_lib(dfa: TransitionTable) -> Any:
-    """See `DFA.to_automata_lib`. States are the same numbers."""
+    """An automata-lib `DFA` of the same states; for one-character symbols and truth values."""
     with extra("peers"):
         from automata.fa import dfa as library
 

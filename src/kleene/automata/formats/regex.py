@@ -60,7 +60,10 @@ def _is_unit(parts: list[str]) -> bool:
 
 
 def to_regex(dfa: TransitionTable, *, max_length: int = 1_000_000) -> str:
-    """See `DFA.to_regex`. Patterns can grow exponentially: past `max_length` it gives up."""
+    """A regular expression of the language, in the syntax of `re`.
+
+    Patterns can grow exponentially: past `max_length` it gives up.
+    """
     dfa.require_boolean("to_regex()", "recognizer(label) first makes a language of a label")
     edges = _useful_edges(minimize(dfa))
     states = {state for edge in edges for state in edge} - {-1, -2}
