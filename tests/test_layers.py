@@ -14,7 +14,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src"
 ORDER = (  # "" is the package's own list of names
-    *("errors", "config", "arrays", "kmeans", "formats", "files", "machine"),
+    *("errors", "config", "arrays", "files", "machine"),
     *("compiling", "distributed"),
     *("automata", "languages", "data", "datasets", "nn", "export", "evaluation", "training"),
     *("select", "settings", "model_folder", "model", "extraction", "explain", "proof"),

@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from kleene.errors import SettingError
-from kleene.training.progress import Quiet, Reporter
+from kleene.training.progress import Reporter
 from paper.ledger import Row
 
 SCALES = ("small", "paper")
@@ -30,7 +30,7 @@ class Request:
     """The first seed."""
     data: str | Path | None = None
     models: Path = Path("models")
-    reporter: Reporter = field(default_factory=Quiet)
+    reporter: Reporter = field(default_factory=Reporter)
     recipe: Any = None
     """The settings of the present run as plain values."""
 

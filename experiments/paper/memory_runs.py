@@ -28,7 +28,7 @@ from kleene.nn.config import NetworkConfig
 from kleene.nn.mode import HARD
 from kleene.training.history import Epoch, History
 from kleene.training.loop import fit
-from kleene.training.progress import Quiet, Reporter
+from kleene.training.progress import Reporter
 from kleene.training.run import Run
 from kleene.training.stages import Curriculum, Stage
 from paper.sets import PaperSet, Split
@@ -114,7 +114,7 @@ def train(
     attempts: list[_Attempt] = []
     for number in range(recipe.attempts):
         attempts.append(
-            _attempt(task, config, recipe, seed + number * SEEDS_APART, reporter or Quiet())
+            _attempt(task, config, recipe, seed + number * SEEDS_APART, reporter or Reporter())
         )
         if not any(attempts[-1].best.wrong):
             break

@@ -19,9 +19,8 @@ from torch import Tensor
 from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
 from kleene.datasets.mnist import Images, mnist
-from kleene.kmeans import cluster_centres
 from kleene.nn.classifier import Classifier
-from kleene.training.centroids import hidden_vectors
+from kleene.training.centroids import cluster_centres, hidden_vectors
 from kleene.training.loop import fit
 from kleene.training.reconstruction import LEARNING_RATE, STEPS, reconstruct
 from kleene.training.run import Run

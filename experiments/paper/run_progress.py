@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from kleene.cli.console import say
 from kleene.training.history import Epoch
-from kleene.training.progress import Quiet
+from kleene.training.progress import Reporter
 
 
-class Runs(Quiet):
+class Runs(Reporter):
     """A `Reporter` that counts runs and says how training goes in the present one."""
 
     def __init__(self, total: int = 0) -> None:

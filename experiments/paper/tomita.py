@@ -16,14 +16,13 @@ from kleene.data.examples import Examples
 from kleene.estimator import SequenceClassifier
 from kleene.extraction.table import transition_table
 from kleene.induction.teach import with_centroids
-from kleene.kmeans import cluster_centres
 from kleene.languages.tomita import tomita
 from kleene.machine import Label, Word
 from kleene.nn.classifier import Classifier
 from kleene.proof.certificate import Certificate
 from kleene.proof.certify import certify
 from kleene.settings import Settings, network_config
-from kleene.training.centroids import hidden_vectors
+from kleene.training.centroids import cluster_centres, hidden_vectors
 from kleene.training.loop import fit
 from kleene.training.progress import Reporter
 from kleene.training.recipes import cell_stage

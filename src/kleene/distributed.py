@@ -3,7 +3,7 @@
     torchrun --nproc-per-node 4 -m kleene train data.tsv --out model
 
 Every process runs the same program on its own shard of the data and meets the others in the
-collectives of `torch.distributed`: all_reduce, all_gather, broadcast. Nothing is pickled: only
+collectives of `torch.distributed`, training in `DistributedDataParallel`. Nothing is pickled: only
 arrays, and JSON as bytes, are sent.
 """
 
@@ -22,7 +22,6 @@ from kleene.errors import KleeneError, WorkerError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from torch import Tensor
 
 T = TypeVar("T")
 Array = TypeVar("Array", bound="NDArray[Any]")
@@ -59,19 +58,18 @@ class ProcessGroup:
         mine = cast(Array, batch[self.rank :: self.world_size])
         return (mine, True) if len(mine) else (cast(Array, batch[:1]), False)
 
-    def all_reduce(self, values: Tensor) -> Tensor:
-        """The sum over all processes, in place."""
-        return self._reduce(values, "SUM")
-
     def all_reduce_array(self, values: Array, op: Literal["SUM", "MAX"] = "SUM") -> Array:
         """The sum or the maximum over all processes, entry by entry."""
         if self.world_size == 1:
             return values
         import numpy as np
         import torch
+        from torch import distributed
 
         moved = torch.from_numpy(np.ascontiguousarray(values)).to(self.device)
-        return cast(Array, self._reduce(moved, op).cpu().numpy())
+        with connected():
+            distributed.all_reduce(moved, getattr(distributed.ReduceOp, op))
+        return cast(Array, moved.cpu().numpy())
 
     def all_gather(self, rows: Array) -> Array:
         """The rows of all processes, in the order of their ranks; each may have any number."""
@@ -88,22 +86,10 @@ class ProcessGroup:
         padded[: len(rows)] = rows
         mine = torch.from_numpy(padded).to(self.device)
         parts = [torch.empty_like(mine) for _ in range(self.world_size)]
-        with _connected():
+        with connected():
             distributed.all_gather(parts, mine)
         kept = [p.cpu().numpy()[:n] for p, n in zip(parts, sizes.tolist(), strict=True)]
         return cast(Array, np.concatenate(kept))
-
-    def broadcast(self, tensors: Iterable[Tensor]) -> None:
-        """Copy the main process's content of some tensors to all processes."""
-        if self.world_size == 1:
-            return
-        from torch import distributed
-
-        for tensor in tensors:
-            moved = tensor.detach().to(self.device).contiguous()
-            with _connected():
-                distributed.broadcast(moved, 0)
-            tensor.detach().copy_(moved)
 
     def broadcast_object(self, value: Any = None) -> Any:
         """The main process's value, which JSON can represent, in all processes."""
@@ -134,14 +120,6 @@ class ProcessGroup:
 
         return self.all_gather(np.frombuffer(text, np.uint8)).tobytes()
 
-    def _reduce(self, values: Tensor, op: Literal["SUM", "MAX"]) -> Tensor:
-        if self.world_size > 1:
-            from torch import distributed
-
-            with _connected():
-                distributed.all_reduce(values, getattr(distributed.ReduceOp, op))
-        return values
-
 
 SINGLE_PROCESS = ProcessGroup()
 
@@ -159,7 +137,7 @@ def init_process_group(device: str | None = None) -> Iterator[ProcessGroup]:
     cuda = device is not None and device.startswith("cuda")
     if cuda:
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", rank)))
-    with _connected():
+    with connected():
         distributed.init_process_group("nccl" if cuda else "gloo", timeout=TIMEOUT)
     try:
         yield ProcessGroup(rank=rank, world_size=world_size, device="cuda" if cuda else "cpu")
@@ -175,7 +153,7 @@ def rank_and_world_size() -> tuple[int, int]:
 
 
 @contextmanager
-def _connected() -> Iterator[None]:
+def connected() -> Iterator[None]:
     """Turn a lost connection into a clear error."""
     try:
         yield

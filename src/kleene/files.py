@@ -61,6 +61,19 @@ def _bounded_size(file: io.BufferedReader, path: str | Path, max_bytes: int) -> 
     return size
 
 
+def format_mismatch(found: object, wanted: str, cure: str) -> str:
+    """The message for a file whose format is not the one this version reads.
+
+    A format is a name and a number, such as `kleene.dfa/1`. Older numbers stay readable.
+    """
+    name, _, number = wanted.rpartition("/")
+    version = found.removeprefix(f"{name}/") if isinstance(found, str) else ""
+    newer = version != found and version.isdecimal()
+    newer = newer and (len(version), version) > (len(number), number)  # int() has a longest text
+    advice = "it was written by a newer version: upgrade kleene" if newer else cure
+    return f"format must be {wanted!r}, got {found!r:.60}; {advice}"
+
+
 def write_atomically(path: str | Path, content: str | bytes) -> Path:
     """Write to a temporary name beside `path`, then rename: all of it is there, or nothing new."""
     path = Path(path)

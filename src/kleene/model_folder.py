@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kleene.errors import DataError, ModelError
-from kleene.files import read_regular, sweep, unfinished
-from kleene.formats import mismatch
+from kleene.files import format_mismatch, read_regular, sweep, unfinished
 
 FORMAT = "kleene.model/1"
 PARTS = ("model.safetensors", "alphabet.json", "history.json")
@@ -94,7 +93,7 @@ def check_config(content: bytes, name: str) -> dict[str, Any]:
     found = config.get("format") if isinstance(config, dict) else None
     if found != FORMAT:
         cure = "give a folder that `kleene train --out` wrote"
-        raise ModelError(f"{name}: {mismatch(found, FORMAT, cure)}")
+        raise ModelError(f"{name}: {format_mismatch(found, FORMAT, cure)}")
     sums = config.get("sha256")
     if not isinstance(sums, dict) or sums.get("config.json") != _config_digest(config):
         raise _changed(name, "config.json")

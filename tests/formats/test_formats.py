@@ -18,7 +18,7 @@ from safetensors.torch import save_file
 import kleene as kl
 from kleene.automata.counter.machine import CounterMachine
 from kleene.errors import KleeneError
-from kleene.formats import mismatch
+from kleene.files import format_mismatch
 from kleene.model import Model
 from kleene.proof.certificate import Certificate
 from kleene.proof.verify import verify
@@ -117,7 +117,7 @@ def test_a_newer_version_is_refused(name: str, tmp_path: Path) -> None:
     "came", [None, 3, "kleene.dfa/0", "kleene.pfa/2", "dfa/x", "kleene.dfa/1a"]
 )
 def test_what_is_not_newer_is_not_called_so(came: object) -> None:
-    told = mismatch(came, "kleene.dfa/1", "export it again")
+    told = format_mismatch(came, "kleene.dfa/1", "export it again")
     assert told.endswith("; export it again")
     assert repr(came) in told
 

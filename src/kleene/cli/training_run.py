@@ -87,9 +87,9 @@ class TrainingRun:
 
     def _fit(self, estimator: SequenceClassifier, folder: RunFolder, run: Run) -> None:
         """Fit the estimator and save its model; nothing stays in the folder after an error."""
-        from kleene.training.progress import Bar, Quiet
+        from kleene.training.progress import Bar, Reporter
 
-        reporter: Reporter = Bar() if sys.stderr.isatty() else Quiet()
+        reporter: Reporter = Bar() if sys.stderr.isatty() else Reporter()
         try:
             run = replace(run, reporter=reporter)
             self.source.fit(estimator, folder.store, run, baseline=self.baseline)

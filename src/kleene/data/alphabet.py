@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kleene.errors import AlphabetError
-from kleene.formats import mismatch
+from kleene.files import format_mismatch
 from kleene.machine import Symbol, Word, symbol_problem
 
 Ids: TypeAlias = NDArray[np.int64]
@@ -132,7 +132,7 @@ class Alphabet:
             raise AlphabetError(f"the alphabet is not JSON ({error}); save it again") from None
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             found = content.get("format") if isinstance(content, dict) else content
-            raise AlphabetError(mismatch(found, FORMAT, "save it again"))
+            raise AlphabetError(format_mismatch(found, FORMAT, "save it again"))
         if not isinstance(content.get("symbols"), list):
             raise AlphabetError("the alphabet has no list of symbols; save it again")
         return cls(map(from_json_symbol, content["symbols"]))

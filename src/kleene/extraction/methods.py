@@ -30,9 +30,9 @@ from kleene.extraction.result import Extraction
 from kleene.extraction.table import MAX_PROBABILITIES, NetworkTable, transition_table
 from kleene.extraction.target import MAX_SYMBOLS, Oracle
 from kleene.extraction.words import all_words, encode_words, random_words, usual_length
-from kleene.kmeans import cluster_centres
 from kleene.machine import Symbol
 from kleene.model import Model
+from kleene.training.centroids import cluster_centres
 
 MAX_STEPS = 100_000
 """Symbols of given words to look at."""

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from kleene.automata import DFA
 from kleene.automata.formats.json import dump
 from kleene.errors import AutomatonError, ExtractionError
-from kleene.files import read_regular, write_atomically
-from kleene.formats import mismatch
+from kleene.files import format_mismatch, read_regular, write_atomically
 from kleene.machine import Symbol, Word
 from kleene.proof.verify import CERTIFY, FORMAT, FORMAT_2, Verification
 
@@ -122,7 +121,7 @@ class Certificate:
             raise ExtractionError(f"the certificate is not JSON ({error}); {CERTIFY}") from None
         found = fields.get("format") if isinstance(fields, dict) else None
         if found not in (FORMAT, FORMAT_2):
-            raise ExtractionError(mismatch(found, FORMAT, CERTIFY))
+            raise ExtractionError(format_mismatch(found, FORMAT, CERTIFY))
         try:
             return cls(
                 claim=str(fields["claim"]),

@@ -1,6 +1,8 @@
-"""The hidden vectors of a trained cell, and centroids that start at some of them."""
+"""Hidden vectors of a trained cell, and centroids: far apart, or the centres of clusters."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import torch
@@ -63,3 +65,20 @@ def hidden_vectors(
                 break
     found = np.concatenate(rows)[: MAX_VECTORS * spread]
     return found[:: max(1, -(-len(found) // MAX_VECTORS))]
+
+
+def cluster_centres(
+    vectors: NDArray[Any], count: int, seed: int, *, restarts: int = 1
+) -> NDArray[np.float32]:
+    """Centres of at most `count` clusters of the rows (k-means++).
+
+    On one thread: scikit-learn adds up the parts of several in the order in which they finish.
+    """
+    from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
+
+    distinct = len(np.unique(vectors.round(5), axis=0))
+    clusters = KMeans(min(count, distinct), n_init=restarts, random_state=seed % 2**31)
+    with threadpool_limits(1):
+        centres: NDArray[np.float32] = clusters.fit(vectors).cluster_centers_.astype(np.float32)
+    return centres

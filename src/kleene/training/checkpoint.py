@@ -18,8 +18,7 @@ import torch
 from torch import Tensor
 
 from kleene.errors import ModelError, TrainingError
-from kleene.files import check_regular, write_atomically
-from kleene.formats import mismatch
+from kleene.files import check_regular, format_mismatch, write_atomically
 from kleene.nn.classifier import Classifier
 from kleene.training.history import History
 from kleene.training.run import Run
@@ -60,10 +59,8 @@ class Snapshot:
 
     tensors: dict[str, Tensor]
     """Weights and the optimiser's state."""
-    best: dict[str, Tensor]
-    """The weights with the best validation accuracy."""
-    cell: dict[str, Tensor]
-    """The weights at the end of the last stage without states."""
+    kept: dict[str, Tensor]
+    """The best weights on the validation rows, and those at the end of the last plain stage."""
     progress: dict[str, Any]
     epochs: int
 
@@ -81,18 +78,18 @@ class Checkpointer:
         self,
         progress: Progress,
         history: History,
-        best: dict[str, Tensor],
-        cell: dict[str, Tensor],
+        best: Mapping[str, Tensor],
+        cell: Mapping[str, Tensor],
         optimizer: torch.optim.Optimizer | None = None,
     ) -> None:
         """Record weights, optimiser and progress as they are now as the last good snapshot."""
         tensors = {f"weights.{k}": v for k, v in self.network.state_dict().items()}
-        if optimizer is not None:
-            tensors |= _optimizer_tensors(optimizer)
+        for index, values in optimizer.state_dict()["state"].items() if optimizer else ():
+            tensors |= {f"optimizer.{index}.{k}": torch.as_tensor(v) for k, v in values.items()}
+        kept = {f"best.{k}": v for k, v in best.items()} | {f"cell.{k}": v for k, v in cell.items()}
         snapshot = Snapshot(
             tensors=copy_tensors(tensors, into=self.spare),
-            best=best,
-            cell=cell,
+            kept=kept,
             progress=asdict(progress),
             epochs=len(history),
         )
@@ -110,19 +107,17 @@ class Checkpointer:
             return
         done = History(history.epochs[: good.epochs])
         about = {"run": self.identity, "progress": good.progress, "history": done.to_dict()}
-        best = {f"best.{name}": tensor for name, tensor in good.best.items()}
-        cell = {f"cell.{name}": tensor for name, tensor in good.cell.items()}
-        save_checkpoint(path, {**good.tensors, **best, **cell}, about)
+        save_checkpoint(path, {**good.tensors, **good.kept}, about)
         self.saved_at = time.monotonic()
 
     def roll_back(self, optimizer: torch.optim.Optimizer, stage: int) -> None:
         """Restore the last good snapshot, if it is of this stage."""
         if self.good is not None and self.good.progress["stage"] == stage:
-            self.network.load_state_dict(self._weights(self.good.tensors))
+            self.network.load_state_dict(part_of(self.good.tensors, "weights."))
             restore_optimizer(optimizer, self.good.tensors)
 
-    def restore(self) -> tuple[Snapshot, Progress, History] | None:
-        """Load the snapshot on disk and its weights into the network; None if there is none."""
+    def restore(self) -> tuple[dict[str, Tensor], Progress, History] | None:
+        """Load the tensors on disk, and the weights into the network; None without a file."""
         path = self.run.checkpoint
         if path is None or not path.exists():
             return None
@@ -133,23 +128,18 @@ class Checkpointer:
                     raise ValueError(f"another {key}")
             history = History.from_dict(about["history"])
             progress = Progress(**about["progress"])
-            self.network.load_state_dict(self._weights(tensors))
+            self.network.load_state_dict(part_of(tensors, "weights."))
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             raise TrainingError(
                 f"{path} belongs to another run ({error}); "
                 "train without --resume, or with the settings of that run"
             ) from None
-        best, cell = (
-            {name.removeprefix(kind): t for name, t in tensors.items() if name.startswith(kind)}
-            for kind in ("best.", "cell.")
-        )
-        snapshot = Snapshot(
-            tensors=tensors, best=best, cell=cell, progress=about["progress"], epochs=len(history)
-        )
-        return snapshot, progress, history
+        return tensors, progress, history
 
-    def _weights(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        return {name: tensors[f"weights.{name}"] for name in self.network.state_dict()}
+
+def part_of(tensors: Mapping[str, Tensor], kind: str) -> dict[str, Tensor]:
+    """The tensors whose names begin with `kind`, without it."""
+    return {name.removeprefix(kind): t for name, t in tensors.items() if name.startswith(kind)}
 
 
 def save_checkpoint(path: Path, tensors: Mapping[str, Tensor], progress: Mapping[str, Any]) -> None:
@@ -179,8 +169,8 @@ def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        if metadata.get("format") != FORMAT:
-            raise ModelError(f"{path}: {mismatch(metadata.get('format'), FORMAT, 'train again')}")
+        if (found := metadata.get("format")) != FORMAT:
+            raise ModelError(f"{path}: {format_mismatch(found, FORMAT, 'train again')}")
         if metadata["sha256"] != _checksum(tensors, metadata["progress"]):
             raise ValueError("its checksum does not match")
         progress = json.loads(metadata["progress"])
@@ -191,23 +181,13 @@ def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     return tensors, progress
 
 
-def _optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The optimiser's state, as a flat mapping."""
-    return {
-        f"optimizer.{index}.{key}": torch.as_tensor(value)
-        for index, values in optimizer.state_dict()["state"].items()
-        for key, value in values.items()
-    }
-
-
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
     """Restore the optimiser's state from the tensors of a snapshot."""
     state = optimizer.state_dict()
     state["state"] = {}
-    for name, value in tensors.items():
-        if name.startswith("optimizer."):
-            _, index, key = name.split(".", 2)
-            state["state"].setdefault(int(index), {})[key] = value
+    for name, value in part_of(tensors, "optimizer.").items():
+        index, key = name.split(".", 1)
+        state["state"].setdefault(int(index), {})[key] = value
     optimizer.load_state_dict(state)
 
 

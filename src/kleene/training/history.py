@@ -73,34 +73,3 @@ class History:
     def curve(self, name: str) -> list[Any]:
         """One figure over all epochs, such as `loss` or `accuracy`."""
         return [getattr(epoch, name) for epoch in self.epochs]
-
-    def _repr_html_(self) -> str:
-        """For notebooks: accuracy and loss by epoch, and the figures of the last one."""
-        if not self.epochs:
-            return "<p>no epochs yet</p>"
-        last, losses = self.epochs[-1], self.curve("loss")
-        highest = max(max(losses), 1e-9)
-        lines = {"#0072B2": self.curve("accuracy"), "#D55E00": [loss / highest for loss in losses]}
-        drawn = "".join(
-            f'<polyline fill="none" stroke="{color}" stroke-width="2" points="{_points(values)}"/>'
-            for color, values in lines.items()
-        )
-        return (
-            f'<div><svg width="{_WIDTH}" height="{_HEIGHT}" role="img">{drawn}</svg>'
-            f'<p>{len(self)} epochs; <span style="color:#0072B2">accuracy</span> '
-            f'{last.accuracy:.2%}, <span style="color:#D55E00">loss</span> {last.loss:.4f}, '
-            f"{sum(self.curve('seconds')):.1f} s</p></div>"
-        )
-
-
-_WIDTH, _HEIGHT, _MARGIN = 420, 120, 4
-
-
-def _points(values: list[float]) -> str:
-    """Values from 0 to 1 as the corners of a line that fills the picture."""
-    across, up = _WIDTH - 2 * _MARGIN, _HEIGHT - 2 * _MARGIN
-    steps = max(len(values) - 1, 1)
-    return " ".join(
-        f"{_MARGIN + across * i / steps:.1f},{_MARGIN + up * (1 - min(max(value, 0), 1)):.1f}"
-        for i, value in enumerate(values)
-    )

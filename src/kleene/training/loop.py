@@ -12,8 +12,9 @@ with noise (dropout, Gumbel, samples), each process but the first draws noise of
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -24,14 +25,21 @@ from torch.nn.functional import cross_entropy
 from kleene.arrays import Ints
 from kleene.data.batch import Batch
 from kleene.data.examples import Examples
+from kleene.distributed import connected
 from kleene.errors import DataError, TrainingError, WorkerError
 from kleene.evaluation.metrics import evaluate
 from kleene.nn.classifier import Classifier
 from kleene.nn.fused.switch import for_job
 from kleene.nn.mode import OWN, PLAIN, Mode
 from kleene.nn.transition import Gumbel
-from kleene.training.all_reduce import Figures, pool
-from kleene.training.checkpoint import Checkpointer, Progress, copy_tensors, restore_optimizer
+from kleene.training.checkpoint import (
+    Checkpointer,
+    Progress,
+    copy_tensors,
+    part_of,
+    restore_optimizer,
+)
+from kleene.training.data_parallel import data_parallel, share_of_batch
 from kleene.training.ema import ema_weights, load_ema
 from kleene.training.history import Epoch, History
 from kleene.training.progress import Reporter
@@ -82,6 +90,7 @@ class _Loop:
         self.cell: dict[str, Tensor] = {}
         self.checkpointer = Checkpointer(network, self.identity, how)
         self.mode = OWN
+        self.observe: Callable[[Batch, Mode], Any] = network.observe
         self.epoch_started = time.monotonic()
 
     def run(self, reporter: Reporter) -> None:
@@ -113,8 +122,8 @@ class _Loop:
     def _run(self, reporter: Reporter) -> None:
         tensors: Mapping[str, Tensor] = {}
         if (restored := self.checkpointer.restore()) is not None:
-            snapshot, self.progress, self.history = restored
-            tensors, self.best, self.cell = snapshot.tensors, snapshot.best, snapshot.cell
+            tensors, self.progress, self.history = restored
+            self.best, self.cell = part_of(tensors, "best."), part_of(tensors, "cell.")
         for stage in self.stages[self.progress.stage :]:
             reporter.begin(stage)
             optimizer = self._enter(stage, tensors)
@@ -151,7 +160,9 @@ class _Loop:
             if stage.prepare is not None:
                 seed = self._seed(self.progress.stage)
                 good = stage.prepare(self.network, self.examples, seed)
-        self.process_group.broadcast(self.network.state_dict().values())
+        self.observe = data_parallel(
+            self.network, self.process_group, all_used=self.network.rnn.regularized
+        )
         if good:
             self._check_start(stage)
         optimizer = make_optimizer(stage, self.network)
@@ -235,26 +246,28 @@ class _Loop:
     ) -> None:
         at = self.progress
         optimizer.zero_grad(set_to_none=True)
-        scores, scans = self.network.observe(batch, self.mode)
+        scores, scans = self.observe(batch, self.mode)
         labels = torch.from_numpy(batch.labels).to(scores.device)
-        loss, count = weighted_loss(scores, labels, weights, batch)
+        loss, weight = weighted_loss(scores, labels, weights, batch)
         if stage.blend is not None:
-            weight = stage.blend.commitment / self.network.rnn.hidden_size
-            loss = loss + weight * sum(s.commitment for s in scans if s.commitment is not None)
-        loss.backward()  # type: ignore[no-untyped-call]
+            commitment = stage.blend.commitment / self.network.rnn.hidden_size
+            loss = loss + commitment * sum(s.commitment for s in scans if s.commitment is not None)
         right = int((scores.argmax(-1) == labels).sum())
-        found = Figures(loss=loss, right=right * counts, words=len(batch) * counts)
-        found = pool(self.process_group, self.network.parameters(), found, counts * count)
+        share, lost, right, words = share_of_batch(
+            self.process_group, loss, counts * float(weight), counts * right, counts * len(batch)
+        )
+        with connected():
+            (loss * share).backward()  # type: ignore[no-untyped-call]
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), stage.clip)
-        if not bool(torch.isfinite(found.loss) & torch.isfinite(norm)):
+        if not (isfinite(lost) and bool(torch.isfinite(norm))):
             self._roll_back(optimizer)
             return
         self.checkpointer.record(at, self.history, self.best, self.cell, optimizer)
         self.checkpointer.save_if_due(self.history)
         optimizer.step()
-        at.loss += found.loss.item() * found.words
-        at.right += found.right
-        at.words += found.words
+        at.loss += lost * words
+        at.right += right
+        at.words += words
         at.step += 1
 
     def _roll_back(self, optimizer: torch.optim.Optimizer) -> None:

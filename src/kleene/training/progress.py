@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from kleene.training.history import Epoch
 from kleene.training.stages import Stage
@@ -15,35 +15,10 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 
-class Reporter(Protocol):
-    """Is told what happens; a context manager around the whole run."""
+class Reporter:
+    """Training callbacks, around the whole run; this one says nothing."""
 
-    def __enter__(self) -> Reporter: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
-
-    def begin(self, stage: Stage) -> None:
-        """A stage starts."""
-        ...
-
-    def step(self, stage: Stage, epoch: int, done: float) -> None:
-        """A share of an epoch is done."""
-        ...
-
-    def end(self, epoch: Epoch) -> None:
-        """An epoch is over."""
-        ...
-
-
-class Quiet:
-    """Says nothing."""
-
-    def __enter__(self) -> Quiet:
+    def __enter__(self) -> Reporter:
         return self
 
     def __exit__(
@@ -62,18 +37,6 @@ class Quiet:
 
     def end(self, epoch: Epoch) -> None:
         """An epoch is over."""
-
-
-def epoch_figures(epoch: Epoch) -> list[str]:
-    """The figures of an epoch, the most important first."""
-    figures = [f"loss {epoch.loss:.4f}", f"accuracy {epoch.accuracy:.1%}"]
-    if epoch.validation_accuracy is not None:
-        figures.append(f"validation {epoch.validation_accuracy:.1%}")
-    if epoch.states is not None:
-        figures.append(f"{epoch.states} states")
-    if epoch.limit is not None:
-        figures.append(f"up to {epoch.limit:g}")
-    return figures
 
 
 class Lasting:
@@ -98,7 +61,7 @@ class Lasting:
 
 
 PREPARING = "getting ready"  # until the first step of a stage
-WIDE = 110  # columns of a terminal that show everything
+WIDE_TERMINAL = 110  # columns that show everything
 
 
 def bar_console() -> Console:
@@ -109,12 +72,7 @@ def bar_console() -> Console:
     return Console(file=stream, width=max(Console(file=stream).width - 3, 20))
 
 
-def bar_width(console: Console) -> int:
-    """Return how many columns a bar may take."""
-    return 24 if console.width >= WIDE else 8
-
-
-class Bar:
+class Bar(Reporter):
     """One line per stage: loss, accuracy, states in use and the time that is left.
 
     On a narrow terminal the last figures are left out, so that a line is never broken in two.
@@ -131,8 +89,8 @@ class Bar:
         from rich.progress import TimeRemainingColumn as Remaining
 
         console = bar_console()
-        wide = console.width >= WIDE
-        width = bar_width(console)
+        wide = console.width >= WIDE_TERMINAL
+        width = 24 if wide else 8
         columns = [
             TextColumn("{task.description:<10}"),
             BarColumn(bar_width=width),
@@ -167,17 +125,25 @@ class Bar:
 
     def step(self, stage: Stage, epoch: int, done: float) -> None:
         """Move the bar."""
-        if self._progress is not None and self._task is not None:
-            self._progress.update(self._task, completed=epoch + done, figures=self._figures)
+        self._move(epoch + done)
 
     def end(self, epoch: Epoch) -> None:
         """Show the figures of the epoch."""
-        figures = epoch_figures(epoch)
+        figures = [f"loss {epoch.loss:.4f}", f"accuracy {epoch.accuracy:.1%}"]
+        if epoch.validation_accuracy is not None:
+            figures.append(f"validation {epoch.validation_accuracy:.1%}")
+        if epoch.states is not None:
+            figures.append(f"{epoch.states} states")
+        if epoch.limit is not None:
+            figures.append(f"up to length {epoch.limit:.0f}")
         while len("  ".join(figures)) > self._room and len(figures) > 1:
             figures.pop()
+        self._figures = "  ".join(figures)
+        self._move(epoch.epoch + 1)
+
+    def _move(self, done: float) -> None:
         if self._progress is not None and self._task is not None:
-            self._figures = "  ".join(figures)
-            self._progress.update(self._task, completed=epoch.epoch + 1, figures=self._figures)
+            self._progress.update(self._task, completed=done, figures=self._figures)
 
     def _complete(self) -> None:
         """Fill the bar of the present stage, which may have stopped before its last epoch."""

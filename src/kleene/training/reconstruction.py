@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kleene.data.examples import Examples
-from kleene.kmeans import cluster_centres
 from kleene.nn.classifier import Classifier
 from kleene.nn.similarity import Similarity, probabilities, scores
-from kleene.training.centroids import hidden_vectors
+from kleene.training.centroids import cluster_centres, hidden_vectors
 
 STEPS, VECTORS, LEARNING_RATE = 2_000, 1_024, 0.2
 """Steps of Adam, hidden vectors of a step, and the learning rate in standard deviations of the

@@ -9,7 +9,7 @@ from pathlib import Path
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.nn.classifier import Classifier
 from kleene.training.history import Epoch
-from kleene.training.progress import Quiet, Reporter
+from kleene.training.progress import Reporter
 
 Hook = Callable[[Classifier, Epoch], Mapping[str, float] | None]
 """Called after every epoch; what it returns is kept in the history as the epoch's notes."""
@@ -31,7 +31,7 @@ class Run:
     @property
     def bar(self) -> Reporter:
         """The reporter, or one that says nothing."""
-        return self.reporter or Quiet()
+        return self.reporter or Reporter()
 
     @property
     def without_checkpoint(self) -> Run:

@@ -17,8 +17,7 @@ from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
 from kleene.training.texts import ngram_states
 from kleene.training.texts.ngram_states import init_ngram_states
-from kleene.training.texts.ngram_texts import Texts, read_texts
-from kleene.training.texts.ngram_weights import MIN_COUNT, NgramWeights, ngram_weights
+from kleene.training.texts.ngrams import MIN_COUNT, NgramWeights, Texts, ngram_weights, read_texts
 from kleene.training.texts.step_kinds import step_kinds
 
 NOT, GOOD, BAD, *OTHERS = range(FIRST_SYMBOL, FIRST_SYMBOL + 13)

@@ -31,7 +31,7 @@ import numpy as np
 from kleene.automata.table import Table, TransitionTable
 from kleene.errors import AutomatonError
 from kleene.files import read_regular, write_atomically
-from kleene.formats import mismatch
+from kleene.files import format_mismatch
 from kleene.machine import symbol_problem
 
 DFA_FORMAT = "kleene.dfa/1"
@@ -114,7 +114,7 @@ def document_fields(
         kind = type(document).__name__
         raise AutomatonError(f"the JSON document must be an object ({wanted}), got {kind}")
     if document.get("format") != wanted:
-        raise AutomatonError(mismatch(document.get("format"), wanted, "export it again"))
+        raise AutomatonError(format_mismatch(document.get("format"), wanted, "export it again"))
     missing = [key for key in keys if key not in document]
     if missing:
         raise AutomatonError(f"the {wanted} document has no {', '.join(missing)}; add it")

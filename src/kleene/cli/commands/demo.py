@@ -38,7 +38,7 @@ def demo(
     from kleene.proof.certificate import Certificate
     from kleene.proof.certify import certify
     from kleene.proof.verify import verify
-    from kleene.training.progress import Bar, Quiet
+    from kleene.training.progress import Bar, Reporter
 
     check_endings([out / "dfa.svg"])
     started = time.monotonic()
@@ -50,7 +50,7 @@ def demo(
     write_atomically(out / "tomita4.tsv", "".join(lines))
     _title("1. Learn", "2000 words of Tomita 4: 0 and 1, without three 0 in a row")
     estimator = SequenceClassifier(random_state=seed).fit(
-        words, labels, reporter=Bar() if sys.stderr.isatty() else Quiet()
+        words, labels, reporter=Bar() if sys.stderr.isatty() else Reporter()
     )
     estimator.save(out / "model")
     for step in estimator.fit_log_:

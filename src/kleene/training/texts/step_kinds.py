@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kleene.arrays import Ints
-from kleene.kmeans import cluster_centres
 from kleene.nn.config import NetworkConfig
-from kleene.training.texts.ngram_texts import Texts
-from kleene.training.texts.ngram_weights import NgramWeights
+from kleene.training.centroids import cluster_centres
+from kleene.training.texts.ngrams import NgramWeights, Texts
 
 SAMPLE = 50_000
 """Steps whose weights are clustered."""
