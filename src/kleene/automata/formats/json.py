@@ -30,8 +30,7 @@ import numpy as np
 
 from kleene.automata.table import Table, TransitionTable
 from kleene.errors import AutomatonError
-from kleene.files import read_regular, write_atomically
-from kleene.files import format_mismatch
+from kleene.files import format_mismatch, read_regular, write_atomically
 from kleene.machine import symbol_problem
 
 DFA_FORMAT = "kleene.dfa/1"
