@@ -12,10 +12,10 @@ import pytest
 
 from kleene import DFA, Model, adapt
 from kleene.automata import PFA, CounterMachine
-from kleene.data.alphabet import Alphabet
 from kleene.data.files import read_data
 from kleene.data.fingerprint import file_digest
-from kleene.data.store import open_store, write_store
+from kleene.data.layout import Example
+from kleene.data.store import encode, open_store
 from kleene.datasets.archives import members
 from kleene.datasets.mnist import read_idx
 from kleene.errors import DataError, KleeneError, ModelError
@@ -132,9 +132,8 @@ def test_a_replaced_file_is_never_readable_by_others(
 def test_a_store_is_not_written_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("kept")
     (tmp_path / "words.part").symlink_to(tmp_path / "precious")
-    write_store(
-        tmp_path / "words", [], alphabet=Alphabet("01"), classes=(0,), tokens="chars", key=""
-    )
+    rows = (Example(word, word, 1) for word in "01")
+    encode(tmp_path / "words", rows, tokens="chars", key="")
     assert (tmp_path / "precious").read_text() == "kept"
 
 

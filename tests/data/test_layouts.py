@@ -53,11 +53,15 @@ def test_other_delimiters(tmp_path: Path, name: str, delimiter: str | None) -> N
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.csv", "text;label\na;1\n", "separated by semicolons, not commas; give --delimiter ';'"),
+        (
+            "a.csv",
+            "text;label\na;1\n",
+            "semicolons, not commas; give --delimiter semicolon",
+        ),
         ("a.csv", "text\tlabel\na\t1\n", "separated by tabs, not commas; give --delimiter tab"),
         ("a.csv", "good film,1\nbad film,0\n", "has no header, its first line is data"),
         ("a.csv", "message,kind\na,1\n", "cannot tell which column is the text .* --text-column"),
-        ("a.tsv", "good film,1\n", "without a tab; for a table .* --delimiter comma"),
+        ("a.tsv", "good film,1\n", "0 tabs in .*; for a table give --delimiter comma"),
         ("a.csv", "text,label\n,1\n", "line 2: the text in 'text' is missing; fill it in or"),
         ("a.jsonl", '{"text": null, "label": 1}', "line 1: the text in 'text' is missing"),
         ("a.jsonl", '{"text": NaN, "label": 1}', "line 1: the text in 'text' is missing"),
@@ -206,7 +210,7 @@ def test_dates_sort_across_time_zones(tmp_path: Path) -> None:
         ("1,,2,x", "line 3: no value in 'event'"),
         (",a,2,x", "line 3: no value in 'case'"),
         ("1,a,2,", "line 3: the label in 'label' is missing"),
-        ("1,a,2,y", "line 3: case '1' has the labels 'x' and 'y'"),
+        ("1,a,2,y", "line 2: case '1' has the labels 'x' and 'y'"),
     ],
 )
 def test_broken_events_are_named(tmp_path: Path, row: str, message: str) -> None:
@@ -257,7 +261,7 @@ def test_the_engine_reads_what_our_own_reader_reads(tmp_path_factory, rows: str)
     for quick in (True, False):
         with pytest.MonkeyPatch.context() as patch:
             if not quick:
-                patch.setattr(events, "_plain_text", lambda *_: None)
+                patch.setattr(events, "_prepare", lambda *_: None)
             try:
                 found.append(list(read_examples(path, EVENTS)))
             except DataError as error:

@@ -13,41 +13,35 @@ from kleene.data import store as store_module
 from kleene.data.alphabet import Alphabet
 from kleene.data.examples import Examples
 from kleene.data.layout import Example
-from kleene.data.store import Store, encode, open_store, write_store
+from kleene.data.store import Store, encode, open_store
 from kleene.errors import DataError
 
-ALPHABET = Alphabet("abc")
+
+def draw(n: int = 233) -> list[tuple[str, str]]:
+    random = np.random.default_rng(0)
+    words = ["".join(random.choice([*"abc"], length)) for length in random.integers(0, 9, n)]
+    return [(word, str(random.integers(2))) for word in words]
 
 
-def draw(n: int, seed: int = 0) -> list[tuple[np.ndarray, int]]:
-    random = np.random.default_rng(seed)
-    lengths = random.integers(0, 9, n)
-    return [(random.integers(1, 7, length), int(random.integers(2))) for length in lengths]
-
-
-def parts(rows, size: int = 16):
-    for start in range(0, len(rows), size):
-        words, labels = zip(*rows[start : start + size], strict=True)
-        yield np.cumsum([0, *map(len, words)]), np.concatenate(words), np.array(labels)
-
-
-def write(path: Path, rows, alphabet: Alphabet = ALPHABET) -> Store:
-    about = {"alphabet": alphabet, "classes": (False, True), "tokens": "chars", "key": "k"}
-    return write_store(path, parts(rows), **about)
+def write(path: Path, rows, **bound: int) -> Store:
+    examples = (Example(word, label, i) for i, (word, label) in enumerate(rows, 1))
+    return encode(path, examples, tokens="chars", key="k", **bound)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return write(tmp_path / "store", draw(233))
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    monkeypatch.setattr(store_module, "BATCH_ROWS", 16)
+    return write(tmp_path / "store", draw())
 
 
 def on_disk(store: Store) -> Examples:
     return Examples(words=store.words, labels=store.labels)
 
 
-def in_memory(n: int = 233) -> Examples:
-    words, labels = zip(*draw(n), strict=True)
-    return Examples(words=words, labels=np.array(labels))
+def in_memory() -> Examples:
+    words, labels = zip(*draw(), strict=True)
+    alphabet = Alphabet("abc")
+    return Examples(words=alphabet.encode_many(words), labels=np.array(labels, dtype=np.int64))
 
 
 def rows(examples: Examples) -> list[tuple[list[int], int]]:
@@ -56,12 +50,14 @@ def rows(examples: Examples) -> list[tuple[list[int], int]]:
 
 @pytest.mark.parametrize("symbols", [3, 70_000])
 def test_what_is_written_comes_back(tmp_path: Path, symbols: int) -> None:
-    examples = [*draw(50), (np.array([4, symbols + 3]), 1)]
-    found = write(tmp_path / "s", examples, Alphabet(range(symbols)))
-    assert rows(on_disk(found)) == [(word.tolist(), label) for word, label in examples]
-    assert found.classes == (False, True)
+    words = [(), tuple(range(symbols)), (symbols - 1, 0)]
+    found = write(tmp_path / "s", zip(words, "010", strict=True))
     assert found.alphabet == Alphabet(range(symbols))
-    assert found.longest == max(len(word) for word, _ in examples)
+    assert rows(on_disk(found)) == [
+        (found.alphabet.encode(word).tolist(), i % 2) for i, word in enumerate(words)
+    ]
+    assert (found.classes, found.tokens, found.key) == ((0, 1), "chars", "k")
+    assert found.longest == symbols
     assert [path.name for path in tmp_path.iterdir()] == ["s"]
 
 
@@ -89,11 +85,11 @@ def test_a_changed_byte_is_never_taken_for_a_word(store: Store) -> None:
 
 def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
     def broken():
-        yield Example("ab", "x", 1)
+        yield "ab", "x"
         raise DataError("line 6 is bad")
 
     with pytest.raises(DataError, match="line 6"):
-        encode(tmp_path / "s", broken(), tokens="chars", key="k")
+        write(tmp_path / "s", broken())
     assert not list(tmp_path.iterdir())
 
 
@@ -101,12 +97,8 @@ def test_rows_on_disk_are_those_in_memory(store: Store) -> None:
     one, two = on_disk(store), in_memory()
     assert np.array_equal(one.lengths, two.lengths)
     for seed, limit in [(0, None), (7, None), (7, 5), (3, 0)]:
-        pairs = zip(
-            one.batches(8, seed=seed, limit=limit),
-            two.batches(8, seed=seed, limit=limit),
-            strict=True,
-        )
-        for mine, theirs in pairs:
+        both = (examples.batches(8, seed=seed, limit=limit) for examples in (one, two))
+        for mine, theirs in zip(*both, strict=True):
             assert np.array_equal(mine.tokens, theirs.tokens)
             assert np.array_equal(mine.labels, theirs.labels)
     for mine, theirs in zip(one.split(0.3, 4), two.split(0.3, 4), strict=True):
@@ -135,23 +127,18 @@ def test_what_is_taken_into_memory_is_bounded(store: Store, monkeypatch) -> None
 def test_one_pass_finds_the_alphabet_of_all_words(tmp_path: Path, bound: dict, monkeypatch) -> None:
     monkeypatch.setattr(store_module, "BATCH_ROWS", 2)
     words = [("b", "a"), (), ("c", "b", "b"), ("a",), ("a", "d", "b")]
-    examples = [Example(word, str(i % 2), i) for i, word in enumerate(words)]
-    store = encode(tmp_path / "s", iter(examples), tokens="words", key="k", **bound)
-    names = {"max_symbols": "max_size"}
-    expected = Alphabet.from_words(words, **{names.get(k, k): v for k, v in bound.items()})
+    store = write(tmp_path / "s", zip(words, "01010", strict=True), **bound)
+    expected = Alphabet.from_words(words, bound.get("max_symbols"), bound.get("min_count", 1))
     assert store.alphabet == expected
-    assert store.classes == (0, 1)
-    found = [(word.tolist(), int(y)) for word, y in zip(store.words, store.labels, strict=True)]
-    assert found == [(expected.encode(word).tolist(), i % 2) for i, word in enumerate(words)]
+    assert [word.tolist() for word in store.words] == [expected.encode(w).tolist() for w in words]
 
 
 def test_memory_is_a_few_bytes_a_row(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(store_module, "BATCH_ROWS", 256)
 
     def peak(count: int) -> int:
-        words = (Example(f"{'ab' * 100}{i % 3}", str(i % 2), i) for i in range(count))
         tracemalloc.start()
-        store = encode(tmp_path / "s", words, tokens="chars", key="")
+        store = write(tmp_path / "s", ((f"{'ab' * 100}{i % 3}", str(i % 2)) for i in range(count)))
         for _ in on_disk(store).batches(8, seed=0):
             pass
         most = tracemalloc.get_traced_memory()[1]

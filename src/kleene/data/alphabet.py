@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, repeat
@@ -45,7 +46,7 @@ class Alphabet:
         for symbol in plain:
             if problem := symbol_problem(symbol):
                 raise AlphabetError(f"a value cannot be a symbol: {problem}; use a string")
-            _require_hashable(symbol)
+            _require_hashable([symbol])
             if symbol in seen:
                 raise AlphabetError(f"symbols must be distinct, got {symbol!r:.60} twice")
             seen.add(symbol)
@@ -59,14 +60,24 @@ class Alphabet:
 
         Symbols that cannot be sorted (of several types) keep the order of their first occurrence.
         """
-        return cls.from_counts(_counts(words), max_size, min_count)
+        counts: Counter[Symbol] = Counter()
+        for word in map(as_sequence, words):
+            try:
+                counts.update(word)
+            except TypeError:
+                _require_hashable(word)
+                raise
+        return cls.from_counts(counts, max_size, min_count)
 
     @classmethod
     def from_counts(
         cls, counts: Mapping[Symbol, int], max_size: int | None = None, min_count: int = 1
     ) -> Alphabet:
         """The same, where it is known how often each symbol occurs."""
-        symbols = _sorted(counts)
+        symbols = list(counts)
+        with suppress(TypeError):
+            if len(set(map(type, symbols))) == 1:
+                symbols = sorted(symbols)  # type: ignore[type-var]
         if max_size is not None or min_count > 1:
             frequent = [symbol for symbol in symbols if counts[symbol] >= min_count]
             symbols = sorted(frequent, key=lambda symbol: -counts[symbol])[:max_size]
@@ -101,7 +112,12 @@ class Alphabet:
             flat = self._by_code_point[np.minimum(codes, len(self._by_code_point) - 1)]
         else:
             words = [as_sequence(word) for word in words]
-            flat = self._lookup(words)
+            try:
+                found = map(self._ids.get, chain.from_iterable(words), repeat(UNKNOWN))
+                flat = np.fromiter(found, dtype=np.int64)
+            except TypeError:
+                _require_hashable(chain.from_iterable(words))
+                raise
         ends = np.cumsum([len(word) for word in words], dtype=np.int64).tolist()
         return [flat[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
@@ -149,32 +165,19 @@ class Alphabet:
         table[list(single)] = list(single.values())
         return table
 
-    def _lookup(self, words: Sequence[Word]) -> Ids:
-        symbols = chain.from_iterable(words)
-        try:
-            return np.fromiter(map(self._ids.get, symbols, repeat(UNKNOWN)), dtype=np.int64)
-        except TypeError:
-            for symbol in chain.from_iterable(words):
-                _require_hashable(symbol)
-            raise
-
 
 def from_json_symbol(symbol: Any) -> Symbol:
     """A JSON value as a hashable symbol: lists become tuples; objects have no such form."""
     if problem := symbol_problem(symbol):
         what = "NaN" if problem.startswith("NaN") else "a list"
         raise AlphabetError(f"{what} cannot be a symbol: {problem}; use a string")
-    return _hashable(symbol)
-
-
-def _hashable(value: Any) -> Symbol:
-    if isinstance(value, list):
-        return tuple(map(_hashable, value))
-    if isinstance(value, dict):
+    if isinstance(symbol, list):
+        return tuple(map(from_json_symbol, symbol))
+    if isinstance(symbol, dict):
         raise AlphabetError("a JSON object cannot be a symbol; use a string, number or list")
-    if isinstance(value, float) and abs(value) == float("inf"):
+    if isinstance(symbol, float) and abs(symbol) == float("inf"):
         raise AlphabetError("an infinite number cannot be a symbol; use a string")
-    return value  # type: ignore[no-any-return]
+    return symbol  # type: ignore[no-any-return]
 
 
 def to_json_symbol(symbol: Symbol) -> Any:
@@ -196,49 +199,22 @@ def _plain(symbol: Symbol) -> Symbol:
 def as_sequence(word: Any) -> Word:
     """A word that knows its length and hands out plain Python symbols."""
     if isinstance(word, np.ndarray):
-        word = word.tolist()
+        return word.tolist()  # type: ignore[no-any-return]
+    if hasattr(word, "__len__"):
+        return word  # type: ignore[no-any-return]
     try:
-        len(word)
+        return tuple(word)
     except TypeError:
+        found = f"{type(word).__name__} {word!r:.60}"
+        raise AlphabetError(
+            f"a word must be a string or a sequence of symbols, got {found}"
+        ) from None
+
+
+def _require_hashable(symbols: Iterable[object]) -> None:
+    for symbol in symbols:
         try:
-            return tuple(word)
+            hash(symbol)
         except TypeError:
-            kind = type(word).__name__
-            message = f"a word must be a string or a sequence of symbols, got {kind} {word!r:.60}"
-            raise AlphabetError(message) from None
-    return word  # type: ignore[no-any-return]
-
-
-def _require_hashable(symbol: object) -> None:
-    try:
-        hash(symbol)
-    except TypeError:
-        kind = type(symbol).__name__
-        message = f"the symbol {symbol!r:.60} of type {kind} is not hashable; use a tuple or string"
-        raise AlphabetError(message) from None
-
-
-def _counts(words: Iterable[Word]) -> Counter[Symbol]:
-    counts: Counter[Symbol] = Counter()
-    for word in words:
-        count_symbols(counts, word)
-    return counts
-
-
-def count_symbols(counts: Counter[Symbol], word: Word) -> None:
-    """Add the symbols of a word to those counted so far."""
-    sequence = as_sequence(word)
-    try:
-        counts.update(sequence)
-    except TypeError:
-        for symbol in sequence:
-            _require_hashable(symbol)
-        raise
-
-
-def _sorted(symbols: Iterable[Symbol]) -> list[Symbol]:
-    listed = list(symbols)
-    try:
-        return sorted(listed) if len({type(symbol) for symbol in listed}) == 1 else listed  # type: ignore[type-var]
-    except TypeError:
-        return listed
+            found = f"the symbol {symbol!r:.60} of type {type(symbol).__name__}"
+            raise AlphabetError(f"{found} is not hashable; use a tuple or string") from None

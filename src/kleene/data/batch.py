@@ -48,9 +48,8 @@ def make_batch(
     >>> batch.tokens.tolist(), batch.batch_sizes.tolist(), batch.order.tolist()
     ([5, 8, 4, 6, 9, 7], [3, 2, 1], [1, 2, 0])
     """
-    if labels is not None and len(np.asarray(labels)) != len(encoded):
-        message = f"expected one label per word ({len(encoded)}), got {len(np.asarray(labels))}"
-        raise DataError(message)
+    if labels is not None and np.size(labels) != len(encoded):
+        raise DataError(f"expected one label per word ({len(encoded)}), got {np.size(labels)}")
     chosen = np.arange(len(encoded)) if order is None else np.asarray(order, dtype=np.int64)
     lengths = np.fromiter((len(encoded[i]) for i in chosen), np.int64, len(chosen))
     longest_first = np.argsort(-lengths, kind="stable")
@@ -89,7 +88,7 @@ def batches(lengths: ArrayLike, batch_size: int, *, seed: int, shuffle: bool = T
     Words of equal length are dealt out at random, the batches come in random order, and all of
     them are of nearly equal size. Without `shuffle`, the shortest words come first.
     """
-    lengths = np.asarray(lengths, dtype=np.int64)
+    lengths = np.asarray(lengths)
     if batch_size < 1:
         raise SettingError(f"batch_size must be >= 1, got {batch_size}")
     if not len(lengths):

@@ -12,7 +12,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from statistics import NormalDist
 from typing import Any
 
@@ -66,14 +66,12 @@ class Bins:
         if self.is_fitted:
             return self
         sample: list[float] = []
-        random, seen = np.random.default_rng(seed), 0
-        for sequence in sequences:
-            for number in sequence:  # a reservoir: every number is as likely to stay
-                seen += 1
-                if len(sample) < MAX_SAMPLED:
-                    sample.append(number)
-                elif (place := int(random.integers(seen))) < MAX_SAMPLED:
-                    sample[place] = number
+        random = np.random.default_rng(seed)
+        for seen, number in enumerate(chain.from_iterable(sequences), 1):
+            if seen <= MAX_SAMPLED:
+                sample.append(number)
+            elif (place := int(random.integers(seen))) < MAX_SAMPLED:
+                sample[place] = number  # a reservoir: every number is as likely to stay
         if not sample:
             raise DataError("there are no numbers to find the bins from; check the text column")
         cuts = np.quantile(sample, np.arange(1, self.count) / self.count)
@@ -143,14 +141,10 @@ def _rounded(points: Sequence[float]) -> tuple[float, ...]:
     return tuple(dict.fromkeys(exact[1:-1]))
 
 
-def _name(edge: float) -> str:
-    text = f"{edge:g}"
-    return text if float(text) == edge else f"{edge:.{MAX_DIGITS}g}"
-
-
 def _names(edges: Sequence[float]) -> list[str]:
     if not edges:
         return ["any"]
-    texts = [_name(edge) for edge in edges]
+    short = [(edge, f"{edge:g}") for edge in edges]
+    texts = [text if float(text) == edge else f"{edge:.{MAX_DIGITS}g}" for edge, text in short]
     between = [f"{low}..{high}" for low, high in pairwise(texts)]
     return [f"<{texts[0]}", *between, f">={texts[-1]}"]

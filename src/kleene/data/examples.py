@@ -26,15 +26,13 @@ class Examples:
     labels: Ints
     keys: Ints | None = None
     """How hard each word is; its length where nothing is given."""
-
     weights: Floats | None = None
     """How much each row counts in the loss; all alike where nothing is given."""
 
     def __post_init__(self) -> None:
         if len(self.words) != len(self.labels):
-            raise DataError(
-                f"expected one label per word ({len(self.words)}), got {len(self.labels)}"
-            )
+            found = f"({len(self.words)}), got {len(self.labels)}"
+            raise DataError(f"expected one label per word {found}")
 
     def __len__(self) -> int:
         """How many words there are."""
@@ -67,14 +65,13 @@ class Examples:
 
     def batches(self, size: int, *, seed: int, limit: float | None = None) -> Iterator[Batch]:
         """Shuffled batches of words of near lengths, of difficulty up to `limit`."""
-        for order in self.plan(size, seed=seed, limit=limit):
-            yield self.batch(order)
+        return map(self.batch, self.plan(size, seed=seed, limit=limit))
 
     def plan(self, size: int, *, seed: int, limit: float | None = None) -> list[Ints]:
         """Which words go into which batch; the same for the same seed."""
-        chosen = np.arange(len(self))
-        if limit is not None:
-            chosen = chosen[self.difficulty <= limit]
+        if limit is None:
+            return batches(self.lengths, size, seed=seed)
+        chosen = np.flatnonzero(self.difficulty <= limit)
         return [chosen[part] for part in batches(self.lengths[chosen], size, seed=seed)]
 
     def draws(self, count: int, size: int, *, seed: int, limit: float | None = None) -> list[Ints]:
@@ -108,8 +105,8 @@ class Examples:
 
     def in_order(self, size: int, process_group: ProcessGroup = SINGLE_PROCESS) -> Iterator[Batch]:
         """All words once, shortest first, each with one of the processes: for evaluation."""
-        for order in process_group.shard(batches(self.lengths, size, seed=0, shuffle=False)):
-            yield self.batch(order)
+        plan = batches(self.lengths, size, seed=0, shuffle=False)
+        return map(self.batch, process_group.shard(plan))
 
     def parts(self) -> Iterator[Examples]:
         """All rows in order, in parts that fit into memory; at once if they are there already."""
@@ -124,8 +121,8 @@ class Examples:
         """The rows themselves, or as many as fit into memory where they are on disk."""
         if not isinstance(self.words, StoredWords):
             return self
-        random, share = np.random.default_rng(seed), self._bounded(1.0)
-        return self._loaded(np.sort(random.permutation(len(self))[: int(share * len(self))]))
+        chosen = np.random.default_rng(seed).permutation(len(self))
+        return self._loaded(np.sort(chosen[: int(self._bounded(1.0) * len(self))]))
 
     def _loaded(self, indices: Ints) -> Examples:
         some = self.select(indices)
@@ -139,14 +136,14 @@ class Examples:
 
     def select(self, indices: Ints) -> Examples:
         """The examples of the given indices."""
-        keys = None if self.keys is None else self.keys[indices]
-        words: Sequence[Encoded]
-        if isinstance(self.words, StoredWords):
-            words = self.words.select(indices)
-        else:
-            words = [self.words[i] for i in indices]
-        weights = None if self.weights is None else self.weights[indices]
-        return Examples(words=words, labels=self.labels[indices], keys=keys, weights=weights)
+        words, keys, weights = self.words, self.keys, self.weights
+        some = words.select(indices) if isinstance(words, StoredWords) else None
+        return Examples(
+            words=[words[i] for i in indices] if some is None else some,
+            labels=self.labels[indices],
+            keys=None if keys is None else keys[indices],
+            weights=None if weights is None else weights[indices],
+        )
 
     def split(self, share: float, seed: int) -> tuple[Examples, Examples]:
         """Two parts, the second with about `share` of each class, drawn at random.

@@ -9,33 +9,29 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
-from kleene.data.bins import Bins, as_numbers
+from kleene.data.bins import as_numbers
 from kleene.data.events import event_examples
 from kleene.data.layout import LABEL_NAMES, NO_LAYOUT, TEXT_NAMES, Example, Layout
 from kleene.data.lines import Lines
-from kleene.data.tables import (
-    Table,
-    csv_table,
-    jsonl_table,
-    parquet_table,
-    table_examples,
-    tsv_table,
+from kleene.data.tables import Table, csv_table, jsonl_table, parquet_table, tsv_table
+from kleene.data.words import (
+    Words,
+    as_word,
+    check_tokens,
+    guess_tokens,
+    is_missing,
+    json_word,
+    typed_labels,
+    without_surrogates,
 )
-from kleene.data.words import Words, as_word, check_tokens, guess_tokens, typed_labels
 from kleene.data.xes import xes_examples
 from kleene.errors import DataError
 from kleene.machine import Label, Word
 
-FORMATS = {
-    ".tsv": "tsv",
-    ".txt": "tsv",
-    ".csv": "csv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".parquet": "parquet",
-    ".xes": "xes",
-}
+FORMATS = {".tsv": "tsv", ".txt": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+FORMATS |= {".parquet": "parquet", ".xes": "xes"}
 PROGRESS_ROWS = 1000
 Progress = Callable[[int, float | None], None]
 """Takes the number of examples read so far and the share of the file, where it is known."""
@@ -89,17 +85,9 @@ def read_data(
     )
 
 
-def read_examples(
-    path: str | Path,
-    layout: Layout = NO_LAYOUT,
-    *,
-    tokens: str | None = None,
-    labelled: bool = True,
-    progress: Progress | None = None,
-) -> Iterator[Example]:
+def read_examples(path: str | Path, layout: Layout = NO_LAYOUT, **how: Any) -> Iterator[Example]:
     """The examples of a file one by one; see `open_examples`."""
-    how = {"labelled": labelled, "progress": progress}
-    return open_examples(path, layout, tokens=tokens, **how)[1]  # type: ignore[arg-type]
+    return open_examples(path, layout, **how)[1]
 
 
 def open_examples(
@@ -125,68 +113,35 @@ def open_examples(
     except BaseException:
         lines.close()
         raise
-    return found, _finished(lines, found.bins, examples, tokens, progress)
 
+    def finished() -> Iterator[Example]:
+        count = 0
+        try:
+            for example in examples:
+                count += 1
+                if progress is not None and count % PROGRESS_ROWS == 0:
+                    progress(count, lines.share)
+                try:
+                    word = as_word(example.word, tokens, found.bins, typed=True)
+                except DataError as error:
+                    raise lines.error(str(error), example.line) from None
+                yield example if word is example.word else replace(example, word=word)
+        finally:
+            lines.close()
+        if not count:
+            raise DataError(f"{lines.name} has no examples; give at least one after any header")
 
-def _read(lines: Lines, layout: Layout, labelled: bool) -> tuple[Layout, Iterator[Example]]:
-    kind = FORMATS.get(lines.suffix)
-    if kind == "parquet":
-        return _of_table(parquet_table(lines.path), layout, labelled)
-    if kind == "xes":
-        return xes_examples(lines, layout, labelled)
-    content = iter(lines)
-    first = next(content, None)
-    if first is None:
-        raise DataError(f"{lines.name} is empty; give examples, such as lines of word<TAB>label")
-    kind = kind or _sniff(first, layout)
-    content = chain([first], content)
-    if kind == "jsonl":
-        return _of_table(jsonl_table(lines, content), layout, labelled)
-    if kind == "tsv" and not _is_table(first, layout):
-        return table_examples(tsv_table(lines, content, labelled), layout, labelled)
-    delimiter = layout.delimiter or ("\t" if kind == "tsv" else None)
-    return _of_table(csv_table(lines, content, delimiter), layout, labelled)
-
-
-def _of_table(table: Table, layout: Layout, labelled: bool) -> tuple[Layout, Iterator[Example]]:
-    layout = layout.resolve(table.header)
-    read = event_examples if layout.has_events else table_examples
-    return read(table, layout, labelled)
-
-
-def _finished(
-    lines: Lines,
-    bins: Bins | None,
-    examples: Iterator[Example],
-    tokens: str | None,
-    progress: Progress | None,
-) -> Iterator[Example]:
-    count = 0
-    try:
-        for example in examples:
-            count += 1
-            if progress is not None and count % PROGRESS_ROWS == 0:
-                progress(count, lines.share)
-            try:
-                word = as_word(example.word, tokens, bins, typed=True)
-            except DataError as error:
-                raise lines.error(str(error), example.line) from None
-            yield example if word is example.word else replace(example, word=word)
-    finally:
-        lines.close()
-    if not count:
-        raise DataError(f"{lines.name} has no examples; give at least one after any header")
+    return found, finished()
 
 
 def fit_bins(path: str | Path, layout: Layout) -> Layout:
     """The layout with the edges of its bins found from the numbers of a file."""
     if layout.bins is None or layout.bins.is_fitted:
         return layout
-    _, examples = open_examples(path, replace(layout, bins=None), labelled=False)
     lines = Lines(path)
 
     def numbers() -> Iterator[list[float]]:
-        for example in examples:
+        for example in read_examples(path, replace(layout, bins=None), labelled=False):
             try:
                 yield as_numbers(example.word)
             except DataError as error:
@@ -195,12 +150,91 @@ def fit_bins(path: str | Path, layout: Layout) -> Layout:
     return replace(layout, bins=layout.bins.fit(numbers()))
 
 
+def _read(lines: Lines, layout: Layout, labelled: bool) -> tuple[Layout, Iterator[Example]]:
+    kind = FORMATS.get(lines.suffix)
+    if kind == "xes":
+        return xes_examples(lines, layout, labelled)
+    if kind == "parquet":
+        table = parquet_table(lines)
+    else:
+        content = iter(lines)
+        first = next(content, None)
+        if first is None:
+            raise DataError(f"{lines.name} is empty; give examples, such as word<TAB>label")
+        kind = kind or _sniff(first, layout)
+        content = chain([first], content)
+        if kind == "jsonl":
+            table = jsonl_table(lines, content)
+        elif kind == "tsv" and not _is_table(first, layout):
+            return _examples(tsv_table(lines, content, labelled), layout, labelled)
+        else:
+            delimiter = layout.delimiter or ("\t" if kind == "tsv" else None)
+            table = csv_table(lines, content, delimiter)
+    layout = layout.resolve(table.header)
+    read = event_examples if layout.has_events else _examples
+    return read(table, layout, labelled)
+
+
+def _examples(table: Table, layout: Layout, labelled: bool) -> tuple[Layout, Iterator[Example]]:
+    """The examples of a table with one sequence a row, and the columns that hold them."""
+    text = table.column(layout.text_column, TEXT_NAMES, "text")
+    label = table.column(layout.label_column, LABEL_NAMES, "label")
+    unknown = text is None or (labelled and label is None)
+    if unknown:
+        text, found = table.by_content(text, label)
+        label = found if labelled else label
+    at = table.need(text, "text")
+    label = table.need(label, "label") if labelled else label
+    names = [table.name(i) for i in range(len(table.header))]
+    if table.is_named:
+        layout = replace(
+            layout,
+            text_column=names[at],
+            label_column=None if label is None else names[label],
+            delimiter=table.delimiter,
+            by_content=unknown,
+        )
+
+    def missing(column: int, line: int) -> DataError:
+        what = "text" if column == at else "label"
+        problem = f"the {what} in {names[column]!r} is missing; fill it in or remove the row"
+        return table.error(problem, line)
+
+    def label_of(row: Any, line: int) -> Label | None:
+        value = None if label is None else row[label]
+        if isinstance(value, list | tuple | dict):
+            needed = "a label must be a string, number or boolean"
+            raise table.error(f"{needed}, got {value!r:.40}", line)
+        value = value.strip() if isinstance(value, str) else value
+        if is_missing(value) or value == "":
+            if labelled and label is not None:
+                raise missing(label, line)
+            return None
+        return without_surrogates(value)  # type: ignore[no-any-return]
+
+    def examples() -> Iterator[Example]:
+        kind: type | None = None
+        for line, row in table.rows:
+            if is_missing(row[at]) or (row[at] == "" and not table.keeps_empty):
+                raise missing(at, line)
+            try:
+                word = json_word(row[at])
+            except DataError as error:
+                raise table.error(str(error), line) from None
+            kind = kind or type(word)
+            if type(word) is not kind:
+                raise table.error("sequences must be all texts or all lists, got both", line)
+            columns = dict(zip(names, row, strict=True))
+            yield Example(word, label_of(row, line), line, row=columns)
+
+    return layout, examples()
+
+
 def _is_table(first: str, layout: Layout) -> bool:
     """Whether a file of lines with tabs has a header that names its columns."""
     names = first.lower().split("\t")
-    usual = {*TEXT_NAMES, *LABEL_NAMES}
     named = layout.names_columns or layout.delimiter is not None
-    return named or (len(names) > 2 and len(usual.intersection(names)) > 1)
+    return named or (len(names) > 2 and len({*TEXT_NAMES, *LABEL_NAMES}.intersection(names)) > 1)
 
 
 def _sniff(first: str, layout: Layout) -> str:

@@ -55,10 +55,8 @@ class Layout:
             delimiter = DELIMITERS.get(self.delimiter.lower(), self.delimiter)
             if len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii():
                 names = ", ".join(name for name in DELIMITERS if name.isalpha())
-                raise SettingError(
-                    f"delimiter must be one ASCII character or one of {names}, "
-                    f"got {self.delimiter!r:.40}"
-                )
+                needed = f"one ASCII character or one of {names}"
+                raise SettingError(f"delimiter must be {needed}, got {self.delimiter!r:.40}")
             object.__setattr__(self, "delimiter", delimiter)
         if self.has_events and self.text_column is not None:
             raise SettingError(
@@ -78,22 +76,19 @@ class Layout:
 
     def to_dict(self) -> dict[str, Any]:
         """The settings that are not None, as plain values."""
-        found = {name: getattr(self, name) for name in _names()}
-        if self.bins is not None:
-            found["bins"] = self.bins.to_dict()
-        return {name: value for name, value in found.items() if value is not None}
+        found = {name: getattr(self, name) for name in _SAVED if getattr(self, name) is not None}
+        return found if self.bins is None else {**found, "bins": self.bins.to_dict()}
 
     @classmethod
     def from_dict(cls, content: Any) -> Layout:
         """The layout that `to_dict` wrote."""
-        names = set(_names())
-        if not isinstance(content, dict) or not set(content) <= names:
-            raise ModelError(f"a layout must be an object of {', '.join(sorted(names))}")
-        bins = content.get("bins")
-        plain = {name: value for name, value in content.items() if name != "bins"}
-        if not all(isinstance(value, str) for value in plain.values()):
+        if not isinstance(content, dict) or not set(content) <= {*_SAVED}:
+            raise ModelError(f"a layout must be an object of {', '.join(sorted(_SAVED))}")
+        columns = {name: value for name, value in content.items() if name != "bins"}
+        if not all(isinstance(value, str) for value in columns.values()):
             raise ModelError("the columns of a layout must be strings; train the model again")
-        return cls(**plain, bins=None if bins is None else Bins.from_dict(bins))
+        bins = content.get("bins")
+        return cls(**columns, bins=None if bins is None else Bins.from_dict(bins))
 
     def or_else(self, known: Layout) -> Layout:
         """This layout, with the columns that a model was trained with where a file has them."""
@@ -104,18 +99,14 @@ class Layout:
         known = self.known
         if known is None or self.has_events or self.text_column:
             return self
-        label = self.label_column or (known.label_column if known.label_column in header else None)
-        if known.has_events:
-            columns = {n: getattr(known, n) for n in EVENT_COLUMNS if getattr(known, n)}
-            if set(columns.values()) <= set(header):
-                return replace(self, **columns, label_column=label)
-            return self
-        text = known.text_column if known.text_column in header else None
-        return replace(self, text_column=text, label_column=label)
+        names = EVENT_COLUMNS if known.has_events else ("text_column",)
+        columns = {name: getattr(known, name) for name in names if getattr(known, name)}
+        if not set(columns.values()) <= set(header):
+            columns = {}
+        if known.label_column in header and not self.label_column:
+            columns["label_column"] = known.label_column
+        return replace(self, **columns)
 
 
 NO_LAYOUT = Layout()
-
-
-def _names() -> list[str]:
-    return [field.name for field in fields(Layout) if field.name not in ("known", "by_content")]
+_SAVED = [field.name for field in fields(Layout) if field.name not in ("known", "by_content")]

@@ -1,8 +1,7 @@
 """The lines of a file or of standard input, one at a time, in constant memory.
 
 Gzip streams that are decompression bombs are refused. Text packs ten to one, very regular text a
-hundred to one; gzip can do a thousand to one. What goes on past `FREE` bytes at more than `RATIO`
-to one is there to fill a memory or a disk.
+hundred to one, a bomb a thousand to one: more than `RATIO` to one past `FREE` bytes is refused.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import codecs
 import gzip
 import io
 import os
+import re
 import sys
 import zlib
 from collections.abc import Iterator
@@ -24,11 +24,11 @@ from kleene.files import open_regular
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-MAX_LINE = 16 * 2**20  # bytes; a longer line means a file of another kind, or an attack
+MAX_LINE = 16 * 2**20  # a longer line means a file of another kind, or an attack
 GZIP_MAGIC = b"\x1f\x8b"
 FREE = 64 * 2**20  # bytes that any file may unpack to
 RATIO = 250
-_CHUNK = 2**17
+_ESCAPED = re.compile("[\udc80-\udcff]")  # what "surrogateescape" makes of bytes that are not UTF-8
 
 
 class Lines:
@@ -38,28 +38,18 @@ class Lines:
     wrong into a `DataError` that names the file and the line. UTF-16 needs a byte order mark.
     """
 
-    def __init__(self, path: str | Path, max_line: int = MAX_LINE) -> None:
-        self.path = path
-        self.max_line = max_line
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.name = "standard input" if str(path) == "-" else str(path)
         self.number = 0  # of the line last read
+        self.is_packed = False
         self._file: BinaryIO | None = None
-        self._stream: BinaryIO | None = None
-
-    @property
-    def name(self) -> str:
-        """What messages call the file."""
-        return "standard input" if str(self.path) == "-" else str(self.path)
 
     @property
     def suffix(self) -> str:
         """The ending that tells the format, `.gz` taken off."""
-        path = Path(self.path)
+        path = self.path
         return (path.with_suffix("") if path.suffix.lower() == ".gz" else path).suffix.lower()
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether the open file is neither packed nor in UTF-16."""
-        return self._file is self._stream
 
     @property
     def share(self) -> float | None:
@@ -79,30 +69,34 @@ class Lines:
 
     def __iter__(self) -> Iterator[str]:
         with self.open() as stream:
-            while line := stream.readline(self.max_line + 1):
-                self.number += 1
-                if len(line) > self.max_line:
-                    limit = f"longer than {self.max_line:,} bytes"
-                    raise self.error(f"{limit}; put one example on each line")
-                if b"\0" in line:
-                    raise self.error("a zero byte; give text in UTF-8: TSV, CSV or JSONL")
-                try:
-                    text = line.decode("utf-8-sig" if self.number == 1 else "utf-8")
-                except UnicodeDecodeError as error:
-                    place = f"byte {error.start + 1} is not UTF-8"
-                    raise self.error(f"{place}; save the file as text in UTF-8") from None
-                yield text.removesuffix("\n").removesuffix("\r")
+            wide = stream.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+            how = ("utf-16", "strict") if wide else ("utf-8-sig", "surrogateescape")
+            text = io.TextIOWrapper(stream, *how, newline="\n")
+            try:
+                while line := text.readline(MAX_LINE + 1):
+                    self.number += 1
+                    if len(line) > MAX_LINE:
+                        limit = f"longer than {MAX_LINE:,} characters"
+                        raise self.error(f"{limit}; put one example on each line")
+                    if "\0" in line:
+                        raise self.error("a zero byte; give text in UTF-8: TSV, CSV or JSONL")
+                    if not line.isascii() and (found := _ESCAPED.search(line)):
+                        place = f"character {found.start() + 1} is not UTF-8"
+                        raise self.error(f"{place}; save the file as text in UTF-8")
+                    yield line.removesuffix("\n").removesuffix("\r")
+            finally:
+                if not stream.closed:
+                    text.detach()  # so that standard input stays open
 
     @contextmanager
-    def open(self) -> Iterator[BinaryIO]:
-        """The bytes, unpacked and in UTF-8; errors of a broken or unreadable file name it."""
+    def open(self) -> Iterator[io.BufferedReader]:
+        """The bytes, unpacked; errors of a broken or unreadable file name it."""
         try:
-            if str(self.path) == "-":
-                yield _decoded(_standard_input(), self.name)
+            if self.name == "standard input":
+                yield self._unpacked(_standard_input())
             else:
                 with open_regular(self.path) as self._file:
-                    self._stream = _decoded(self._file, self.name)
-                    yield self._stream
+                    yield self._unpacked(self._file)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             message = f"{self.name}, after line {self.number}: the gz file is broken ({error})"
             raise DataError(f"{message}; get or make it again") from None
@@ -115,46 +109,39 @@ class Lines:
             cure = cure or "check its name and permissions"
             raise DataError(f"cannot read {self.name}: {reason}; {cure}") from None
 
+    def _unpacked(self, stream: io.BufferedReader) -> io.BufferedReader:
+        self.is_packed = stream.peek(2)[:2] == GZIP_MAGIC
+        return unpacked(stream, self.name) if self.is_packed else stream
+
 
 def unpacked(file: BinaryIO, name: str) -> io.BufferedReader:
     """The bytes that a gzip stream holds; `name` is what errors call it."""
-    return io.BufferedReader(_Chunks(_unpacked(file, name)), _CHUNK)
+    return io.BufferedReader(_Unpacked(file, name), 2**17)
 
 
 def _standard_input() -> io.BufferedReader:
-    binary = getattr(sys.stdin, "buffer", None)
-    if isinstance(binary, io.BufferedReader):
-        return binary
-    content = sys.stdin.read() if binary is None else binary.read()
-    return io.BufferedReader(io.BytesIO(content.encode() if isinstance(content, str) else content))
+    binary = getattr(sys.stdin, "buffer", None) or io.BytesIO(sys.stdin.read().encode())
+    return binary if isinstance(binary, io.BufferedReader) else io.BufferedReader(binary)
 
 
-def _decoded(stream: io.BufferedReader, name: str) -> BinaryIO:
-    if stream.peek(2)[:2] == GZIP_MAGIC:
-        stream = unpacked(stream, name)
-    if stream.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        return io.BufferedReader(_Chunks(_from_utf16(stream)), _CHUNK)
-    return stream
+class _Unpacked(io.RawIOBase):
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        super().__init__()
+        self._packed, self._name, self._size = _Counted(file), name, 0
+        self._stream = gzip.GzipFile(fileobj=cast(BinaryIO, self._packed), mode="rb")
 
+    def readable(self) -> bool:
+        return True
 
-def _from_utf16(stream: BinaryIO) -> Iterator[bytes]:
-    decoder = codecs.getincrementaldecoder("utf-16")()
-    while content := stream.read(_CHUNK):
-        yield decoder.decode(content).encode()
-    yield decoder.decode(b"", final=True).encode()
-
-
-def _unpacked(file: BinaryIO, name: str) -> Iterator[bytes]:
-    packed, size = _Counted(file), 0
-    stream = gzip.GzipFile(fileobj=cast(BinaryIO, packed), mode="rb")
-    while content := stream.read(_CHUNK):
-        size += len(content)
-        if size > max(FREE, RATIO * packed.size):
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        size: int = self._stream.readinto(buffer)
+        self._size += size
+        if self._size > max(FREE, RATIO * self._packed.size):
             raise DataError(
-                f"{name} unpacks to more than {RATIO} times its size, as only a bomb does; "
+                f"{self._name} unpacks to more than {RATIO} times its size, as only a bomb does; "
                 "if you trust it, unpack it first"
             )
-        yield content
+        return size
 
 
 class _Counted:
@@ -167,25 +154,3 @@ class _Counted:
         content = self._file.read(size)
         self.size += len(content)
         return content
-
-
-class _Chunks(io.RawIOBase):
-    """A stream of the bytes that an iterator yields."""
-
-    def __init__(self, chunks: Iterator[bytes]) -> None:
-        super().__init__()
-        self._chunks, self._left = chunks, b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: WriteableBuffer) -> int:
-        view = memoryview(buffer).cast("B")
-        while not self._left:
-            following = next(self._chunks, None)
-            if following is None:
-                return 0
-            self._left = following
-        part, self._left = self._left[: len(view)], self._left[len(view) :]
-        view[: len(part)] = part
-        return len(part)

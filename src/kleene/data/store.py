@@ -11,11 +11,11 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,13 +29,9 @@ from kleene.errors import DataError
 from kleene.files import open_regular
 from kleene.machine import Label
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 FORMAT = "kleene.rows/1"
 BATCH_ROWS, BATCH_SYMBOLS = 2**12, 2**18  # a batch is full when it has so many of either
 MAX_LABELS = 100_000
-_BROKEN = (OSError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
 Part = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 """Where each row ends among the ids, from 0; the ids of all rows; the class of each row."""
 
@@ -45,11 +41,11 @@ class StoredWords(Sequence[Ids]):
     """Encoded words in a memory-mapped file, or some of them."""
 
     parts: Sequence[Part]
-    rows: Ints
-    """Which rows of the file they are."""
-    lengths: Ints
     starts: Ints
     """The first row of each part."""
+    rows: NDArray[Any]
+    """Which rows of the file they are."""
+    lengths: NDArray[Any]
 
     def __len__(self) -> int:
         """How many words there are."""
@@ -99,7 +95,7 @@ def encode(
 ) -> Store:
     """Write the store of some labelled examples; `key` tells one set of examples from another."""
     symbols, labels, counts = _Numbers(), _Numbers(), np.zeros(0, np.int64)
-    first = path.with_name(f"{path.name}.first")
+    first, second = (path.with_name(f"{path.name}.{n}") for n in ("first", "part"))
 
     def numbered() -> Iterator[Part]:
         nonlocal counts
@@ -121,72 +117,49 @@ def encode(
         check_repetition(len(classes), rows)
         found = dict(zip(symbols, counts.tolist(), strict=True))
         alphabet = Alphabet.from_counts(found, max_symbols, min_count)
+        about = {
+            "format": FORMAT,
+            "alphabet": [to_json_symbol(symbol) for symbol in alphabet.symbols],
+            "classes": [to_json_symbol(label) for label in classes],
+            "tokens": tokens,
+            "key": key,
+        }
         ids_of = alphabet.encode(tuple(symbols))
         numbers = {label: i for i, label in enumerate(classes)}
         class_of = np.array([numbers[label] for label in named], np.int32)
-        return write_store(
-            path,
-            ((ends, ids_of[ids], class_of[of_rows]) for ends, ids, of_rows in _read(first)[1]),
-            alphabet=alphabet,
-            classes=classes,
-            tokens=tokens,
-            key=key,
-        )
+        parts = ((ends, ids_of[ids], class_of[of_rows]) for ends, ids, of_rows in _read(first)[1])
+        _write(second, parts, about, np.uint16 if len(alphabet) <= 2**16 else np.int32)
+        os.replace(second, path)
     finally:
         first.unlink(missing_ok=True)
-
-
-def write_store(
-    path: Path,
-    parts: Iterable[Part],
-    *,
-    alphabet: Alphabet,
-    classes: tuple[Label, ...],
-    tokens: str,
-    key: str,
-) -> Store:
-    """Write encoded rows and their classes as they come; one part is in memory at a time."""
-    about = {
-        "format": FORMAT,
-        "alphabet": [to_json_symbol(symbol) for symbol in alphabet.symbols],
-        "classes": [to_json_symbol(label) for label in classes],
-        "tokens": tokens,
-        "key": key,
-    }
-    new = path.with_name(f"{path.name}.part")
-    try:
-        _write(new, parts, about, np.uint16 if len(alphabet) <= 2**16 else np.int32)
-        os.replace(new, path)
-    finally:
-        new.unlink(missing_ok=True)
+        second.unlink(missing_ok=True)
     return open_store(path)
 
 
 def open_store(path: Path) -> Store:
-    """Open what `write_store` wrote, or say in one line what is wrong with it."""
+    """Open what `encode` wrote, or say in one line what is wrong with it."""
     about, found = _read(path)
+    parts = list(found)
     try:
-        parts = list(found)
         if about["format"] != FORMAT:
             raise ValueError(f"its format is {about['format']!r:.40}")
-        lengths = np.concatenate([np.zeros(0, np.int64), *(np.diff(p[0]) for p in parts)])
         sizes = [len(labels) for _, _, labels in parts]
         words = StoredWords(
             parts=parts,
-            rows=np.arange(len(lengths)),
-            lengths=lengths,
             starts=np.cumsum([0, *sizes[:-1]], dtype=np.int64),
+            rows=np.arange(sum(sizes), dtype=np.int32),
+            lengths=np.concatenate([np.diff(ends) for ends, _, _ in parts]),
         )
         return Store(
             path=path,
             words=words,
-            labels=np.concatenate([np.zeros(0, np.int64), *(p[2] for p in parts)]),
+            labels=np.concatenate([labels for _, _, labels in parts], dtype=np.int64),
             alphabet=Alphabet(map(from_json_symbol, about["alphabet"])),
             classes=tuple(map(from_json_symbol, about["classes"])),
             tokens=str(about["tokens"]),
             key=str(about["key"]),
         )
-    except _BROKEN as error:
+    except (LookupError, TypeError, ValueError, RecursionError) as error:
         raise _broken(path, error) from None
 
 
@@ -213,7 +186,7 @@ def _batched(examples: Iterable[Example]) -> Iterator[tuple[list[Any], list[Labe
         yield words, labels
 
 
-def _write(path: Path, parts: Iterable[Part], about: Mapping[str, Any], kind: Any) -> int:
+def _write(path: Path, parts: Iterable[Part], about: dict[str, Any], kind: Any) -> int:
     """Write an Arrow file; the result is the number of rows."""
     import pyarrow as pa
 
@@ -225,46 +198,45 @@ def _write(path: Path, parts: Iterable[Part], about: Mapping[str, Any], kind: An
         with open(path, "xb") as file:
             with pa.ipc.new_file(file, schema) as writer:
                 for ends, ids, labels in parts:
-                    part = ends.astype(np.int32), ids.astype(kind), labels.astype(np.int32)
+                    part = ends, ids.astype(kind), labels
                     words = pa.ListArray.from_arrays(*map(pa.array, part[:2]))
-                    batch = pa.record_batch([words, pa.array(part[2])], schema=schema)
+                    batch = pa.record_batch([words, pa.array(labels)], schema=schema)
                     writer.write_batch(batch, custom_metadata={"checksum": _checksum(part)})
                     rows += len(labels)
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        path.unlink(missing_ok=True)
         reason = error.strerror or str(error)
         cure = "choose a folder that is writable and has room"
         raise DataError(f"cannot write the encoded rows, {path}: {reason}; {cure}") from error
     return rows
 
 
-def _read(path: Path) -> tuple[dict[str, Any], Iterator[Part]]:
+def _read(path: Path) -> tuple[Any, Iterator[Part]]:
+    """What an Arrow file says about itself, and its batches."""
     import pyarrow as pa
+
+    wrong = (OSError, AttributeError, LookupError, TypeError, ValueError, pa.ArrowException)
+
+    def parts() -> Iterator[Part]:
+        for number in range(reader.num_record_batches):
+            try:
+                batch, about = reader.get_batch_with_custom_metadata(number)
+                batch.validate(full=True)
+                words, labels = batch.columns
+                part = words.offsets.to_numpy(), words.values.to_numpy(), labels.to_numpy()
+                if about[b"checksum"] != _checksum(part).encode():
+                    raise ValueError(f"batch {number} is not what was written")
+            except wrong as error:
+                raise _broken(path, error) from None
+            yield part
 
     try:
         open_regular(path).close()
         reader = pa.ipc.open_file(pa.memory_map(str(path)))
-        about = json.loads(reader.schema.metadata[b"kleene"])
-    except (*_BROKEN, pa.ArrowException) as error:
+        return json.loads(reader.schema.metadata[b"kleene"]), parts()
+    except (*wrong, RecursionError) as error:
         raise _broken(path, error) from None
-    return about, (_part(path, reader, i) for i in range(reader.num_record_batches))
-
-
-def _part(path: Path, reader: pa.RecordBatchFileReader, number: int) -> Part:
-    import pyarrow as pa
-
-    try:
-        batch, about = reader.get_batch_with_custom_metadata(number)
-        batch.validate(full=True)
-        words, labels = batch.columns
-        found = words.offsets.to_numpy(), words.values.to_numpy(), labels.to_numpy()
-        if about[b"checksum"] != _checksum(found).encode():
-            raise ValueError(f"batch {number} is not what was written")
-    except (*_BROKEN, pa.ArrowException) as error:
-        raise _broken(path, error) from None
-    return found
 
 
 def _checksum(part: Part) -> str:
@@ -276,6 +248,4 @@ def _checksum(part: Part) -> str:
 
 def _broken(path: Path, error: Exception) -> DataError:
     reason = " ".join(str(error).split())[:200]
-    return DataError(
-        f"{path} does not hold whole encoded rows ({reason}); delete it, it is made again"
-    )
+    return DataError(f"{path} does not hold whole encoded rows ({reason}); delete it")

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -117,30 +115,6 @@ def arrow_values(array: Any) -> list[Any]:
     return found
 
 
-def arrow_column(values: Any, what: str) -> list[Any]:
-    """The texts, lists or labels of a column that offers the Arrow PyCapsule interface."""
-    import pyarrow as pa
-
-    column = pa.chunked_array(values)
-    if pa.types.is_struct(column.type):
-        names = [field.name for field in column.type]
-        if len(names) != 1:
-            listed = ", ".join(map(repr, names))[:120]
-            raise DataError(f"{what} must be one column, got the columns {listed}; select one")
-        column = pa.chunked_array([chunk.field(0) for chunk in column.chunks], column.type[0].type)
-    is_list = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
-    if not is_list or pa.types.is_nested(column.type.value_type) or column.null_count:
-        return column.to_pylist()  # type: ignore[no-any-return]
-    words: list[Any] = []
-    for chunk in column.chunks:
-        flat, ends = (
-            arrow_values(chunk.flatten()),
-            chunk.offsets.to_numpy() - chunk.offsets[0].as_py(),
-        )
-        words += [tuple(flat[a:b]) for a, b in pairwise(ends.tolist())]
-    return words
-
-
 def is_missing(value: object) -> bool:
     """Whether a value is None, NaN or NA; the empty string is not missing.
 
@@ -160,17 +134,16 @@ def typed_labels(labels: Sequence[Label | None]) -> list[Any]:
     """
     texts = {label for label in labels if label is not None}
     convert: Any = None
-    if all(isinstance(text, str) for text in texts):
-        if all(_WHOLE.fullmatch(str(text)) for text in texts):
-            convert = int
-        elif all(_DECIMAL.fullmatch(str(text)) for text in texts):
-            if not all(float(str(text)).is_integer() for text in texts):
-                convert = float  # measurements, which are no classes
-        elif texts <= {"True", "False"}:
-            convert = "True".__eq__
-    if convert is None:
+    if not all(isinstance(text, str) for text in texts):
         return list(labels)
-    return [None if label is None else convert(label) for label in labels]
+    if all(_WHOLE.fullmatch(str(text)) for text in texts):
+        convert = int
+    elif all(_DECIMAL.fullmatch(str(text)) for text in texts):
+        if not all(float(str(text)).is_integer() for text in texts):
+            convert = float  # measurements, which are no classes
+    elif texts <= {"True", "False"}:
+        convert = "True".__eq__
+    return [convert(label) if convert and label is not None else label for label in labels]
 
 
 def check_tokens(tokens: str | None) -> str | None:
@@ -210,20 +183,10 @@ def _is_numeric(value: Any) -> bool:
 @cache
 def _unicode() -> re.Pattern[str]:
     """Letters, digits and the marks that combine with them; `re` has no class for the last."""
-    codes = range(0x300, min(sys.maxunicode, 0x20000))
-    marks = _ranges([code for code in codes if unicodedata.category(chr(code))[0] == "M"])
+    codes = map(chr, range(0x300, 0x20000))
+    marks = "".join(code for code in codes if unicodedata.category(code)[0] == "M")
     marks = f"[{marks}\u200c\u200d]"  # and the two joiners
     ideographs = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
     letter = f"[^\\W_{ideographs}]"
     word = f"{letter}+(?:{marks}+{letter}*)*"
     return re.compile(f"{word}(?:'{word})*|[{ideographs}]{marks}*|\\.{{2,}}|[^\\w\\s]{marks}*|_")
-
-
-def _ranges(codes: list[int]) -> str:
-    """Code points as the inside of a character class."""
-    text, start = "", codes[0]
-    for code, following in zip(codes, [*codes[1:], -1], strict=True):
-        if following != code + 1:
-            text += f"{chr(start)}-{chr(code)}"
-            start = following
-    return text
