@@ -22,4 +22,4 @@ EXPOSE 8000
 HEALTHCHECK --start-period=2m --timeout=5s \
   CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/health', timeout=4)"]
 ENTRYPOINT ["kleene"]
-CMD ["serve", "/model", "--host", "0.0.0.0", "--log-level", "info", "--log-json"]
+CMD ["serve", "/model", "--host", "0.0.0.0", "--log-level", "info"]

@@ -10,6 +10,7 @@ from contextlib import suppress
 from threading import Thread
 from typing import Any
 
+import uvicorn
 from readers import Reader, small_model
 
 from kleene.errors import DataError
@@ -17,8 +18,8 @@ from kleene.languages import tomita
 from kleene.web.app import create_app
 from kleene.web.guard import Guard
 from kleene.web.limits import Limits
-from kleene.web.models import Automaton, ModelRegistry, Network
-from kleene.web.server import Server, bind
+from kleene.web.models import Automaton, Models, Network
+from kleene.web.server import bind, uvicorn_config
 
 NESTED = ["a", 1, 1.5, None, True, ["b", [2, ["c", [3]]]]]
 REQUESTS: Sequence[tuple[str, str, Any]] = (
@@ -30,8 +31,6 @@ REQUESTS: Sequence[tuple[str, str, Any]] = (
     ("POST", "/explain", {"word": "abba", "model": "network"}),
     ("POST", "/explain", {"word": ["0", "1"], "model": "automaton"}),
     ("POST", "/explain", {"word": NESTED, "model": "network"}),
-    ("POST", "/compare", {"one": "automaton", "two": "automaton", "word": "01"}),
-    ("GET", "/difference?one=automaton&two=automaton", None),
     ("GET", "/automaton?model=network", None),
     ("GET", "/metrics", None),
     ("POST", "/upload?model=automaton", "word,label\n01,1\n"),
@@ -51,15 +50,15 @@ HEADERS = {
 LIMITS = Limits(body=50_000, json=50_000, words=100, length=1_000, symbols=5_000, seconds=20)
 
 
-def registry() -> ModelRegistry:
+def models() -> Models:
     """What is served."""
     entries = [Automaton("automaton", tomita(4).dfa), Network("network", small_model())]
-    return ModelRegistry({entry.name: entry for entry in entries})
+    return {entry.name: entry for entry in entries}
 
 
 def server() -> Reader:
     """The application, asked without a socket; status 500 and above are its faults."""
-    app, runner = create_app(registry(), limits=LIMITS), asyncio.Runner()
+    app, runner = create_app(models(), limits=LIMITS), asyncio.Runner()
 
     def read(content: bytes) -> object:
         status, answer = runner.run(_ask(app, content))
@@ -74,8 +73,9 @@ def server() -> Reader:
 def raw_server() -> Reader:
     """The server behind a socket, which gets bytes that may be no HTTP, or half of a request."""
     listening = bind("127.0.0.1", 0)
-    app = create_app(registry(), limits=LIMITS)
-    Thread(target=Server(app).run, args=([listening],), daemon=True).start()
+    app = create_app(models(), limits=LIMITS)
+    server = uvicorn.Server(uvicorn_config(app, log_config=None))
+    Thread(target=server.run, args=([listening],), daemon=True).start()
     address = listening.getsockname()
 
     def read(content: bytes) -> object:

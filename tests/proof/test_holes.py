@@ -27,7 +27,7 @@ from kleene.proof.certificate import Certificate, Refusal
 from kleene.proof.certify import certify
 from kleene.proof.verify import CLAIM, verify
 from kleene.proof.verify_files import is_token, load_model
-from kleene.web.models import ModelRegistry
+from kleene.web.models import load_models
 
 WORDS = ["".join(word) for n in range(9) for word in itertools.product("ab", repeat=n)]
 
@@ -289,7 +289,7 @@ def test_h11_predict_and_serve_refuse_a_model_that_is_not_the_proved_one(tmp_pat
     files = proved(tmp_path, random_model(24))
     asked = ["predict", str(files[0]), "--word", "ab", "--proof", str(files[2])]
     assert main(asked) == 0
-    assert list(ModelRegistry.load(files[:1], proof=files[2]).entries) == ["model"]
+    assert list(load_models(files[:1], proof=files[2])) == ["model"]
     change(random_model(24), head__bias=lambda w: -w).save(files[0])
     capsys.readouterr()
     assert main(asked) == 2
@@ -297,7 +297,7 @@ def test_h11_predict_and_serve_refuse_a_model_that_is_not_the_proved_one(tmp_pat
     assert not told.out
     assert "the certificate does not hold of this model" in told.err
     with pytest.raises(ExtractionError, match="does not hold"):
-        ModelRegistry.load(files[:1], proof=files[2])
+        load_models(files[:1], proof=files[2])
 
 
 # -- labels and symbols come through as they are ---------------------------------------------

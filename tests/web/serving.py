@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+import uvicorn
 from prometheus_client.parser import text_string_to_metric_families
 
 from kleene import DFA
@@ -21,8 +22,8 @@ from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
 from kleene.web.guard import Guard
-from kleene.web.models import Answer, Automaton, Entry, ModelRegistry
-from kleene.web.server import Server, bind
+from kleene.web.models import Answer, Automaton, Entry, Models
+from kleene.web.server import bind, uvicorn_config
 
 EVEN = DFA.from_table(
     {"even": {"0": "even", "1": "odd"}, "odd": {"0": "odd", "1": "even"}},
@@ -77,7 +78,7 @@ class Client:
 def running(app: Guard) -> Iterator[Client]:
     """A server that runs an application until the block ends."""
     listening = bind("127.0.0.1", 0)
-    server = Server(app)
+    server = uvicorn.Server(uvicorn_config(app, log_config=None))
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
     try:
@@ -111,8 +112,8 @@ def until(done: Callable[[], bool]) -> None:
     raise AssertionError("it never came")
 
 
-def registry_of(*entries: Entry) -> ModelRegistry:
-    return ModelRegistry({entry.name: entry for entry in entries})
+def models_of(*entries: Entry) -> Models:
+    return {entry.name: entry for entry in entries}
 
 
 def metric(client: Client, name: str, **labels: str) -> float:

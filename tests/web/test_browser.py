@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 from browsing import DESKTOP, PHONE, accessible, browser, page
-from serving import Client, random_model, registry_of, running
+from serving import Client, models_of, random_model, running
 
 from kleene import DFA
 from kleene.extraction.extract import extract
@@ -160,7 +160,7 @@ def client() -> Iterator[Client]:
         Automaton("same", EVEN.minimize()),
         Automaton("always", LATER),
     ]
-    with running(create_app(registry_of(*entries))) as found:
+    with running(create_app(models_of(*entries))) as found:
         yield found
 
 
@@ -176,27 +176,6 @@ def test_the_page_answers_as_one_types(chromium: Any, client: Client) -> None:
         opened.fill("#word", "012")
         opened.locator(".answer", has_text="'2' is not in the alphabet").wait_for()
         opened.complaints.clear()  # the browser logs the 422 that this was
-
-
-def test_two_models_are_compared(chromium: Any, client: Client) -> None:
-    with page(chromium, client.page) as opened:
-        opened.fill("#both", "0101")
-        table = opened.locator("#compare table.after")
-        table.locator("thead th").nth(5).wait_for()  # a column for every symbol
-        wanted = client.post("/compare", {"one": "network", "two": "even", "word": "0101"}).json
-        rows = [table.locator(f"tbody tr:nth-child({i}) td") for i in (1, 2)]
-        assert [row.all_inner_texts() for row in rows] == [
-            [str(label) for label in labels] for labels in wanted["after"]
-        ]
-        find = opened.get_by_role("button", name="Find a shortest sequence")
-        opened.select_option("#one", "even")
-        opened.select_option("#two", "same")
-        find.click()
-        opened.get_by_text("they are equal").wait_for()
-        opened.select_option("#two", "always")
-        find.click()
-        opened.get_by_text("They first differ after “1”").wait_for()
-        assert opened.input_value("#both") == "1"
 
 
 def test_files_good_and_bad(chromium: Any, client: Client, tmp_path: Path) -> None:
@@ -226,7 +205,7 @@ def test_the_page_is_for_everybody(chromium: Any, client: Client, size: Any, sch
 
 
 def test_a_page_asks_for_the_token(chromium: Any) -> None:
-    registry = registry_of(Automaton("even", EVEN))
+    registry = models_of(Automaton("even", EVEN))
     with running(create_app(registry, access=Access(local=True, token="s3cret"))) as client:
         with page(chromium, client.page) as opened:
             opened.fill("#token", "wrong")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import logging
 import os
 import re
 import signal
@@ -15,15 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from serving import EVEN, Client, metric, registry_of, running, until
+from serving import EVEN, Client, metric, models_of, running, until
 
 from kleene.cli import main
 from kleene.web.access import Access
 from kleene.web.app import create_app
 from kleene.web.models import Automaton
-from kleene.web.monitoring import log_access, set_up_logs
 
-REGISTRY = registry_of(Automaton("even", EVEN))
+REGISTRY = models_of(Automaton("even", EVEN))
 
 
 @pytest.fixture
@@ -48,62 +45,6 @@ def test_requests_are_counted(client: Client) -> None:
     assert metric(client, "kleene_request_seconds_bucket", route="/predict", le="+Inf") == 4
     assert metric(client, "kleene_symbols_total") == 12
     assert metric(client, "kleene_info") == 1
-
-
-# -- logs ----------------------------------------------------------------------------------------
-
-HOSTILE = '/\x1b[31m\n{"a": 1}'
-
-
-@pytest.fixture
-def restored_logs() -> Iterator[None]:
-    names = ("kleene", "uvicorn", "uvicorn.error")
-    before = [(logging.getLogger(name), logging.getLogger(name).handlers) for name in names]
-    levels = [logger.level for logger, _ in before]
-    yield
-    for (logger, handlers), level in zip(before, levels, strict=True):
-        logger.handlers, logger.propagate = handlers, True
-        logger.setLevel(level)
-
-
-@pytest.mark.usefixtures("restored_logs")
-def test_the_access_log_is_json_on_request(capsys: pytest.CaptureFixture[str]) -> None:
-    set_up_logs("info", as_json=True)
-    access = Access(local=True, token="s3cret")
-    with running(create_app(REGISTRY, access=access)) as client:
-        client.post("/predict?model=even", {"words": ["0"]}, Authorization="Bearer s3cret")
-        client.get("/%1b[31m")
-    lines = capsys.readouterr().err.splitlines()
-    assert "s3cret" not in "".join(lines)
-    first, second = (json.loads(line) for line in lines)
-    assert {**first, "time": 0, "milliseconds": 0} == {
-        "time": 0,
-        "level": "info",
-        "client": "127.0.0.1",
-        "method": "POST",
-        "path": "/predict",
-        "status": 200,
-        "milliseconds": 0,
-        "received": 16,
-    }
-    assert (second["path"], second["status"]) == ("/\x1b[31m", 401)
-
-
-@pytest.mark.usefixtures("restored_logs")
-def test_a_path_cannot_steer_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    set_up_logs("info", as_json=False)
-    log_access("client", "GET", HOSTILE, 404, 0.001, 0)
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.isprintable()
-
-
-@pytest.mark.usefixtures("restored_logs")
-def test_nothing_is_logged_by_default(capsys: pytest.CaptureFixture[str]) -> None:
-    set_up_logs("warning", as_json=False)
-    with running(create_app(REGISTRY)) as client:
-        client.get("/health")
-        client.get("/nothing")
-    assert capsys.readouterr().err == ""
 
 
 # -- behind a proxy ------------------------------------------------------------------------------
@@ -138,6 +79,7 @@ def start(folder: Path, *options: str, **environment: str) -> tuple[subprocess.P
         [sys.executable, "-m", "kleene", "serve", "even.json", "--port", "0", *options],
         cwd=folder,
         env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
@@ -153,7 +95,7 @@ def start(folder: Path, *options: str, **environment: str) -> tuple[subprocess.P
 
 def stop(process: subprocess.Popen[str]) -> str:
     process.send_signal(signal.SIGINT)
-    said = process.communicate(timeout=60)[1]
+    said = "".join(process.communicate(timeout=60))
     assert process.returncode == 0
     return str(process.said) + said  # type: ignore[attr-defined]
 
@@ -180,7 +122,18 @@ def test_the_token_is_never_printed(tmp_path: Path, way: str) -> None:
     more = {"KLEENE_TOKEN": "s3cret"} if way == "environment" else {}
     process, address = start(tmp_path, *options, "--log-level", "debug", **more)
     assert "even" in asked(address, "models", "s3cret")
-    assert "s3cret" not in stop(process)
+    asked(address, "health?%1b[31m")
+    said = stop(process)
+    assert "s3cret" not in said
+    assert "\x1b" not in said
+    assert "GET /models" in said
+
+
+def test_nothing_is_logged_by_default(tmp_path: Path) -> None:
+    EVEN.save(tmp_path / "even.json")
+    process, address = start(tmp_path)
+    asked(address, "health")
+    assert len(stop(process).splitlines()) == 2  # that it serves, that it has stopped
 
 
 @pytest.mark.parametrize("content", ["", "two\nlines", "x" * 5_000])

@@ -54,7 +54,7 @@ def content(
     evaluation = result if isinstance(result, Evaluation) else None
     chosen = np.random.default_rng(seed).permutation(len(words))[:MAX_READ].tolist()
     read = [words[i] for i in sorted(chosen)]
-    known = [_known(model, word) for word in read]
+    known = [known_part(model, word) for word in read]
     reading = extract(model, known, method=page_method(model), seconds=MAX_SECONDS)
     picked = pick(words, evaluation, result)
     answers = [model.classes[i] for i in result.predicted.tolist()]
@@ -130,7 +130,7 @@ def _answers(
     return evaluate(model.network, Examples(words=encoded, labels=numbers))
 
 
-def _known(model: Model, word: Word) -> Word:
+def known_part(model: Model, word: Word) -> Word:
     """A word without the symbols that the model does not know, which no automaton of it reads."""
     if all(symbol in model.alphabet for symbol in word):
         return word

@@ -7,9 +7,9 @@ own at this machine (DNS rebinding). The first shows in `Origin`, the second in 
 from __future__ import annotations
 
 import hmac
+import re
 from dataclasses import dataclass
 from ipaddress import ip_address
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 
@@ -55,14 +55,14 @@ class Access:
                 "or name the hosts it answers to with --allow-host"
             )
         for origin in origins:
-            if not _is_origin(origin):
+            if not re.fullmatch(r"https?://[^/?#]+", origin):
                 raise SettingError(
                     f"--allow-origin must look like https://example.org, got {origin!r}"
                 )
         named = frozenset(host.lower().rstrip(".") for host in hosts)
         return cls(local=local, hosts=named, origins=frozenset(origins), token=token)
 
-    def check(self, method: str, path: str, headers: Headers) -> bool:
+    def check(self, path: str, headers: Headers) -> bool:
         """Refuse unknown hosts, pages of other sites and wrong tokens.
 
         Returns whether the client may learn what is served: some paths are open to others too.
@@ -78,24 +78,7 @@ class Access:
             raise RefusedError(
                 403, "pages of other sites may not ask this server; start it with --allow-origin"
             )
-        return self.is_preflight(method, headers) or (self._has_token(path, headers) and known)
-
-    def is_preflight(self, method: str, headers: Headers) -> bool:
-        """Whether a browser asks if a page of an allowed site may send a request."""
-        asked = method == "OPTIONS" and "access-control-request-method" in headers
-        return asked and headers.get("origin") in self.origins
-
-    def cors(self, headers: Headers) -> dict[str, str]:
-        """The headers that let a page of an allowed site read the answer."""
-        origin = headers.get("origin", "")
-        if origin not in self.origins:
-            return {}
-        return {
-            "access-control-allow-origin": origin,
-            "access-control-allow-headers": "authorization, content-type",
-            "access-control-allow-methods": "GET, POST",
-            "vary": "origin",
-        }
+        return self._has_token(path, headers) and known
 
     def _answers_to(self, host: str) -> bool:
         name = host_name(host)
@@ -105,7 +88,7 @@ class Access:
         origin = headers.get("origin")
         if origin in self.origins:
             return True
-        if origin is not None and _authority(origin) != host.lower():
+        if origin is not None and origin.partition("://")[2].lower() != (host.lower() or None):
             return False
         return headers.get("sec-fetch-site", "none") in ("same-origin", "none")
 
@@ -141,19 +124,3 @@ def host_name(host: str) -> str:
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0].rstrip(".")
-
-
-def _authority(origin: str) -> str | None:
-    """The Host header of a request from a page of this origin."""
-    try:
-        return urlsplit(origin).netloc.lower() or None
-    except ValueError:
-        return None
-
-
-def _is_origin(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and text == f"{parts.scheme}://{parts.netloc}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from html import escape
 from importlib import resources
 from typing import Annotated, Any
@@ -16,58 +16,33 @@ from starlette.exceptions import HTTPException
 
 from kleene import __version__
 from kleene.errors import AlphabetError, DataError, KleeneError
-from kleene.explain.markup import as_json
 from kleene.machine import Word
 from kleene.report.html import asset, script
 from kleene.web.access import LOCAL, Access
 from kleene.web.background import check
-from kleene.web.forms import (
-    CompareForm,
-    Comparison,
-    Difference,
-    Explained,
-    ExplainForm,
-    PredictForm,
-    Predictions,
-    Problem,
-    reason,
-    to_words,
-)
+from kleene.web.forms import ExplainForm, PredictForm, as_csv, read_upload, to_words
 from kleene.web.guard import Guard, refusal
 from kleene.web.limits import Limits, RefusedError
-from kleene.web.models import (
-    Answer,
-    Entry,
-    ModelRegistry,
-    first_difference,
-    shortest_difference,
-)
-from kleene.web.monitoring import Metrics
-from kleene.web.uploads import UPLOAD, as_csv, read_upload
+from kleene.web.metrics import CONTENT_TYPE
+from kleene.web.models import Answer, Entry, Explained, Models
 
-PASS_WORDS, PASS_SYMBOLS = 256, 2_000  # in one pass of a model
+PASS = 64  # words in one pass of a model
 REST = 0.001  # seconds between two passes, for short requests
 ModelName = Annotated[str | None, Query(description="Which model; the first if left out.")]
-PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem, "description": text}
-    for status, text in {
-        400: "The request is malformed.",
-        401: "A token is required.",
-        403: "The request comes from another site, or under an unknown host name.",
-        404: "There is no such model.",
-        408: "The body took too long.",
-        409: "This model cannot answer that.",
-        413: "The request is too large.",
-        415: "The body is not declared as JSON.",
-        422: "The request does not make sense.",
-        429: "Too many requests are waiting.",
-        503: "The answer took too long, or the server is shutting down.",
-    }.items()
-}
+Plain = dict[str, Any]
+FILE: Plain = {"content": {"text/plain": {"schema": {"type": "string", "minLength": 1}}}}
+DOCUMENT = (
+    '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+    '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Kleene</title>'
+    '<link rel="stylesheet" href="{root}/kleene.css"></head>'
+    '<body><div id="page" data-root="{root}">'
+    "<noscript>This page needs JavaScript; the JSON API does not.</noscript></div>"
+    '<script src="{root}/kleene.js"></script></body></html>\n'
+)
 
 
 def create_app(
-    registry: ModelRegistry,
+    models: Models,
     *,
     limits: Limits | None = None,
     access: Access = LOCAL,
@@ -77,77 +52,30 @@ def create_app(
     app = FastAPI(
         title="Kleene",
         version=__version__,
-        description="Networks that can be read as state machines: predict, explain, extract.",
+        description="Networks that can be read as state machines: predict, explain, extract. "
+        'Errors are {"error": reason} with a 4xx or 5xx status.',
         docs_url=None,
         redoc_url=None,
-        responses=PROBLEMS,
     )
     guard = Guard(app, limits=limits, access=access, root_path=root_path)
     _answer_errors(app)
-    add_page(app, "live.js", "Kleene.live", root_path)
-    _add_state(app, registry, guard)
-    _add_words(app, _Asked(registry, guard.limits, guard.metrics))
+    _add_page(app, root_path)
+    _add_state(app, models, guard)
+    _add_words(app, models, guard)
     return guard
 
 
-class _Asked:
-    """Finds models and words for the routes."""
-
-    def __init__(self, registry: ModelRegistry, limits: Limits, metrics: Metrics) -> None:
-        self._registry, self.limits, self._metrics = registry, limits, metrics
-
-    def entry(self, name: str | None) -> Entry:
-        """The model of a name; the first if there is no name."""
-        try:
-            return self._registry[name]
-        except KeyError as error:
-            raise RefusedError(404, str(error.args[0])) from None
-
-    def word(self, entry: Entry, value: Any) -> Word:
-        """A word of a request."""
-        (word,) = to_words(entry, [value], self.limits)
-        self._metrics.symbols.inc(len(word))
-        return word
-
-    def predict(self, entry: Entry, words: Sequence[Word]) -> list[Answer]:
-        """Answers, pass by pass."""
-        answers: list[Answer] = []
-        for i, part in enumerate(parts(words)):
-            check()
-            if i:
-                time.sleep(REST)
-            answers += entry.predict(part)
-        self._metrics.symbols.inc(sum(map(len, words)))
-        return answers
-
-
-def parts(words: Sequence[Word]) -> Iterator[list[Word]]:
-    """Words in their order, cut into passes; a long word is a pass of its own."""
-    part: list[Word] = []
-    total = 0
-    for word in words:
-        if part and (len(part) >= PASS_WORDS or total + len(word) > PASS_SYMBOLS):
-            yield part
-            part, total = [], 0
-        part.append(word)
-        total += len(word)
-    if part:
-        yield part
-
-
-def _add_state(app: FastAPI, registry: ModelRegistry, guard: Guard) -> None:
+def _add_state(app: FastAPI, models: Models, guard: Guard) -> None:
     @app.get("/health", tags=["server"])
-    async def health(request: Request) -> dict[str, Any]:
+    async def health(request: Request) -> Plain:
         """Whether the server is there; with the token, also the names of the models."""
-        found: dict[str, Any] = {"status": "ok", "version": __version__}
-        if request.scope.get("authorized"):
-            found["models"] = [entry.name for entry in registry]
-        return found
+        about = {"status": "ok", "version": __version__}
+        return about | {"models": [*models]} if request.scope.get("authorized") else about
 
     @app.get("/metrics", tags=["server"], response_class=Response)
     async def prometheus() -> Response:
         """Counters, in the text format of Prometheus."""
-        return Response(guard.metrics.text(), media_type=Metrics.content_type)
+        return Response(guard.metrics.text(), media_type=CONTENT_TYPE)
 
     @app.get("/ready", tags=["server"], responses={503: {"description": "Busy."}})
     async def ready() -> Response:
@@ -156,75 +84,77 @@ def _add_state(app: FastAPI, registry: ModelRegistry, guard: Guard) -> None:
         return JSONResponse({"status": "ready" if free else "busy"}, 200 if free else 503)
 
     @app.get("/models", tags=["server"])
-    async def models() -> list[dict[str, Any]]:
+    async def describe() -> list[Plain]:
         """The served models: names, classes, and how texts are split into symbols."""
-        return [entry.describe() for entry in registry]
+        return [entry.describe() for entry in models.values()]
 
 
-def _add_words(app: FastAPI, asked: _Asked) -> None:
-    @app.post("/predict", tags=["words"], response_model=Predictions)
-    async def predict(form: PredictForm) -> Response:
+def _add_words(app: FastAPI, models: Models, guard: Guard) -> None:
+    limits, symbols = guard.limits, guard.metrics.symbols
+
+    def find(name: str | None) -> Entry:
+        chosen = next(iter(models)) if name is None else name
+        if chosen not in models:
+            raise RefusedError(404, f"no model {chosen[:80]!r} here; there is {', '.join(models)}")
+        return models[chosen]
+
+    def answer(entry: Entry, words: Sequence[Word]) -> list[Answer]:
+        answers: list[Answer] = []
+        for i in range(0, len(words), PASS):
+            check()
+            if i:
+                time.sleep(REST)
+            answers += entry.predict(words[i : i + PASS])
+        symbols.inc(sum(map(len, words)))
+        return answers
+
+    @app.post("/predict", tags=["words"])
+    async def predict(form: PredictForm) -> dict[str, str | list[Answer]]:
         """The label of every word."""
-        entry = asked.entry(form.model)
-        answers = asked.predict(entry, to_words(entry, form.words, asked.limits))
-        predictions = [answer.to_dict() for answer in answers]
-        return JSONResponse({"model": entry.name, "predictions": predictions})
+        entry = find(form.model)
+        predictions = answer(entry, to_words(entry, form.words, limits))
+        return {"model": entry.name, "predictions": predictions}
 
     @app.post("/explain", tags=["words"])
     async def explain(form: ExplainForm) -> Explained:
         """Why a word gets its label: its path through the states, and the weight of its symbols."""
-        entry = asked.entry(form.model)
-        return Explained(**entry.explain(asked.word(entry, form.word)))
+        entry = find(form.model)
+        (word,) = to_words(entry, [form.word], limits)
+        symbols.inc(len(word))
+        return entry.explain(word)
 
-    @app.post("/upload", tags=["words"], response_class=Response, openapi_extra=UPLOAD)
+    @app.post(
+        "/upload",
+        tags=["words"],
+        response_class=Response,
+        responses={200: {"description": "CSV", "content": {"text/csv": {}}}},
+        openapi_extra={"requestBody": {"required": True, **FILE}},
+    )
     async def upload(
-        request: Request,
-        model: ModelName = None,
-        text_column: str | None = None,
-        formulas: Annotated[
-            str, Query(description="`keep` leaves cells that begin with = + - @ as they are.")
-        ] = "escape",
+        request: Request, model: ModelName = None, text_column: str | None = None
     ) -> Response:
         """Predictions for a file (TSV, CSV, JSONL, or a word a line), as CSV.
 
         Cells that a spreadsheet would run as a formula get an apostrophe in front.
         """
-        entry, body = asked.entry(model), await request.body()
-        texts, words = read_upload(body, entry, text_column, asked.limits)
-        content = as_csv(texts, asked.predict(entry, words), escape=formulas != "keep")
+        entry = find(model)
+        texts, words = read_upload(await request.body(), entry, text_column, limits)
+        content = as_csv(texts, answer(entry, words))
         name = 'attachment; filename="predictions.csv"'
         return Response(content, media_type="text/csv", headers={"content-disposition": name})
 
-    @app.post("/compare", tags=["two models"])
-    async def compare(form: CompareForm) -> Comparison:
-        """The answers of two models along a word, and where they first differ."""
-        one, two = asked.entry(form.one), asked.entry(form.two)
-        return Comparison(**first_difference(one, two, asked.word(one, form.word)))
-
-    @app.get("/difference", tags=["two models"])
-    async def difference(one: ModelName = None, two: ModelName = None) -> Difference:
-        """A shortest word on which two models differ, or null: they are equal."""
-        if one is None or two is None:
-            raise RefusedError(422, "name both models: /difference?one=NAME&two=NAME")
-        a, b = asked.entry(one), asked.entry(two)
-        word = shortest_difference(a, b)
-        if word is None:
-            return Difference(word=None, labels=None)
-        labels = [as_json(entry.predict([word])[0].label) for entry in (a, b)]
-        return Difference(word=[as_json(symbol) for symbol in word], labels=labels)
-
     @app.get("/automaton", tags=["reading"])
-    async def automaton(model: ModelName = None) -> dict[str, Any]:
+    async def automaton(model: ModelName = None) -> Plain:
         """The states: their drawing, the table to step on, and the automaton as a document."""
-        entry = asked.entry(model)
+        entry = find(model)
         dfa = entry.view.dfa
         document = None if dfa is None else json.loads(dfa.to_json())
         return {"model": entry.name, **entry.view.to_dict(), "dfa": document}
 
     @app.get("/extract", tags=["reading"])
-    async def extract(model: ModelName = None) -> dict[str, Any]:
+    async def extract(model: ModelName = None) -> Plain:
         """The automaton read off a model, and how far to trust it."""
-        found: dict[str, Any] = json.loads(json.dumps(asked.entry(model).extract(), default=str))
+        found: Plain = json.loads(json.dumps(find(model).extract(), default=str))
         return found
 
 
@@ -246,40 +176,29 @@ def _answer_errors(app: FastAPI) -> None:
         if request.method == "POST" and kind != "application/json":
             message = "send the body as JSON, with Content-Type: application/json"
             return refusal(RefusedError(415, message))
-        return refusal(RefusedError(422, reason(error.errors()[0], request.scope["route"].path)))
+        first = error.errors()[0]
+        where = ".".join(str(part)[:80] for part in first["loc"][:3])
+        return refusal(RefusedError(422, f"{where}: {first['msg'][:120]}"))
 
     @app.exception_handler(HTTPException)
     async def other(_: Request, error: HTTPException) -> Response:
-        reasons = {404: "there is no such path", 405: "this path takes another method"}
-        text = reasons.get(error.status_code, str(error.detail))
-        return refusal(RefusedError(error.status_code, text))
+        return refusal(RefusedError(error.status_code, str(error.detail)))
 
 
-def add_page(app: FastAPI, own: str, start: str, root_path: str = "") -> None:
-    """Serve a page that runs `start` of the script file `own`, under the prefix of a proxy."""
-    root = escape(root_path, quote=True)
-    document = (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Kleene</title>'
-        f'<link rel="stylesheet" href="{root}/kleene.css"></head>'
-        f'<body><div id="page" data-root="{root}">'
-        "<noscript>This page needs JavaScript; the JSON API does not.</noscript></div>"
-        f'<script src="{root}/kleene.js"></script></body></html>\n'
-    )
-    code = resources.files("kleene.web").joinpath("static", own).read_text("utf-8")
-    contents = {
-        "/": (document, "text/html"),
-        "/kleene.js": (
-            f"{script()}\n{code}\n{start}(document.getElementById('page'));\n",
-            "text/javascript",
-        ),
-        "/kleene.css": (asset("style.css"), "text/css"),
-    }
-    for path, (content, kind) in contents.items():
-        _add(app, path, content, kind)
+def _add_page(app: FastAPI, root_path: str) -> None:
+    """Serve the page, under the prefix of a proxy."""
+    own = resources.files("kleene.web").joinpath("static", "live.js").read_text("utf-8")
+    start = "Kleene.live(document.getElementById('page'));"
+    document = DOCUMENT.replace("{root}", escape(root_path, quote=True))
 
+    @app.get("/", include_in_schema=False)
+    async def page() -> Response:
+        return Response(document, media_type="text/html")
 
-def _add(app: FastAPI, path: str, content: str, kind: str) -> None:
-    @app.get(path, include_in_schema=False)
-    async def part() -> Response:
-        return Response(content, media_type=kind)
+    @app.get("/kleene.js", include_in_schema=False)
+    async def code() -> Response:
+        return Response(f"{script()}\n{own}\n{start}\n", media_type="text/javascript")
+
+    @app.get("/kleene.css", include_in_schema=False)
+    async def style() -> Response:
+        return Response(asset("style.css"), media_type="text/css")

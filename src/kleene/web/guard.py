@@ -1,32 +1,32 @@
-"""The layer every request passes: access, size and time limits, metrics, the log."""
+"""The layer every request passes: access, limits on size and time, metrics."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import Awaitable
 from typing import TypeVar
 
+from fastapi import FastAPI
 from fastapi.responses import JSONResponse
 from starlette.datastructures import Headers
+from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kleene.web.access import LOCAL, Access
 from kleene.web.background import Background
 from kleene.web.limits import Limits, RefusedError
-from kleene.web.monitoring import Metrics, log_access
+from kleene.web.metrics import Metrics
 
 Result = TypeVar("Result")
-LOGGER = logging.getLogger("kleene.server")
+LOGGER = logging.getLogger("uvicorn.error")
 
 ALWAYS_TAKEN = 64 * 2**10  # bytes of a body that is read however many others are held
 SHORT = 4 * 2**10  # bytes of a body that is answered at once
 UPLOAD = "/upload"
-SLOW = (UPLOAD, "/difference")
-"""Paths whose requests are always large."""
-GONE = 499  # status in the log when the client went away
+GONE = 499  # status in the metrics when the client went away
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -39,11 +39,11 @@ HEADERS = {
 
 
 class Guard:
-    """An ASGI application that checks requests before another application answers them."""
+    """An ASGI application that checks requests before a FastAPI application answers them."""
 
     def __init__(
         self,
-        app: ASGIApp,
+        app: FastAPI,
         *,
         limits: Limits | None = None,
         access: Access = LOCAL,
@@ -52,63 +52,72 @@ class Guard:
     ) -> None:
         self.app, self.access, self.root_path = app, access, root_path
         self.limits, self.metrics = limits or Limits(), metrics or Metrics()
-        self.background = Background(self.limits, self.metrics)
+        self.background = Background(self.limits.waiting, self.metrics)
         self.draining = False
         """Whether the server is about to end: new requests get 503."""
-        self.in_progress = 0
-        self._buffered = 0
+        self.in_progress = self.buffered = 0
+        self._answer: ASGIApp = CORSMiddleware(
+            self._checked,
+            allow_origins=sorted(access.origins),
+            allow_methods=["GET", "POST"],
+            allow_headers=["authorization", "content-type"],
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, count and log a request."""
+        """Answer and count a request."""
         if scope["type"] != "http":
             return
-        started, headers = time.perf_counter(), Headers(scope=scope)
-        scope = self._below_prefix(scope)
-        path = scope["path"].removeprefix(self.root_path)
-        body = _Body(self, path)
-        self._count_in_progress(1)
-        status = GONE
+        started, path, status = time.perf_counter(), self._path(scope), GONE
+        scope = {**scope, "path": self.root_path + path, "root_path": self.root_path}
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        self._count(1)
         try:
-            try:
-                response = await self._respond(scope, path, headers, body, receive)
-            except RefusedError as refused:
-                response = refusal(refused)
-            except Exception:
-                LOGGER.exception("a request failed")
-                response = refusal(RefusedError(500, "internal error; see the server's log"))
-            if response is not None:
-                response.headers.update(HEADERS | self.access.cors(headers))
-                status = response.status_code
-                await response(scope, receive, send)
+            await self._answer(scope, receive, noted)
+        finally:
+            self._count(-1)
+            known = any(getattr(route, "path", None) == path for route in self.app.routes)
+            route = path if known else "other"
+            self.metrics.requests.labels(route, status).inc()
+            self.metrics.seconds.labels(route).observe(time.perf_counter() - started)
+
+    async def _checked(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        body = _Body(self, self._path(scope))
+        try:
+            response = await self._respond(scope, body, receive)
+        except RefusedError as refused:
+            response = refusal(refused)
+        except Exception:
+            LOGGER.exception("a request failed")
+            response = refusal(RefusedError(500, "internal error; see the server's log"))
         finally:
             body.release()
-            self._count_in_progress(-1)
-            seconds = time.perf_counter() - started
-            self.metrics.count(path, status, seconds)
-            client = (scope.get("client") or ("unknown", 0))[0]
-            log_access(client, scope["method"], path, status, seconds, body.size)
+        if response is not None:
+            response.headers.update(HEADERS)
+            await response(scope, receive, send)
 
-    async def _respond(
-        self, scope: Scope, path: str, headers: Headers, body: _Body, receive: Receive
-    ) -> Response | None:
+    async def _respond(self, scope: Scope, body: _Body, receive: Receive) -> Response | None:
         """The answer, or None if the client went away."""
+        path, headers = self._path(scope), Headers(scope=scope)
         if self.draining and path != "/health":
             raise RefusedError(503, "the server is shutting down; try again later")
-        scope["authorized"] = self.access.check(scope["method"], path, headers)
-        if self.access.is_preflight(scope["method"], headers):
-            return Response(status_code=204)
+        scope["authorized"] = self.access.check(path, headers)
         content = await body.read(headers, receive)
-        if path not in SLOW and len(content) <= SHORT:
-            return await _answer(self.app, scope, content)
+        if path != UPLOAD and len(content) <= SHORT:
+            return await _response(self.app, scope, content)
 
         def job() -> Response:
-            return asyncio.run(_answer(self.app, scope, content))
+            return asyncio.run(_response(self.app, scope, content))
 
         seconds = self.limits.upload_seconds if path == UPLOAD else self.limits.seconds
         try:
             async with asyncio.timeout(seconds):
-                work = self.background.run(job, len(content))
-                answer = await _unless_gone(receive, work)
+                answer = await _unless_gone(receive, self.background.run(job))
         except TimeoutError:
             message = f"no answer within {seconds:g} s; send less, or try again later"
             raise RefusedError(503, message) from None
@@ -116,75 +125,69 @@ class Guard:
             self.metrics.abandoned.inc()
         return answer
 
-    def _below_prefix(self, scope: Scope) -> Scope:
-        """The request with the prefix of the proxy in its path, whether or not it was there."""
-        path, prefix = scope["path"], self.root_path
-        if prefix and path != prefix and not path.startswith(f"{prefix}/"):
-            path = prefix + path
-        return {**scope, "path": f"{prefix}/" if path == prefix else path, "root_path": prefix}
+    def _path(self, scope: Scope) -> str:
+        """The path below the prefix of the proxy, whether or not the proxy left the prefix."""
+        path: str = scope["path"]
+        below = path.removeprefix(self.root_path)
+        return below or "/" if below[:1] in ("", "/") else path
 
-    def _count_in_progress(self, change: int) -> None:
+    def _count(self, change: int) -> None:
         self.in_progress += change
         self.metrics.in_progress.set(self.in_progress)
-
-    def buffer(self, change: int) -> None:
-        """Take or give back room for large bodies."""
-        if self._buffered + change > self.limits.buffered:
-            raise RefusedError(429, "too many large requests at a time; try again later")
-        self._buffered += change
-        self.metrics.buffered.set(self._buffered)
 
 
 class _Body:
     """The body of one request, read within its limits."""
 
     def __init__(self, guard: Guard, path: str) -> None:
-        self._guard, self._limits, self._path = guard, guard.limits, path
-        self.size = self._reserved = 0
+        limits = guard.limits
+        self._guard, self._seconds = guard, limits.seconds
+        self._most = limits.body if path == UPLOAD else limits.json
+        self._cure = "send less at a time" if path == UPLOAD else "send less, or use /upload"
+        self._held = 0
 
     async def read(self, headers: Headers, receive: Receive) -> bytes:
         """All bytes, or a refusal."""
-        length = headers.get("content-length")
-        if length is not None and "transfer-encoding" in headers:
+        length = headers.get("content-length", "")
+        if length and "transfer-encoding" in headers:
             raise RefusedError(400, "Content-Length and Transfer-Encoding exclude each other")
-        if length is not None and not (length.isascii() and length.isdigit()):
-            raise RefusedError(400, "Content-Length must be a number")
-        if length is not None:
+        if length.isdecimal():
             self._check(int(length[:18]))
+        content, more = bytearray(), True
         try:
-            async with asyncio.timeout(self._limits.seconds):
-                return b"".join([part async for part in self._parts(receive)])
+            async with asyncio.timeout(self._seconds):
+                while more:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise RefusedError(400, "the client went away")
+                    content += message.get("body", b"")
+                    self._check(len(content))
+                    self._hold(len(content) if len(content) > ALWAYS_TAKEN else 0)
+                    more = message.get("more_body", False)
         except TimeoutError:
             raise RefusedError(408, "the body took too long; send it faster") from None
-
-    async def _parts(self, receive: Receive) -> AsyncIterator[bytes]:
-        message: Message = {"more_body": True}
-        while message.get("more_body"):
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise RefusedError(400, "the client went away")
-            part: bytes = message.get("body", b"")
-            self.size += len(part)
-            self._check(self.size)
-            if self.size > ALWAYS_TAKEN:
-                self._guard.buffer(self.size - self._reserved)
-                self._reserved = self.size
-            yield part
+        return bytes(content)
 
     def release(self) -> None:
-        """Give the room of the body back."""
-        self._guard.buffer(-self._reserved)
-        self._reserved = 0
+        """Give the memory of the body back."""
+        self._hold(0)
 
     def _check(self, size: int) -> None:
-        upload = self._path == UPLOAD
-        most = self._limits.body if upload else self._limits.json
-        if size > most:
-            cure = "send less at a time" if upload else "send less, or use /upload"
-            raise RefusedError(413, f"the body must have at most {most:,} bytes; {cure}")
+        if size > self._most:
+            message = f"the body must have at most {self._most:,} bytes; {self._cure}"
+            raise RefusedError(413, message)
+
+    def _hold(self, size: int) -> None:
+        """Count the bytes of a large body; all large bodies together have a limit."""
+        guard = self._guard
+        if size and guard.buffered + size - self._held > guard.limits.buffered:
+            raise RefusedError(429, "too many large requests at a time; try again later")
+        guard.buffered += size - self._held
+        guard.metrics.buffered.set(guard.buffered)
+        self._held = size
 
 
-async def _answer(app: ASGIApp, scope: Scope, body: bytes) -> Response:
+async def _response(app: ASGIApp, scope: Scope, body: bytes) -> Response:
     """The whole answer of an application to a request whose body has been read."""
     response, parts = Response(), list[bytes]()
 

@@ -27,7 +27,7 @@ class Limits:
     header_seconds: float = 10.0
     """Time for the head of a request."""
     waiting: int = 128
-    """Large requests that wait for the background process."""
+    """Large requests that wait for their thread."""
     buffered: int = 64 * 2**20
     """Bytes of large bodies held at a time."""
     connections: int = 512

@@ -62,16 +62,15 @@ def serve(
         float, option("SECONDS", "Time for requests in progress to end after SIGTERM.", min=0)
     ] = 5.0,
     log_level: Annotated[
-        LogLevel, typer.Option(help="At info, one line a request on standard error.")
+        LogLevel, typer.Option(help="At info, one line a request.")
     ] = LogLevel.WARNING,
-    log_json: Annotated[bool, flag("--log-json", "Log JSON, one object a line.")] = False,
     browser: Annotated[bool, flag("--open", "Open the page in a browser.")] = False,
     open_data: OpenData = FROM_OPTIONS,
 ) -> None:
     """Serve a web page and a JSON API for models, until Ctrl-C.
 
-    Type a text and see the answer, its reasons and its path through the states; put a text to two
-    models; send a file and get predictions. /health, /ready and /metrics are for operators.
+    Type a text and see the answer, its reasons and its path through the states; paste many texts,
+    or send a file, and get a table. /health, /ready and /metrics are for operators.
 
     \b
     Example:
@@ -97,7 +96,6 @@ def serve(
         root_path=_prefix(root_path),
         drain=drain,
         log_level=log_level.value,
-        log_json=log_json,
     )
     with bind(host, port) as listening:
         page = address(listening)

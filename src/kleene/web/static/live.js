@@ -5,7 +5,8 @@ Kleene.live = function (place) {
   const root = place.dataset.root || ""; // the prefix of a proxy
   let token = new URLSearchParams(location.hash.slice(1)).get("token");
   const PAUSE = 120; // milliseconds after the last key
-  const MAX_ROWS = 100; // lines of one text
+  const SENT = 500, // rows of one request
+    SHOWN = 200; // rows of a table
 
   /** What the server says, or an error in its words. */
   async function ask(path, body, raw) {
@@ -56,10 +57,6 @@ Kleene.live = function (place) {
       { id, onchange: act },
       models.map((one) => h("option", { value: one.name }, one.name)),
     );
-  const spoken = (symbols, tokens) =>
-    symbols.length
-      ? `“${symbols.map((s) => (typeof s === "string" ? s : JSON.stringify(s))).join(tokens === "chars" ? "" : " ")}”`
-      : "the empty sequence";
 
   /** Type, and see answer, path and reasons. */
   function reading(models, views) {
@@ -79,23 +76,42 @@ Kleene.live = function (place) {
         rows: 2,
         spellcheck: "false",
         autocapitalize: "off",
-        placeholder: prose ? "Type a sentence" : "Type a sequence",
+        placeholder: prose ? "Type a sentence, or paste one a line" : "Type a sequence, or paste one a line",
       });
       const step = view.machine ? Kleene.machine(view.machine) : null;
-      /** Remove the last answer; say why there is no other. */
-      const clear = (message) => {
+      /** Remove the last answer and its path; say what there is instead. */
+      const clear = (message = "", trouble = false) => {
         bars.replaceChildren();
         reasons.replaceChildren();
-        const answer = message ? [message] : [];
-        walk.show({ symbols: [], between: "", states: [], trouble: Boolean(message), answer });
+        walk.show({ symbols: [], between: "", states: [], trouble, answer: [message] });
+      };
+      /** An answer for each of several lines. */
+      const batch = async (rows, newest) => {
+        clear(`Reading ${Kleene.number(rows.length)} lines …`);
+        try {
+          const found = [];
+          for (let i = 0; i < rows.length && newest(); i += SENT) {
+            const words = rows.slice(i, i + SENT);
+            const answer = await ask("/predict", { model: model.name, words });
+            answer.predictions.forEach((one, j) =>
+              found.push([
+                words[j],
+                named(one.label),
+                one.probabilities ? Math.max(...Object.values(one.probabilities)) : null,
+              ]),
+            );
+          }
+          if (!newest()) return;
+          clear("One answer a line; join the lines to read them as one.");
+          reasons.replaceChildren(table(found));
+        } catch (error) {
+          if (newest()) clear(error.message, true);
+        }
       };
       const read = calmly(async (newest) => {
         if (!box.value.trim()) return clear();
-        const rows = box.value.split("\n").filter((row) => row.trim()).length;
-        if (rows > (prose ? MAX_ROWS : 1))
-          return clear(
-            `These are ${Kleene.number(rows)} lines, and the box takes one sequence. Save the lines as a file and choose it under “A whole file”.`,
-          );
+        const rows = box.value.split("\n").filter((row) => row.trim());
+        if (rows.length > 1) return batch(rows, newest);
         try {
           const [found, why] = await Promise.all([
             ask("/predict", { model: model.name, words: [box.value] }),
@@ -134,11 +150,11 @@ Kleene.live = function (place) {
           );
           reasons.replaceChildren(
             ...(why && why.weights && why.word.length
-              ? [Kleene.highlighted(why, why.weights.evidence, why.scales.evidence), Kleene.legend()]
+              ? [Kleene.highlighted(why, why.weights, why.scale), Kleene.legend()]
               : []),
           );
         } catch (error) {
-          if (newest()) clear(error.message);
+          if (newest()) clear(error.message, true);
         }
       });
       box.addEventListener("input", read);
@@ -177,118 +193,58 @@ Kleene.live = function (place) {
     );
   }
 
-  /** Two models on one word. */
-  function comparing(models) {
-    if (models.length < 2) return null;
-    const one = choices(models, "one", () => again()),
-      two = choices(models, "two", () => again());
-    two.value = models[1].name;
-    const box = h("textarea", { id: "both", rows: 2, spellcheck: "false", autocapitalize: "off" });
-    const result = h("div", { class: "result", "aria-live": "polite" });
-    const tokens = () => models.find((model) => model.name === one.value).tokens;
-    const again = calmly(async (newest) => {
-      if (!box.value.trim()) return result.replaceChildren();
-      try {
-        const found = await ask("/compare", { one: one.value, two: two.value, word: box.value });
-        if (!newest()) return;
-        const row = (name, answers) =>
-          h(
-            "tr",
-            {},
-            h("th", { scope: "row" }, name),
-            answers.map((label, i) =>
-              h(
-                "td",
-                { class: named(found.after[0][i]) === named(found.after[1][i]) ? "" : "apart" },
-                named(label),
-              ),
-            ),
-          );
-        const head = h(
-          "tr",
-          {},
-          h("th", { scope: "col" }, "after"),
-          h("th", { scope: "col" }, "nothing"),
-          found.word.map((symbol) => h("th", { scope: "col" }, Kleene.show(symbol))),
-        );
-        result.replaceChildren(
-          h(
-            "p",
-            {},
-            found.differ_at === null
-              ? "They give the same answer after every symbol of this sequence."
-              : [
-                  "They first differ after ",
-                  h("code", {}, spoken(found.word.slice(0, found.differ_at), tokens())),
-                  `: ${one.value} says ${named(found.after[0][found.differ_at])}, ${two.value} says ${named(found.after[1][found.differ_at])}.`,
-                ],
-          ),
-          h(
-            "div",
-            {
-              class: "scroll",
-              tabindex: "0",
-              role: "group",
-              "aria-label": "Answers after every symbol",
-            },
-            h(
-              "table",
-              { class: "after" },
-              h("thead", {}, head),
-              h("tbody", {}, row(one.value, found.after[0]), row(two.value, found.after[1])),
-            ),
-          ),
-        );
-      } catch (error) {
-        if (newest()) result.replaceChildren(trouble(error));
-      }
-    });
-    const find = h(
-      "button",
-      {
-        type: "button",
-        class: "main",
-        onclick: async () => {
-          find.disabled = true;
-          again.cancel(); // what is found counts, not an answer that is still on its way
-          try {
-            const found = await ask(
-              `/difference?${new URLSearchParams({ one: one.value, two: two.value })}`,
-            );
-            if (found.word === null)
-              result.replaceChildren(h("p", {}, "They give every sequence the same answer: they are equal."));
-            else {
-              box.value =
-                tokens() === "chars"
-                  ? found.word.join("")
-                  : ["words", "text"].includes(tokens())
-                    ? found.word.join(" ")
-                    : JSON.stringify(found.word);
-              again();
-            }
-          } catch (error) {
-            result.replaceChildren(trouble(error));
-          }
-          find.disabled = false;
-        },
-      },
-      "Find a shortest sequence on which they differ",
-    );
-    box.addEventListener("input", again);
-    again();
-    return section(
-      "compare",
-      "Compare",
-      "Put the same sequence to two models, and see where along it they first differ.",
+  /** Rows of [text, label, probability]: how many of each label, the first rows, and a file. */
+  function table(rows, file) {
+    const counts = new Map();
+    rows.forEach(([, label]) => counts.set(label, (counts.get(label) || 0) + 1));
+    const cell = (text) => h("td", {}, text.length > 120 ? `${text.slice(0, 119)}…` : text);
+    const quoted = (text) => `"${String(text).replaceAll('"', '""')}"`;
+    const plain = (text) => (/^[=+\-@\t\r]/.test(text) && isNaN(text) ? `'${text}` : text);
+    const content = () =>
+      file ??
+      ["word,prediction,probability"]
+        .concat(rows.map(([text, label, sure]) => `${quoted(plain(text))},${quoted(plain(label))},${sure ?? ""}`))
+        .join("\r\n");
+    return h(
+      "div",
+      {},
+      h(
+        "p",
+        {},
+        `${Kleene.number(rows.length)} examples: `,
+        [...counts].map(([label, count]) => `${Kleene.number(count)} × ${label}`).join(", "),
+        ". ",
+        h(
+          "button",
+          {
+            type: "button",
+            class: "main",
+            onclick: () =>
+              Kleene.download(new Blob([content()], { type: "text/csv" }), "predictions.csv"),
+          },
+          "Download predictions",
+        ),
+      ),
       h(
         "div",
-        { class: "pair tight" },
-        h("div", { class: "field" }, h("label", { for: "one" }, "One"), one),
-        h("div", { class: "field" }, h("label", { for: "two" }, "The other"), two),
+        { class: "scroll tall", tabindex: "0", role: "group", "aria-label": "Predictions" },
+        h(
+          "table",
+          { class: "preview" },
+          h("thead", {}, h("tr", {}, ["text", "prediction", "probability"].map((name) => h("th", { scope: "col" }, name)))),
+          h(
+            "tbody",
+            {},
+            rows
+              .slice(0, SHOWN)
+              .map(([text, label, sure]) =>
+                h("tr", {}, cell(text), cell(label), cell(sure === null ? "" : Kleene.probability(sure))),
+              ),
+          ),
+        ),
       ),
-      h("div", { class: "field" }, h("label", { for: "both" }, "A sequence for both"), box),
-      h("p", {}, find),
-      result,
+      rows.length > SHOWN &&
+        h("p", { class: "note" }, `The first ${SHOWN} are shown; the download has all.`),
     );
   }
 
@@ -313,64 +269,13 @@ Kleene.live = function (place) {
             await chosen.arrayBuffer(),
             true,
           );
-          const rows = Kleene.csv(text);
-          const counts = new Map();
-          rows.slice(1).forEach(([, label]) => counts.set(label, (counts.get(label) || 0) + 1));
           result.replaceChildren(
-            h(
-              "p",
-              {},
-              `${Kleene.number(rows.length - 1)} examples: `,
-              [...counts].map(([label, count]) => `${Kleene.number(count)} × ${label}`).join(", "),
-              ". ",
-              h(
-                "button",
-                {
-                  type: "button",
-                  class: "main",
-                  onclick: () =>
-                    Kleene.download(new Blob([text], { type: "text/csv" }), "predictions.csv"),
-                },
-                "Download predictions",
-              ),
+            table(
+              Kleene.csv(text)
+                .slice(1)
+                .map(([word, label, sure]) => [word, label, sure === "" ? null : +sure]),
+              text,
             ),
-            h(
-              "div",
-              {
-                class: "scroll",
-                tabindex: "0",
-                role: "group",
-                "aria-label": "The first predictions",
-              },
-              h(
-                "table",
-                { class: "preview" },
-                h(
-                  "thead",
-                  {},
-                  h(
-                    "tr",
-                    {},
-                    rows[0].map((name) => h("th", { scope: "col" }, name)),
-                  ),
-                ),
-                h(
-                  "tbody",
-                  {},
-                  rows.slice(1, 11).map((row) =>
-                    h(
-                      "tr",
-                      {},
-                      row.map((cell) =>
-                        h("td", {}, cell.length > 120 ? `${cell.slice(0, 119)}…` : cell),
-                      ),
-                    ),
-                  ),
-                ),
-              ),
-            ),
-            rows.length > 11 &&
-              h("p", { class: "note" }, "The first ten are shown; the download has all."),
           );
         } catch (error) {
           error.message = error.message.replace("text_column", "“Column with the texts”");
@@ -414,7 +319,7 @@ Kleene.live = function (place) {
         "p",
         {},
         h("a", { href: `${root}/openapi.json` }, "OpenAPI document"),
-        ": /predict, /explain, /extract, /automaton, /compare, /difference, /upload, /models, /health, /ready, /metrics",
+        ": /predict, /explain, /extract, /automaton, /upload, /models, /health, /ready, /metrics",
       ),
     );
 
@@ -451,7 +356,7 @@ Kleene.live = function (place) {
           ]),
         )
       : null;
-    const parts = [reading(models, views), comparing(models), file(models), trusted, api()].filter(
+    const parts = [reading(models, views), file(models), trusted, api()].filter(
       Boolean,
     );
     place.replaceChildren(
@@ -475,7 +380,7 @@ Kleene.live = function (place) {
           h(
             "a",
             { href: `#${part.id}` },
-            { read: "Read", compare: "Compare", file: "File", trust: "Trust", api: "API" }[part.id],
+            { read: "Read", file: "File", trust: "Trust", api: "API" }[part.id],
           ),
         ),
       ),
