@@ -54,7 +54,7 @@ def main() -> None:
             key = {"language": name, "method": method, "seed": options.seed}
             if options.noise:
                 key["noise"] = options.noise
-            recipe = RECIPE if method == "kleene" else None
+            recipe = {"kleene": RECIPE, "network": {"learn": "network"}}.get(method)
             row = ledger.run(
                 lambda n=name, m=method: run(archive, n, m, options), recipe=recipe, **key
             )
@@ -127,6 +127,9 @@ def run(
         test: float((np.asarray(predict(given)) == np.array(right)).mean())
         for test, (given, right) in tests.items()
     }
+    if method == "network" and dfa is not None:
+        same = [np.asarray(predict(given)) == dfa.run_many(given) for given, _ in tests.values()]
+        notes["automaton_as_network"] = float(np.concatenate(same).mean())
     truth = archive.truth(language)
     exact = None if dfa is None or truth is None else bool(dfa == truth)
     states = None if dfa is None else dfa.minimize().num_states
@@ -137,12 +140,15 @@ def run(
 Learned = tuple[Callable[[list[str]], Any], DFA | None, dict[str, Any]]
 
 
-def by_kleene(words: list[str], labels: list[bool], seed: int) -> Learned:
-    classifier = kl.SequenceClassifier(random_state=seed).fit(words, labels)
-    reading = classifier.extract(words)
-    notes = {"fit_log": list(classifier.fit_log_), "fidelity": reading.fidelity.overall}
-    notes["certified"] = reading.certificate is not None
-    return classifier.predict, reading.dfa, notes
+def by_kleene(learn: str) -> Callable[[list[str], list[bool], int], Learned]:
+    def fit(words: list[str], labels: list[bool], seed: int) -> Learned:
+        classifier = kl.SequenceClassifier(learn=learn, random_state=seed).fit(words, labels)
+        extraction = classifier.extract(words)
+        notes = {"fit_log": list(classifier.fit_log_), "fidelity": extraction.fidelity.overall}
+        notes["certified"] = extraction.certificate is not None
+        return classifier.predict, extraction.dfa, notes
+
+    return fit
 
 
 def by_network(cell: str) -> Callable[[list[str], list[bool], int], Learned]:
@@ -170,7 +176,8 @@ def by_transformer(words: list[str], labels: list[bool], seed: int) -> Learned:
 
 
 METHODS: dict[str, Callable[[list[str], list[bool], int], Learned]] = {
-    "kleene": by_kleene,
+    "kleene": by_kleene("auto"),
+    "network": by_kleene("network"),
     "gru": by_network("gru"),
     "lstm": by_network("lstm"),
     "transformer": by_transformer,

@@ -12,7 +12,7 @@ The words of half the tests have one or two different symbols, so that their occ
 Words have lengths 20-29 (training, SR) and 31-50 (LR), uniform among the words of a length, half of
 them accepted; SA and LA have pairs at edit distance one, one accepted and the other not.
 
-Run: python experiments/own_languages.py [--symbols 4,16,64] [--methods induce,fit,gru] [--seed 0]
+Run: python experiments/own_languages.py [--symbols 4,16] [--methods fit,network,gru] [--seed 0]
 """
 
 from __future__ import annotations
@@ -208,6 +208,13 @@ def by_fit(words: Any, labels: Any, seed: int) -> Learned:
     return classifier.predict, {**notes, "held_out": held_out, "log": list(classifier.fit_log_)}
 
 
+def by_network(words: Any, labels: Any, seed: int) -> Learned:
+    classifier = kl.SequenceClassifier(learn="network", random_state=seed).fit(words, labels)
+    extraction = classifier.extract(words)
+    notes = {"states": extraction.dfa.num_states, "fidelity": extraction.fidelity.overall}
+    return classifier.predict, {**notes, "log": list(classifier.fit_log_)}
+
+
 def by_plain_gru(words: Any, labels: Any, seed: int) -> Learned:
     classifier = kl.SequenceClassifier(
         states=0, training={"recipe": "curriculum"}, random_state=seed
@@ -216,14 +223,14 @@ def by_plain_gru(words: Any, labels: Any, seed: int) -> Learned:
     return classifier.predict, {"held_out": classifier.figures_.held_out_accuracy}
 
 
-METHODS = {"induce": by_induction, "fit": by_fit, "gru": by_plain_gru}
+METHODS = {"induce": by_induction, "fit": by_fit, "network": by_network, "gru": by_plain_gru}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--symbols", default="4,16,64")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--methods", default="induce", help="some of induce,fit,gru")
+    parser.add_argument("--methods", default="induce", help="some of induce,fit,network,gru")
     parser.add_argument("--only", default="", help="only keys that hold this text")
     parser.add_argument("--try", action="store_true", help="print, and write nothing")
     options = parser.parse_args()
@@ -243,7 +250,8 @@ def main() -> None:
                 if vars(options)["try"]:
                     print(key, run(dfa, method, options.seed), flush=True)
                     continue
-                recipe = RECIPE if method == "gru" else {**RECIPE, "search": SEARCH}
+                searches = method in ("induce", "fit")
+                recipe = {**RECIPE, "search": SEARCH} if searches else RECIPE
                 row = ledger.run(
                     lambda d=dfa, m=method: run(d, m, options.seed), recipe=recipe, **key
                 )

@@ -9,7 +9,7 @@ import argparse
 import re
 import sys
 from collections.abc import Callable
-from statistics import mean
+from statistics import mean, stdev
 
 from counting_tables import COUNTING
 from own_languages import FRESH, TESTS
@@ -22,6 +22,7 @@ from page import (
     Rows,
     Table,
     at,
+    chosen,
     figure,
     figures,
     first,
@@ -76,6 +77,7 @@ def _filled(found: re.Match[str]) -> str:
 METHODS = {
     "kleene": "Kleene",
     "fit": "Kleene",
+    "network": 'Kleene, `learn="network"`',
     "gru": "plain GRU",
     "lstm": "plain LSTM",
     "transformer": "transformer",
@@ -91,6 +93,8 @@ def by_method(rows: Rows) -> str:
     method = rows[0]["key"]["method"]
     if method in ("kleene", "fit"):
         return learned_by("induced")(rows)
+    if method == "network":
+        return ORIGINS["trained"]
     return ORIGINS["plain"] if method in GRADIENT else METHODS[method]
 
 
@@ -197,15 +201,63 @@ def peers() -> str:
     return markdown([*header, "words run", "CPU time"], lines)
 
 
-def recipe_setting(row: Row) -> str:
-    key = row["key"]
-    earlier = "" if "curriculum" in row["recipe"] else ", earlier"
-    return f"{key['similarity']}, {key['optimizer']}, k = {key['states']}{earlier}"
+def states_in_use(rows: Rows) -> str:
+    """Mean number of states in use over that of the minimal automaton."""
+    ratios = [r["states in use"] / r["states of the language"] for r in figures(rows, "result")]
+    return f"{mean(ratios):.1f} times" if ratios else ""
 
 
-def of_learned(cell: Cell) -> Cell:
-    """A column for the runs that learned the language."""
-    return lambda rows: cell([row for row in rows if row["result"]["learned"]])
+LEARNERS = {
+    "network": 'gradient, `learn="network"`',
+    "automaton": 'search in the rows, `learn="automaton"`',
+    "auto": '`learn="auto"`',
+    "plain": "gradient, no states",
+    "ngrams": "n-grams",
+}
+
+
+def who_learns() -> str:
+    """Accuracy by task and learner, and who wins between gradient and search."""
+    rows, lines = load("who_learns"), []
+    tasks = dict.fromkeys(row["key"]["task"] for row in rows)
+    for task in tasks:
+        of = {name: chosen(rows, task=task, learner=name) for name in LEARNERS}
+        cells = [
+            f"{mean(figures(found, 'result.accuracy')):.1%}" if found else ""
+            for found in of.values()
+        ]
+        gains = [
+            network["result"]["accuracy"] - other["result"]["accuracy"]
+            for network, other in zip(of["network"], of["automaton"], strict=False)
+        ]
+        verdict = "gradient" if gains and min(gains) > 0 else "search" if max(gains) < 0 else "-"
+        origins = dict.fromkeys(ORIGINS[origin] for origin in figures(of["auto"], "result.origin"))
+        lines.append([task, *cells, verdict, ", ".join(origins)])
+    if not lines:
+        return "_No results yet: `python experiments/who_learns.py`._"
+    header = ["task", *LEARNERS.values(), "better on every seed", "`auto` was learned by"]
+    return markdown(header, lines)
+
+
+def memory_claim() -> str:
+    """Where four networks keep the depth: means over seeds with 95 % intervals."""
+    columns = ("error at depth 5", "R2 from h", "R2 from c", "c decides", "h decides")
+    columns += ("accuracy without h", "accuracy without c")
+    lines = []
+    for name in ("LSTM", "LSTM-P", "SR-LSTM", "SR-LSTM-P"):
+        if rows := chosen(load("memory_claim"), model=name):
+            cells = [with_interval(figures(rows, f"result.{column}")) for column in columns]
+            lines.append([name, ORIGINS["trained" if "SR" in name else "plain"], *cells])
+    if not lines:
+        return "_No results yet: `python experiments/memory_claim.py`._"
+    return markdown(["network", LEARNED_BY, *columns], lines)
+
+
+def with_interval(values: list[float]) -> str:
+    """The mean, and half the width of its 95 % interval (normal approximation)."""
+    if len(values) < 2:
+        return "".join(f"{value:.2f}" for value in values)
+    return f"{mean(values):.2f} ± {1.96 * stdev(values) / len(values) ** 0.5:.2f}"
 
 
 def states_kept(rows: Rows) -> str:
@@ -299,44 +351,39 @@ TABLES: dict[str, Table | Callable[[], str]] = {
                 row["key"]["part"], "random DFAs"
             ),
             "cell": at("key.cell"),
-            "flipped labels": lambda row: f"{row['key']['flipped']:.0%}",
+            "centroids": lambda row: row["key"].get("states") or "default",
         },
+        only=lambda row: row["key"]["learn"] == "network",
+        order=lambda row: (row["key"]["part"] != "tomita", row["key"]["cell"] != "gru"),
         learned=learned_by("trained"),
         columns={
             "100 % on new words": share("result.accuracy on new words", 1),
             "exact by counts": share("result.counts exact"),
             "exact by table": share("result.table exact"),
             "proved for all words": share("result.proved"),
-            "CPU time, median": figure("cpu_seconds", "{:.0f} s"),
+            "states in use, of the minimal": lambda rows: states_in_use(rows),
+            "CPU time, median": figure("result.fit seconds", "{:.0f} s"),
+            "at most": figure("result.fit seconds", "{:.0f} s", max),
         },
     ),
+    "who-learns": who_learns,
+    "memory-claim": memory_claim,
     "peers": peers,
     "paper-recipe": Table(
-        source="paper_recipe",
-        run="python experiments/paper_recipe.py",
-        order=lambda row: (
-            "curriculum" not in row["recipe"],
-            row["key"]["similarity"] != "dot",
-            row["key"]["similarity"],
-            row["key"]["optimizer"],
-            -row["key"]["states"],
-            row["key"]["grammar"],
-        ),
-        lines={
-            "setting": recipe_setting,
-            "language": lambda row: f"Tomita {row['key']['grammar']}",
-        },
+        source="network_first",
+        run="python experiments/network_first.py tomita --learn paper",
+        keep={"part": "tomita", "learn": "paper"},
+        order=at("key.language"),
+        lines={"language": lambda row: f"Tomita {row['key']['language']}"},
         learned=learned_by("paper"),
         columns={
-            "learned": share("result.learned"),
-            "least soft accuracy": figure("result.accuracy", "{:.3f}", min),
-            "CPU time": spread("result.train_seconds", 0, " s"),
-            "attempts": spread("result.attempts", 0),
-            "exact by counts": of_learned(share("result.counts_exact")),
-            "by soft counts": of_learned(share("result.soft-counts_exact")),
-            "by auto": of_learned(share("result.auto_exact")),
-            "states used": of_learned(spread("result.states_used", 0)),
-            "minimal": figure("result.minimal_states", reduce=first),
+            "learned": share("result.accuracy on rows", 1),
+            "CPU time": spread("result.fit seconds", 0, " s"),
+            "100 % on new words": share("result.accuracy on new words", 1),
+            "exact by counts": share("result.counts exact"),
+            "exact by table": share("result.table exact"),
+            "states in use": spread("result.states in use", 0),
+            "minimal": figure("result.states of the language", reduce=first),
         },
     ),
     "length-generalisation": fits(
@@ -384,9 +431,9 @@ TABLES: dict[str, Table | Callable[[], str]] = {
     ),
     "own-languages": Table(
         source="own_languages",
-        run="python experiments/own_languages.py --methods fit,gru",
+        run="python experiments/own_languages.py --methods fit,network,gru",
         keep={"seed": FRESH},
-        only=lambda row: row["key"]["method"] in ("fit", "gru"),
+        only=lambda row: row["key"]["method"] in ("fit", "network", "gru"),
         order=lambda row: (row["key"]["symbols"], METHOD_ORDER.index(row["key"]["method"])),
         lines={"symbols": at("key.symbols"), "method": method},
         learned=by_method,
