@@ -156,27 +156,6 @@ def first_minute(content: dict[str, Any]) -> str:
     return markdown(header, lines)
 
 
-def growth() -> str:
-    """Time and memory along each axis, from its smallest to its largest size."""
-    content = read("growth")
-    titles = {"train": "a training step", "table": "reading the table"}
-    titles |= {"minimise": "minimising", "match": "matching"}
-    lines = []
-    for name, axes in content["results"].items():
-        for axis, found in axes.items():
-            sizes, seconds = content["ranges"][axis], found["seconds"]
-            ends = [f"{_milliseconds(seconds[i])} at {sizes[i]:,}" for i in (0, -1)]
-            memory = f"{max(found['megabytes'][-1], 0):,.0f} MB"
-            lines.append([titles[name], axis, *ends, f"n^{found['exponent']:g}", memory])
-    header = ["operation", "axis", "least", "most", "grows as", "memory at most"]
-    return f"{markdown(header, lines)}\n\nMeasured on {cpu(content)}."
-
-
-def _milliseconds(seconds: float) -> str:
-    value = 1e3 * seconds
-    return f"{value:,.0f} ms" if value >= 10 else f"{value:.2g} ms"
-
-
 def streaming() -> str:
     """Peak memory against the size of the corpus."""
     names = ("train", "extract", "evaluate")
@@ -198,7 +177,6 @@ SPEED: dict[str, Callable[[], str]] = {
     "fits": each_cpu("fits", fits),
     "matcher": matcher,
     "serving": serving,
-    "growth": growth,
     "streaming": streaming,
     "first-minute": each_cpu("first_minute", first_minute),
 }

@@ -141,28 +141,6 @@ def quality() -> str:
     return markdown(header, lines) if lines else MISSING
 
 
-def automaton() -> str:
-    """What is proved of the network that is a finite automaton over words."""
-    found = {row["key"]["part"]: row["result"] for row in load("text_automaton")}
-    if not found:
-        return "_No results yet: `python experiments/text_automaton.py MODEL`._"
-    lines: list[list[object]] = [[LEARNED_BY, ORIGINS["ngrams"]]]
-    if one := found.get("certificate"):
-        what = f"the state after every prefix, {one['states']} states, {one['words']:,} words"
-        answer = f"{one['steps_checked']:,} steps, {one['seconds']:.0f} CPU s"
-        lines.append([what, f"proved: {answer}" if one["holds"] else "not proved"])
-        lines.append(["words changed: their next state was a close call", one["words_changed"]])
-    if one := found.get("error"):
-        lines.append([f"test error on {one['reviews']:,} reviews, %", one["test_error"]])
-        lines.append(["predictions that the change of words changed", one["predictions_changed"]])
-    if one := found.get("words"):
-        lines.append(["words that lead to one state from all", one["words_that_lead_to_one_state"]])
-    if one := found.get("substitutions"):
-        certified = f"{one['certified']:.1%} ({one['certified_and_right']:.1%} and right)"
-        lines.append([f"of {one['reviews']:,} reviews, no other word anywhere changes", certified])
-    return markdown(["what", "found"], [[str(cell) for cell in line] for line in lines])
-
-
 def last_step() -> str:
     """Networks that classify the last step, as the paper's: their errors, purity and words."""
     lines = []
@@ -204,7 +182,6 @@ TEXTS: dict[str, Table | Callable[[], str]] = {
     "readable-prototypes-imdb": prototypes,
     "readable-phrases": phrases,
     "readable-quality": quality,
-    "text-automaton": automaton,
     "text-defaults": Table(
         source="text_defaults",
         run="python experiments/text_defaults.py",
