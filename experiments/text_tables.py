@@ -9,7 +9,6 @@ from typing import Any
 
 from page import (
     LEARNED_BY,
-    ORIGINS,
     Rows,
     Table,
     at,
