@@ -63,25 +63,20 @@ def test_pixels_come_row_by_row(images: Images) -> None:
         assert np.allclose(vectors[i][:, 0], np.array(flat) / 255)
 
 
-def test_pooling_takes_means_of_squares(images: Images) -> None:
-    pooled = images.pooled(2)
-    assert pooled.shape == (2, 3)
+@pytest.mark.parametrize("width", [None, 1, 3])
+def test_pooling_takes_means(images: Images, width: int | None) -> None:
+    pooled, columns = images.pooled(2, width), 2 if width is None else width
+    assert pooled.shape == (2, 6 // columns)
     for r in range(2):
-        for c in range(3):
-            mean = images.pixels[:, 2 * r : 2 * r + 2, 2 * c : 2 * c + 2].mean((1, 2))
-            assert np.abs(pooled.pixels[:, r, c] - mean).max() <= 0.5
-    with pytest.raises(SettingError, match="must divide 4 and 6"):
-        images.pooled(4)
+        for c in range(6 // columns):
+            square = images.pixels[:, 2 * r : 2 * r + 2, columns * c : columns * (c + 1)]
+            assert np.abs(pooled.pixels[:, r, c] - square.mean((1, 2))).max() <= 0.5
 
 
-def test_pooling_takes_means_of_rectangles(images: Images) -> None:
-    pooled = images.pooled(2, 1)
-    assert pooled.shape == (2, 6)
-    for r in range(2):
-        mean = images.pixels[:, 2 * r : 2 * r + 2].mean(1)
-        assert np.abs(pooled.pixels[:, r] - mean).max() <= 0.5
-    with pytest.raises(SettingError, match="must divide 4 and 6, got 2 rows and 4 columns"):
-        images.pooled(2, 4)
+@pytest.mark.parametrize(("size", "got"), [((4,), "4"), ((2, 4), "2 rows and 4 columns")])
+def test_pooling_must_divide(images: Images, size: tuple[int, ...], got: str) -> None:
+    with pytest.raises(SettingError, match=f"must divide 4 and 6, got {got}"):
+        images.pooled(*size)
 
 
 def test_images_must_fit_their_labels() -> None:

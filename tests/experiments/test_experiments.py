@@ -136,8 +136,8 @@ def test_pixels_are_learned_tested_and_saved(
         image[label // 4, :] = 255 if label % 2 else 90
         image[3, label % 4] = 200
     pixels += random.integers(20, size=pixels.shape, dtype=np.uint8)
-    images = Images(pixels=pixels, labels=labels)
-    parts = ImageSplits(images.select(np.arange(160)), images.select(np.arange(160, 200)))
+    cuts = (slice(160), slice(160, 200))
+    parts = ImageSplits(*(Images(pixels=pixels[cut], labels=labels[cut]) for cut in cuts))
     monkeypatch.setattr(mnist, "mnist", lambda data: parts)
     stages = mnist.stages
 

@@ -12,6 +12,7 @@ import os
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from kleene.errors import DataError, extra
 from kleene.files import open_regular
 
 VARIABLE = "KLEENE_DATA"
+MAX_MEMBER = 16 * 2**20  # bytes of one document
+MAX_TOTAL = 4 * 2**30  # bytes of all documents
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,19 +85,12 @@ def _fetch(source: Source) -> Path:
 
 def _checked(path: Path, checksum: str) -> Path:
     algorithm, _, wanted = checksum.partition(":")
-    try:
-        with open_regular(path) as file:
-            found = hashlib.file_digest(file, algorithm).hexdigest()
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}; check its permissions") from None
+    with reading(path), open_regular(path) as file:
+        found = hashlib.file_digest(file, algorithm).hexdigest()
     if found != wanted:
         problem = f"{path} must have the {algorithm} {wanted[:12]}..., got {found[:12]}..."
         raise DataError(f"{problem}; it is truncated or altered: get it again")
     return path
-
-
-MAX_MEMBER = 16 * 2**20  # bytes of one document
-MAX_TOTAL = 4 * 2**30  # bytes of all documents
 
 
 def members(
@@ -110,26 +106,30 @@ def members(
     passed over. The archive is read to its end, so that a truncated one never passes for whole.
     """
     total = 0
+    with reading(path), open_regular(path) as file, unpacked(file, str(path)) as stream:
+        with tarfile.open(fileobj=stream, mode="r|") as tar:
+            for entry in tar:
+                if not entry.isreg() or not wanted(entry.name):
+                    continue
+                total += entry.size
+                if entry.size > max_member or total > max_total:
+                    limits = f"{max_member:,} bytes a file and {max_total:,} in all"
+                    found = f"{path}: {entry.name[:80]!r} goes beyond {limits}"
+                    raise DataError(f"{found}; raise the limits if you trust the archive")
+                content = tar.extractfile(entry)
+                yield entry.name, content.read() if content else b""
+        while stream.read(2**20):  # gzip checks length and sum at its end
+            pass
+
+
+@contextmanager
+def reading(path: str | Path) -> Iterator[None]:
+    """Around the reading of a file: an error that names it if it is broken or unreadable."""
     try:
-        with open_regular(path) as file, unpacked(file, str(path)) as stream:
-            with tarfile.open(fileobj=stream, mode="r|") as tar:
-                for entry in tar:
-                    if not entry.isreg() or not wanted(entry.name):
-                        continue
-                    total += entry.size
-                    if entry.size > max_member or total > max_total:
-                        limits = f"{max_member:,} bytes a file and {max_total:,} in all"
-                        raise DataError(
-                            f"{path}: {entry.name[:80]!r} goes beyond {limits}; "
-                            "raise the limits if you trust the archive"
-                        )
-                    content = tar.extractfile(entry)
-                    yield entry.name, content.read() if content else b""
-            while stream.read(2**20):  # gzip checks length and sum at its end
-                pass
+        yield
     except (EOFError, gzip.BadGzipFile, zlib.error, tarfile.TarError) as error:
         reason = str(error) or type(error).__name__
-        raise DataError(f"{path} is broken or no .tar.gz ({reason}); get it again") from None
+        raise DataError(f"{path} is broken or no .gz ({reason}); get it again") from None
     except OSError as error:
         reason = error.strerror or str(error)
         raise DataError(f"cannot read {path}: {reason}; check its name and permissions") from None

@@ -118,32 +118,24 @@ def read_newsgroups(path: str | Path, *, cleaned: bool = False) -> Splits:
     return _read(path, _MESSAGE, "latin-1", example, clean if cleaned else str)
 
 
-def without_header(message: str) -> str:
-    """All after the first empty line; such lines end the header of a message."""
+def clean(message: str) -> str:
+    """The message without header, quotes and signature; it may be empty then.
+
+    The header ends at the first empty line. Quotes are lines of another message, and lines that say
+    whose. A signature is what follows the last empty line or rule, if it is short.
+    """
     _, found, body = message.replace("\r\n", "\n").partition("\n\n")
-    return body if found else message
-
-
-def without_quotes(body: str) -> str:
-    """All lines that neither quote another message nor say whom the next ones quote."""
-    lines = body.split("\n")
-    return "\n".join(
-        line for line in lines if not QUOTED.search(line) and not ATTRIBUTION.search(line)
-    )
-
-
-def without_footer(body: str) -> str:
-    """All before the last empty line or rule, if what follows is as short as a signature."""
-    lines = body.rstrip().split("\n")
+    lines = [
+        line
+        for line in (body if found else message).split("\n")
+        if not QUOTED.search(line) and not ATTRIBUTION.search(line)
+    ]
+    lines = "\n".join(lines).rstrip().split("\n")
     for i in range(len(lines) - 1, max(len(lines) - 1 - MAX_SIGNATURE, 0), -1):
         if RULE.match(lines[i]):
-            return "\n".join(lines[:i])
-    return body
-
-
-def clean(message: str) -> str:
-    """The message without header, quotes and footer; it may be empty then."""
-    return without_footer(without_quotes(without_header(message))).strip()
+            lines = lines[:i]
+            break
+    return "\n".join(lines).strip()
 
 
 def _read(

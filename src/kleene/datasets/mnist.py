@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import math
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +12,7 @@ from numpy.typing import NDArray
 
 from kleene.arrays import Floats, Ints
 from kleene.data.lines import unpacked
-from kleene.datasets.archives import Source, locate
+from kleene.datasets.archives import Source, locate, reading
 from kleene.errors import DataError, SettingError
 from kleene.files import open_regular
 
@@ -31,7 +29,6 @@ MNIST = {
 }
 MAX_BYTES = 2**30  # of one file, decompressed
 MAX_DIMENSIONS = 8
-_UBYTE = 0x08
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,10 +72,6 @@ class Images:
         flat = (self.pixels.reshape(len(self), -1, 1) / np.float32(255)).astype(np.float32)
         return list(flat)
 
-    def select(self, indices: Ints) -> Images:
-        """The images of the given indices."""
-        return Images(pixels=self.pixels[indices], labels=self.labels[indices])
-
 
 class ImageSplits(NamedTuple):
     """Images in their two parts."""
@@ -89,38 +82,32 @@ class ImageSplits(NamedTuple):
 
 def mnist(data: str | Path | None = None) -> ImageSplits:
     """The 60,000 + 10,000 handwritten digits of LeCun et al. (1998), 28 x 28."""
-    return ImageSplits(*(_mnist_part(part, data) for part in ("train", "t10k")))
 
+    def part(name: str) -> Images:
+        pixels, labels = (
+            read_idx(locate(MNIST[f"{name}-{kind}-ubyte.gz"], data))
+            for kind in ("images-idx3", "labels-idx1")
+        )
+        return Images(pixels=pixels, labels=labels.astype(np.int64))
 
-def _mnist_part(part: str, data: str | Path | None) -> Images:
-    images, labels = (
-        read_idx(locate(MNIST[f"{part}-{kind}-ubyte.gz"], data))
-        for kind in ("images-idx3", "labels-idx1")
-    )
-    return Images(pixels=images, labels=labels.astype(np.int64))
+    return ImageSplits(part("train"), part("t10k"))
 
 
 def read_idx(path: str | Path, max_bytes: int = MAX_BYTES) -> NDArray[np.uint8]:
     """The array of bytes in an IDX file, gzipped: zero, zero, type, dimensions, sizes, content."""
-    try:
-        with open_regular(path) as packed, unpacked(packed, str(path)) as file:
-            magic = file.read(4)
-            if len(magic) < 4 or magic[:3] != bytes([0, 0, _UBYTE]) or magic[3] > MAX_DIMENSIONS:
-                wanted = f"00 00 08 and at most {MAX_DIMENSIONS} dimensions"
-                raise DataError(f"{path} must begin with {wanted}, got {magic.hex(' ')}")
-            header = file.read(4 * magic[3])
-            if len(header) < 4 * magic[3]:
-                raise EOFError("the sizes are missing")
-            shape = np.frombuffer(header, ">u4").tolist()
-            size = math.prod(shape)
-            if size > max_bytes:
-                raise DataError(f"{path} is of {size:,} bytes, more than {max_bytes:,}; cut it")
-            content = file.read(size + 1)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"{path} is broken or no .gz ({error}); get it again") from None
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise DataError(f"cannot read {path}: {reason}; check its name and permissions") from None
+    with reading(path), open_regular(path) as packed, unpacked(packed, str(path)) as file:
+        magic = file.read(4)
+        if len(magic) < 4 or magic[:3] != b"\0\0\x08" or magic[3] > MAX_DIMENSIONS:
+            wanted = f"00 00 08 and at most {MAX_DIMENSIONS} dimensions"
+            raise DataError(f"{path} must begin with {wanted}, got {magic.hex(' ')}")
+        header = file.read(4 * magic[3])
+        if len(header) < 4 * magic[3]:
+            raise EOFError("the sizes are missing")
+        shape = np.frombuffer(header, ">u4").tolist()
+        size = math.prod(shape)
+        if size > max_bytes:
+            raise DataError(f"{path} is of {size:,} bytes, more than {max_bytes:,}; cut it")
+        content = file.read(size + 1)
     if len(content) != size:
         found = f"{'more' if len(content) > size else len(content)} bytes"
         raise DataError(f"{path} must have {size} bytes of content, got {found}; get it again")
