@@ -17,7 +17,7 @@ from paper.counter_reading import balanced
 from shell import Kleene, assert_one_clear_line
 
 import kleene as kl
-from kleene.cli.automaton_files import write_dfa
+from kleene.cli.automaton_files import write_machine
 from kleene.data.alphabet import Alphabet
 from kleene.languages import by_name
 from kleene.model import Model
@@ -188,7 +188,7 @@ def test_a_broken_automaton_is_named(kleene: Kleene, truth: Path, tmp_path: Path
 def test_a_regular_expression_for_each_label(kleene: Kleene, tmp_path: Path) -> None:
     table = {0: {"a": 1, "b": 0}, 1: {"a": 1, "b": 1}}
     dfa = kl.DFA.from_table(table, start=0, outputs={0: "none", 1: "some"})
-    write_dfa(dfa, tmp_path / "dfa.regex")
+    write_machine(dfa, [tmp_path / "dfa.regex"])
     found = dict(line.split("\t") for line in (tmp_path / "dfa.regex").read_text().splitlines())
     for word in ("", "b", "ab", "bba", "bbb"):
         label = dfa.run(word)

@@ -50,9 +50,7 @@ def test_an_earlier_command_names_the_new_one(kleene: Kleene, name: str) -> None
 def test_an_earlier_option_names_the_new_one(kleene: Kleene, option: str) -> None:
     outcome = kleene("train", "data.tsv", "--out", "model", option, "x")
     assert_one_clear_line(outcome)
-    new = RENAMED_OPTIONS[option].split()[0]
-    assert new in outcome.err
-    assert new in kleene("train", "--help").out
+    assert f"{option} is gone; use {RENAMED_OPTIONS[option]}; see `kleene train" in outcome.err
 
 
 def test_options_of_train_have_headings(kleene: Kleene) -> None:
@@ -119,8 +117,7 @@ def test_help_does_not_wait_for_the_heavy_packages() -> None:
         ("explain", "no/such/folder"),
         ("explain", "no/such/folder", "01", "-n", "2"),
         ("report", "no/such/folder"),
-        ("report", "no/such/folder", "data.tsv", "--shape", "2x2"),
-        ("report", "no/such/folder", "data.tsv", "--compare", "other"),
+        ("report", "no/such/folder", "data.tsv", "--sequence", "01"),
         ("extract", "no/such/folder", "--alphabet", "a b"),
     ],
     ids=" ".join,

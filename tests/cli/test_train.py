@@ -13,9 +13,14 @@ from filelock import FileLock
 from shell import SMALL, Kleene, assert_one_clear_line
 
 import kleene as kl
+from kleene.cli.summary import percent
 from kleene.model import Model
 
 QUICK = (*SMALL, "--epochs", "1", "--learn", "network")
+KEYS = {
+    *("training_accuracy", "validation_accuracy", "held_out_accuracy", "held_out_interval"),
+    *("baseline_accuracy", "origin", "states", "seconds"),
+}
 WORDS = "".join(f"{'ab' * (i % 5)}{'a' * (i % 3)}\t{i % 2}\n" for i in range(40))
 
 
@@ -46,7 +51,8 @@ def test_formats_tokens_and_labels(
     outcome = kleene("train", data, "--out", out, *QUICK, "--json")
     assert outcome.status == 0
     assert ("a guess" in outcome.err) == (tokens != "symbols")
-    model = kl.Model.load(json.loads(outcome.out)["model"])
+    assert json.loads(outcome.out).keys() == KEYS
+    model = kl.Model.load(out)
     assert model.tokens == tokens
     assert model.classes == classes
     assert all(type(one) is type(two) for one, two in zip(model.classes, classes, strict=True))
@@ -192,18 +198,19 @@ def test_every_accuracy_has_its_name_and_its_rows(kleene: Kleene, tmp_path: Path
     sample = ("sample", "tomita1", "-n", 60, "--seed", 5, "--out", test)
     assert kleene(*sample).status == 0
     found = json.loads(kleene("train", data, "--out", out, *QUICK, "--test", test, "--json").out)
-    assert (found["training_rows"], found["validation_rows"], found["test_rows"]) == (180, 20, 60)
-    assert (found["held_out_rows"], found["held_out_folds"]) == (200, 5)  # cross-validation
+    assert found.keys() == KEYS | {"test_accuracy"}
     tested = json.loads(kleene("evaluate", out, test, "--json").out)
     assert found["test_accuracy"] == tested["accuracy"]
     counts = [one["rows"] for one in tested["per_class"]]
     assert tested["majority_accuracy"] == max(counts) / 60
     kept = Model.load(out).settings["data"]
+    assert (kept["training_rows"], kept["validation_rows"]) == (180, 20)
+    assert (kept["held_out_rows"], kept["held_out_folds"]) == (200, 5)  # cross-validation
     for name in ("training_accuracy", "held_out_accuracy", "baseline_accuracy"):
         assert 0 <= found[name] == kept[name] <= 1
     text = kleene("train", data, "--out", tmp_path / "n", *QUICK, "--no-baseline").out
-    assert f"validation  {found['validation_accuracy']:.2%} of 20 rows, which choices" in text
-    assert f"training    {found['training_accuracy']:.2%} of 180 rows" in text
+    assert f"validation  {percent(found['validation_accuracy'])} of 20 rows, which choices" in text
+    assert f"training    {percent(found['training_accuracy'])} of 180 rows" in text
 
 
 def test_ngrams_that_win_are_named(kleene: Kleene, tmp_path: Path) -> None:
@@ -212,7 +219,7 @@ def test_ngrams_that_win_are_named(kleene: Kleene, tmp_path: Path) -> None:
     data.write_text("".join(rows))
     options = (*QUICK, "--learning-rate", "1e-9")
     outcome = kleene("train", data, "--out", tmp_path / "m", *options)
-    assert "n-grams 100.00%" in outcome.out
+    assert "n-grams 100 %" in outcome.out
     assert "n-grams with logistic regression are better on the held-out rows" in outcome.err
 
 

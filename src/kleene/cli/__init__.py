@@ -13,12 +13,13 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from kleene.cli.console import answer, complain, say
+from kleene.cli.console import answer, say
 from kleene.errors import DataWarning, KleeneError
 
 ERROR = 2
 COMPLETION = "_KLEENE_COMPLETE"  # set by the script that `--install-completion` writes
-SHARED = ("train", "extract", "explain")  # commands whose work several processes share
+SHARED = {"train": "", "extract": "counts", "explain": "--prototypes"}
+"""Commands whose work several processes share, and the word that makes them do so."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
+            warnings.showwarning = lambda message, *_, **__: say(str(message))
             warnings.simplefilter("default", DataWarning)
             status = _run(given)
         sys.stdout.flush()
@@ -45,9 +46,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BaseException as error:
         if debug:
             traceback.print_exc()
-        complain(_reason(error))
+        say(_reason(error), "error: ")
         _report(error)
-        _flush_output()
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _close_output()
         return ERROR
     return status
 
@@ -58,8 +62,8 @@ def _run(arguments: list[str]) -> int:
     from kleene.cli.app import WELCOME, app
     from kleene.distributed import rank_and_world_size
 
-    if rank_and_world_size()[0] and arguments[:1] not in [[name] for name in SHARED]:
-        return 0  # of several processes, the first does alone what they cannot share
+    if rank_and_world_size()[0] and not _is_shared(arguments):
+        return 0  # the first process does alone what several cannot share
     command = typer.main.get_command(app)
     if not arguments and COMPLETION not in os.environ:
         answer(WELCOME)
@@ -68,12 +72,11 @@ def _run(arguments: list[str]) -> int:
         if COMPLETION in os.environ:  # the shell asks how a command may go on
             command.main(prog_name="kleene")
         with command.make_context("kleene", arguments) as context:
-            command.invoke(context)
+            return int(command.invoke(context) is False)  # a negative answer
     except typer.Exit as end:
         return int(end.exit_code)
     except SystemExit as end:  # completion ends like this
         return end.code if isinstance(end.code, int) else 0
-    return 0
 
 
 def _reason(error: BaseException) -> str:
@@ -90,12 +93,12 @@ def _reason(error: BaseException) -> str:
     if hasattr(error, "format_message"):  # typer's errors about options and arguments
         from kleene.cli.app import RENAMED_OPTIONS
 
-        option = getattr(error, "option_name", "")
-        if option in RENAMED_OPTIONS:
-            return f"{option} is gone; use {RENAMED_OPTIONS[option]}, see `kleene train --help`"
         context: Any = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "kleene"
-        return f"{error.format_message().rstrip('.')}; see `{path} --help`"
+        option, reason = getattr(error, "option_name", ""), error.format_message().rstrip(".")
+        if option in RENAMED_OPTIONS:
+            reason = f"{option} is gone; use {RENAMED_OPTIONS[option]}"
+        return f"{reason}; see `{path} --help`"
     name = type(error).__name__
     return f"internal error; please report it with the output of --debug ({name}: {error})"
 
@@ -108,17 +111,11 @@ def _report(error: BaseException) -> None:
         get_error_handler().record_exception(error)
 
 
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    say(str(message))
+def _is_shared(arguments: list[str]) -> bool:
+    word = SHARED.get(arguments[0]) if arguments else None
+    return word is not None and any(word in one for one in arguments)
 
 
 def _close_output() -> None:
     """Point standard output nowhere, so that Python's own flush at exit does not fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _flush_output() -> None:
-    try:
-        sys.stdout.flush()
-    except OSError:
-        _close_output()

@@ -45,19 +45,28 @@ RENAMED_OPTIONS = {
     "--no-consolidate": "--learn network",
     "--prefer": "--learn",
     "--induction-seconds": "--search-seconds",
+    "--token": "--token-file or KLEENE_TOKEN",
+    "--watch": "`kleene report`, which shows the run",
 }
 
 
 class Command(TyperCommand):
     """A command whose help groups its options under headings."""
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The line after "Usage:"; arguments that may be left out have brackets."""
+        given: list[Any] = [p for p in self.get_params(ctx) if p.param_type_name == "argument"]
+        return ["[OPTIONS]", *(p.metavar if p.required else f"[{p.metavar}]" for p in given)]
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write each group of arguments and options."""
         groups: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
         for parameter in self.get_params(ctx):
-            usual = "Arguments" if parameter.param_type_name == "argument" else "Options"
-            heading = getattr(parameter, "rich_help_panel", None) or usual
-            if record := parameter.get_help_record(ctx):
+            one: Any = parameter
+            if one.param_type_name == "argument":
+                groups["Arguments"].append((one.metavar, one.help))
+            elif record := one.get_help_record(ctx):
+                heading = getattr(one, "rich_help_panel", None) or "Options"
                 groups.setdefault(heading, []).append(record)
         for heading, records in groups.items():
             if records:

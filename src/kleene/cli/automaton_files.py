@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from kleene.cli.console import label_text, say
+from kleene.cli.console import say
 from kleene.errors import AutomatonError, SettingError
+from kleene.files import write_atomically
 
 if TYPE_CHECKING:
     from kleene.automata import DFA
@@ -15,17 +16,12 @@ if TYPE_CHECKING:
     from kleene.machine import Word
 
 
-DRAWINGS = (".svg", ".png", ".pdf")
-COUNTER_ENDINGS = (".json", ".dot", *DRAWINGS)
-NAMED = ".json, .dot, .svg, .png, .pdf, .mmd, .regex, .c or .onnx"
-
-
 def regexes(dfa: DFA) -> str:
     """The regular expression of the language, or one for each label, after it and a tab."""
     if dfa.is_boolean:
         return dfa.to_regex()
     labels = dict.fromkeys(dfa.outputs)
-    return "\n".join(f"{label_text(y)}\t{dfa.recognizer(y).to_regex()}" for y in labels)
+    return "\n".join(f"{label}\t{dfa.recognizer(label).to_regex()}" for label in labels)
 
 
 def _onnx(dfa: DFA) -> bytes:
@@ -34,24 +30,22 @@ def _onnx(dfa: DFA) -> bytes:
     return to_onnx(dfa)
 
 
-CONTENTS: dict[str, Callable[[DFA], str | bytes]] = {
+TEXTS: dict[str, Callable[[Any], str | bytes]] = {
     ".json": lambda dfa: dfa.to_json() + "\n",
     ".regex": lambda dfa: regexes(dfa) + "\n",
     ".c": lambda dfa: dfa.to_c(),
     ".onnx": _onnx,
 }
-PICTURES: dict[str, Callable[[DFA, Sequence[Word] | None], str]] = {
-    ".dot": lambda dfa, words: dfa.to_dot(words=words) + "\n",
-    ".mmd": lambda dfa, words: dfa.to_mermaid(words=words) + "\n",
-}
+DIAGRAMS = {".dot": "to_dot", ".mmd": "to_mermaid"}
+DRAWINGS = (".svg", ".png", ".pdf")
+DFA_ENDINGS, COUNTER_ENDINGS = (*TEXTS, *DIAGRAMS, *DRAWINGS), (".json", ".dot", *DRAWINGS)
 
 
-def check_endings(paths: Iterable[Path] | None, endings: Sequence[str] = ()) -> None:
+def check_endings(paths: Iterable[Path] | None, endings: Sequence[str] = DFA_ENDINGS) -> None:
     """Refuse file names whose ending names no format, before any work is done."""
-    known = endings or (*CONTENTS, *PICTURES, *DRAWINGS)
     for path in paths or []:
-        if path.suffix.lower() not in known:
-            message = f"{path} must end in one of {', '.join(known)}, which names the format"
+        if path.suffix.lower() not in endings:
+            message = f"{path} must end in one of {', '.join(endings)}, which names the format"
             raise SettingError(message)
         if path.suffix.lower() in DRAWINGS:
             from kleene.automata.formats.drawing import load_graphviz
@@ -59,39 +53,23 @@ def check_endings(paths: Iterable[Path] | None, endings: Sequence[str] = ()) -> 
             load_graphviz()
 
 
-def write_dfas(dfa: DFA, paths: Iterable[Path] | None, words: Sequence[Word] | None = None) -> None:
-    """Write an automaton to several files, and say so."""
-    for path in paths or []:
-        write_dfa(dfa, path, words)
-        say(f"wrote {path}")
-
-
-def write_dfa(dfa: DFA, path: Path, words: Sequence[Word] | None = None) -> None:
-    """Write an automaton in the format that the ending of the file names.
+def write_machine(
+    machine: DFA | CounterMachine, paths: Iterable[Path] | None, words: Sequence[Word] | None = None
+) -> None:
+    """Write a machine in the formats that the endings name, and say so.
 
     Pictures show only the moves that the `words` take, where there are words.
     """
-    from kleene.files import write_atomically
-
-    check_endings([path])
-    ending = path.suffix.lower()
-    if ending in DRAWINGS:
-        dfa.draw(path, words=words)
-    elif ending in PICTURES:
-        write_atomically(path, PICTURES[ending](dfa, words))
-    else:
-        write_atomically(path, CONTENTS[ending](dfa))
-
-
-def write_counter(machine: CounterMachine, path: Path) -> None:
-    """Write a counter machine: its JSON document, DOT, or a drawing."""
-    from kleene.files import write_atomically
-
-    ending = path.suffix.lower()
-    if ending in DRAWINGS:
-        machine.draw(path)
-    else:
-        write_atomically(path, (machine.to_dot() if ending == ".dot" else machine.to_json()) + "\n")
+    shown: dict[str, Any] = {} if words is None else {"words": words}
+    for path in paths or []:
+        ending = path.suffix.lower()
+        if ending in DRAWINGS:
+            machine.draw(path, **shown)
+        elif ending in DIAGRAMS:
+            write_atomically(path, getattr(machine, DIAGRAMS[ending])(**shown) + "\n")
+        else:
+            write_atomically(path, TEXTS[ending](machine))
+        say(f"wrote {path}")
 
 
 def load_machine(path: Path) -> DFA | CounterMachine:

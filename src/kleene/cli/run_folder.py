@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kleene.cli.console import say
-from kleene.cli.training_source import TrainingSource
 from kleene.errors import ModelError, TrainingError
 from kleene.files import read_regular, sweep, write_atomically
 
@@ -28,7 +27,8 @@ class RunFolder:
 
     path: Path
     settings: dict[str, Any]
-    source: TrainingSource
+    digest: str
+    """Tells one set of examples from another."""
 
     @property
     def checkpoint(self) -> Path:
@@ -52,16 +52,11 @@ class RunFolder:
         elif overwrite or not (unfinished or trained):
             self.checkpoint.unlink(missing_ok=True)
             self.store.unlink(missing_ok=True)
-        elif unfinished:
-            raise TrainingError(
-                f"{self.path} holds an interrupted run; add --resume to continue it, "
-                "or --overwrite to start again"
-            )
         else:
-            raise TrainingError(
-                f"{self.path} holds a trained model; add --overwrite to replace it, "
-                "or give another --out"
-            )
+            found = "an interrupted run; add --resume to continue it, or --overwrite to start again"
+            if not unfinished:
+                found = "a trained model; add --overwrite to replace it, or give another --out"
+            raise TrainingError(f"{self.path} holds {found}")
         self._write_record(finished=False)
         return True
 
@@ -81,15 +76,13 @@ class RunFolder:
 
     def interrupted(self, command: str) -> str:
         """The message after an interruption: how to continue, by this command."""
-        try:
+        with suppress(OSError, ValueError, KeyError, TypeError):
             if self._record()["finished"]:
                 return "interrupted after the model was saved"
-        except (OSError, ValueError, KeyError, TypeError):
-            pass
-        if not self.checkpoint.exists():
-            self.forget()
-            return "interrupted before the first step; nothing was saved"
-        return f"interrupted; continue with `{command} --resume`"
+        if self.checkpoint.exists():
+            return f"interrupted; continue with `{command} --resume`"
+        self.forget()
+        return "interrupted before the first step; nothing was saved"
 
     def _is_finished(self) -> bool:
         """Whether the folder's run is finished; an error if it is another run than this."""
@@ -102,7 +95,7 @@ class RunFolder:
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             path = self.path / RECORD
             raise ModelError(f"{path} cannot be read ({error}); train with --overwrite") from None
-        if changed or data != self.source.digest:
+        if changed or data != self.digest:
             what = ", ".join(changed) if changed else "the data"
             raise TrainingError(
                 f"the run in {self.path} differs in {what}; --resume needs the same data and "
@@ -114,10 +107,9 @@ class RunFolder:
         return json.loads(read_regular(self.path / RECORD))
 
     def _write_record(self, *, finished: bool) -> None:
-        about = {"format": FORMAT, "finished": finished, "settings": self.settings}
-        write_atomically(
-            self.path / RECORD, json.dumps({**about, "data": self.source.digest}, indent=2)
-        )
+        about = {"format": FORMAT, "finished": finished}
+        about |= {"settings": self.settings, "data": self.digest}
+        write_atomically(self.path / RECORD, json.dumps(about, indent=2))
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -2,42 +2,36 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from kleene.cli.automaton_files import check_endings, load_dfa, write_dfas
+from kleene.cli.automaton_files import check_endings, load_dfa, write_machine
 from kleene.cli.console import (
     answer,
     answer_json,
     answer_lines,
     answer_result,
     answer_table,
-    label_text,
     quoted,
     say,
 )
 from kleene.cli.options import (
-    FROM_OPTIONS,
-    AutomatonFiles,
-    DataFile,
-    Json,
-    Seed,
-    Tokens,
+    AUTOMATON_FILES,
+    DATA,
+    JSON,
+    SEED,
+    TOKENS,
+    OpenData,
     argument,
     flag,
     option,
     reads_data,
 )
+from kleene.cli.progress import progress
 from kleene.errors import AlphabetError, SettingError
 
 if TYPE_CHECKING:
     from kleene.automata import DFA
-    from kleene.cli.input import OpenData
     from kleene.data.layout import Example
 
 FIRST_CHUNK, CHUNK = 1_000, 100_000  # words matched at a time, at first and in the long run
@@ -45,18 +39,15 @@ FIRST_CHUNK, CHUNK = 1_000, 100_000  # words matched at a time, at first and in 
 
 @reads_data
 def induce(
-    data: DataFile,
-    out: AutomatonFiles = None,
-    max_states: Annotated[
-        int | None, option("N", "Maximum number of states. [default: no limit]", min=1)
-    ] = None,
-    seconds: Annotated[
-        float | None, option("S", "Maximum CPU seconds. [default: a limit of work]")
-    ] = None,
-    seed: Seed = 0,
-    tokens: Tokens = None,
-    open_data: OpenData = FROM_OPTIONS,
-    json: Json = False,
+    data: str = DATA,
+    out: list[Path] | None = AUTOMATON_FILES,
+    max_states: int | None = option(None, "N", "Maximum number of states.", min=1),
+    seconds: float | None = option(None, "S", "Maximum CPU seconds. [default: a limit of work]"),
+    seed: int = SEED,
+    tokens: str | None = TOKENS,
+    json: bool = JSON,
+    *,
+    open_data: OpenData,
 ) -> None:
     """Find a small automaton for labelled sequences, no network.
 
@@ -73,38 +64,21 @@ def induce(
     check_endings(out)
     from kleene.induction import induce as search
 
-    rows = open_data(data).fitted().training(tokens)
-    with _status() as show:
+    rows = open_data(data).read(tokens)
+    limits: Any = {"max_states": max_states, "seconds": seconds, "seed": seed}
+    with progress("searching") as shown:
         found = search(
-            rows.words,
-            rows.labels or [],
-            max_states,
-            seconds,
-            seed,
-            tokens="symbols",
-            progress=show,
+            rows.words, rows.labels or [], tokens="symbols", progress=shown.set_note, **limits
         )
-    write_dfas(found.dfa, out, rows.words)
+    write_machine(found.dfa, out, rows.words)
     answer_result(found, json=json)
 
 
-@contextmanager
-def _status() -> Iterator[Callable[[str], None]]:
-    """A line on standard error that shows the best automaton so far; nothing without a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda message: None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status("searching") as status:
-        yield lambda message: status.update(f"best so far: {message}")
-
-
 def compare(
-    one: Annotated[Path, argument("A.json", "An automaton.")],
-    other: Annotated[Path, argument("B.json", "Another.")],
-    json: Json = False,
-) -> None:
+    one: Path = argument("A.json", "An automaton."),
+    other: Path = argument("B.json", "Another."),
+    json: bool = JSON,
+) -> bool:
     """Compare two automata; show a shortest word that differs.
 
     Answers "equal" with status 0, or the word and both labels with status 1.
@@ -118,33 +92,25 @@ def compare(
     word = a.difference(b)
     if word is None:
         answer_json({"equal": True}) if json else answer("equal")
-        return
-    labels = a.run(word), b.run(word)
+        return True
+    labels = [a.run(word), b.run(word)]
     if json:
         listed = word if isinstance(word, str) else list(word)
-        answer_json({"equal": False, "word": listed, "labels": list(labels)})
+        answer_json({"equal": False, "word": listed, "labels": labels})
     else:
-        answer(
-            f"differ on {quoted(word)}: {one} says {label_text(labels[0])}, "
-            f"{other} says {label_text(labels[1])}"
-        )
-    raise typer.Exit(1)
+        answer(f"differ on {quoted(word)}: {one} says {labels[0]}, {other} says {labels[1]}")
+    return False
 
 
 @reads_data
 def match(
-    dfa: Annotated[Path, argument("DFA.json", "An automaton that `kleene extract` wrote.")],
-    words: Annotated[str, argument("WORDS", "One word a line, or any DATA file; - is stdin.")],
-    open_data: OpenData = FROM_OPTIONS,
-    tokens: Annotated[
-        str | None,
-        option(
-            "chars|words",
-            "Split texts into characters or at white space. [default: by the alphabet]",
-        ),
-    ] = None,
-    count: Annotated[bool, flag("--count", "Print only how many words have each label.")] = False,
-    json: Json = False,
+    dfa: Path = argument("DFA.json", "An automaton that `kleene extract` wrote."),
+    words: str = argument("WORDS", "One word a line, or any DATA file; - is stdin."),
+    tokens: str | None = option(None, "chars|words", "How to split. [default: by the alphabet]"),
+    count: bool = flag("--count", "Print only how many words have each label."),
+    json: bool = JSON,
+    *,
+    open_data: OpenData,
 ) -> None:
     """Label words with an automaton, fast, one label a line.
 
@@ -156,21 +122,18 @@ def match(
       kleene match dfa.json words.txt
       zcat log.gz | kleene match dfa.json - --count
     """
-    import json as json_format
     from collections import Counter
     from itertools import islice
+    from json import dumps
 
     from kleene.automata.symbols import spelled_by_characters
 
     machine = load_dfa(dfa)
     tokens = tokens or ("chars" if spelled_by_characters(machine.alphabet) else "words")
-    texts = [
-        json_format.dumps(label, default=str) if json else label_text(label)
-        for label in machine.outputs
-    ]
+    texts = [dumps(label, default=str) if json else str(label) for label in machine.outputs]
     totals: Counter[str] = Counter(dict.fromkeys(texts, 0))
     size = FIRST_CHUNK
-    found = open_data(words).each(tokens, labelled=False)
+    found = open_data(words).each(tokens, labelled=False, stage="matching" if count else None)
     while chunk := list(islice(found, size)):
         labels = [texts[state] for state in _states(machine, chunk).tolist()]
         if count:
@@ -200,15 +163,10 @@ def _states(machine: DFA, chunk: list[Example]) -> Any:
 
 
 def export(
-    source: Annotated[Path, argument("MODEL|DFA.json", "A model folder, or an automaton.")],
-    out: Annotated[
-        list[Path],
-        option(
-            "FILE",
-            "A model goes to .onnx; an automaton to .c, .onnx, or any ending that `kleene "
-            "extract` knows; may be repeated.",
-        ),
-    ],
+    source: Path = argument("MODEL|DFA.json", "A model folder, or an automaton."),
+    out: list[Path] = option(
+        ..., "FILE", "Models: .onnx; automata: any ending of `kleene extract`; may be repeated."
+    ),
 ) -> None:
     """Write a model or automaton for programs without Kleene.
 
@@ -222,7 +180,7 @@ def export(
     """
     check_endings(out)
     if not source.is_dir():
-        write_dfas(load_dfa(source), out)
+        write_machine(load_dfa(source), out)
         return
     for path in out:
         if path.suffix.lower() != ".onnx":

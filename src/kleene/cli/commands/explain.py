@@ -5,22 +5,15 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from kleene.cli.console import answer_json, answer_result, answer_styled, say, shows_colors
-from kleene.cli.options import (
-    FROM_OPTIONS,
-    Json,
-    ModelFolder,
-    Rows,
-    argument,
-    option,
-    reads_data,
-)
+from kleene.cli.options import JSON, MODEL, ROWS, OpenData, argument, option, reads_data
+from kleene.cli.progress import progress
 from kleene.errors import SettingError
 
 if TYPE_CHECKING:
-    from kleene.cli.input import OpenData
+    from kleene.cli.data import DataSource
     from kleene.explain.explain import Explanation
     from kleene.machine import Word
     from kleene.model import Model
@@ -28,41 +21,27 @@ if TYPE_CHECKING:
 
 @reads_data
 def explain(
-    model: ModelFolder,
-    text: Annotated[str | None, argument("[SEQUENCE]", "The text or sequence to explain.")] = None,
-    file: Rows = None,
-    prototypes: Annotated[
-        str | None, option("DATA", "List the symbols that lead to each state and to each class.")
-    ] = None,
-    phrases: Annotated[
-        str | None, option("DATA", "List the phrases that speak most for each class.")
-    ] = None,
-    method: Annotated[
-        str | None,
-        option(
-            "level|evidence|contribution|lean|path",
-            "How symbols are weighed. [default: the method that fits the model]",
-        ),
-    ] = None,
-    html: Annotated[Path | None, option("OUT", "Write a web page to this file.")] = None,
-    n: Annotated[
-        int | None,
-        option(
-            "N",
-            "Symbols in a phrase. [default: sequences that decide the label, else 2]",
-            "-n",
-            min=1,
-        ),
-    ] = None,
-    top: Annotated[int, option("N", "How many prototypes or phrases to list.", min=1)] = 10,
-    min_count: Annotated[
-        int | None,
-        option(
-            "N", "Leave out what occurs less often. [default: 5 for symbols, 1 for phrases]", min=1
-        ),
-    ] = None,
-    open_data: OpenData = FROM_OPTIONS,
-    json: Json = False,
+    model: Path = MODEL,
+    text: str | None = argument("[SEQUENCE]", "The text or sequence to explain."),
+    file: str | None = ROWS,
+    prototypes: str | None = option(None, "DATA", "List symbols that lead to states and classes."),
+    phrases: str | None = option(None, "DATA", "List the phrases that speak most for each class."),
+    method: str | None = option(
+        None,
+        "level|evidence|contribution|lean|path",
+        "How symbols are weighed. [default: what fits the model]",
+    ),
+    html: Path | None = option(None, "OUT", "Write a web page to this file."),
+    n: int | None = option(
+        None, "N", "Symbols in a phrase. [default: as many as decide, else 2]", "-n", min=1
+    ),
+    top: int = option(10, "N", "How many prototypes or phrases to list.", min=1),
+    min_count: int | None = option(
+        None, "N", "Leave out what is rarer. [default: 5 for symbols, 1 for phrases]", min=1
+    ),
+    json: bool = JSON,
+    *,
+    open_data: OpenData,
 ) -> None:
     """Show which parts of a sequence decide its label.
 
@@ -85,34 +64,32 @@ def explain(
         raise SettingError("--html shows explained sequences; leave it out, or see `kleene report`")
     if (n is not None and phrases is None) or (min_count and not (prototypes or phrases)):
         raise SettingError("-n is for --phrases, --min-count for --prototypes and --phrases")
-    from kleene.distributed import rank_and_world_size
     from kleene.model import Model
 
-    if rank_and_world_size()[0] and prototypes is None:
-        return  # the first process does it alone
     trained = Model.load(model)
     if prototypes is not None:
-        found = _prototypes(trained, prototypes, top, min_count or 5, open_data)
+        found = _prototypes(trained, open_data(prototypes), top, min_count or 5)
         answer_result(found, json=json)
     elif phrases is not None:
         from kleene.explain.phrases import phrases as find
 
-        words, _ = open_data(phrases).words(trained)
-        answer_result(
-            find(trained, words, n=n, top=top, min_count=min_count or 1, method=method), json=json
-        )
+        words, more = open_data(phrases).words(trained), {"top": top, "min_count": min_count or 1}
+        with progress("looking for phrases"):
+            listed = find(trained, words, n=n, method=method, **more)
+        answer_result(listed, json=json)
+    elif file is not None:
+        _explain(trained, open_data(file).words(trained), method, html, json=json)
     else:
-        given = open_data(file).words(trained)[0] if file is not None else None
-        words = trained.words([str(text)], typed=True) if given is None else given
-        _explain(trained, words, method, html, json=json)
+        _explain(trained, trained.words([str(text)], typed=True), method, html, json=json)
 
 
-def _prototypes(model: Model, path: str, top: int, min_count: int, open_data: OpenData) -> Any:
+def _prototypes(model: Model, source: DataSource, top: int, min_count: int) -> Any:
     from kleene.distributed import init_process_group
     from kleene.explain.prototypes import read_prototypes
 
     with init_process_group() as group:
-        words = open_data(path).each_word(model, group)
+        source.require_shareable(group)
+        words = ((one.word, one.label) for one in source.examples(model, labelled=None))
         return read_prototypes(model, words, top=top, min_count=min_count, process_group=group)
 
 
@@ -126,10 +103,10 @@ def _explain(
         encoded = model.alphabet.encode_many(words)
         if unknown := UnknownSymbols.among(model.alphabet, words, encoded):
             say(str(unknown))
-    explained = explain_many(model, words, method=method)
+    with progress("explaining"):
+        explained = explain_many(model, words, method=method)
     if html is not None:
         _write_page(html, explained)
-        say(f"wrote {html}")
     for one in explained if html is None or json else []:
         if json:
             answer_json(one.to_dict(), indent=None)
@@ -144,3 +121,4 @@ def _write_page(path: Path, explained: Sequence[Explanation]) -> None:
     head = '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Explanation</title>\n'
     body = "\n<hr>\n".join(one.to_html() for one in explained)
     write_atomically(path, f"{head}<body>\n{body}\n</body></html>\n")
+    say(f"wrote {path}")

@@ -5,87 +5,66 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from kleene.cli.automaton_files import (
     COUNTER_ENDINGS,
+    DFA_ENDINGS,
     DRAWINGS,
     check_endings,
-    write_counter,
-    write_dfas,
+    write_machine,
 )
 from kleene.cli.console import answer, answer_json, say
 from kleene.cli.options import (
-    FROM_OPTIONS,
-    AutomatonFiles,
-    Json,
-    Seed,
+    AUTOMATON_FILES,
+    JSON,
+    SEED,
+    OpenData,
     argument,
     flag,
     option,
     reads_data,
 )
+from kleene.cli.progress import progress
 from kleene.errors import SettingError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kleene.cli.input import DataSource, OpenData
-    from kleene.extraction.adapters import Classify
+    from kleene.cli.data import DataSource
     from kleene.extraction.result import Extraction
-    from kleene.machine import Symbol, Word
+    from kleene.machine import Symbol
 
 ELSEWHERE = "Networks trained elsewhere"
 
 
 @reads_data
 def extract(
-    network: Annotated[
-        str,
-        argument(
-            "NETWORK",
-            "A model folder; an .onnx file from token ids to scores; or MODULE:NAME, a "
-            "Python object that labels a batch of sequences, whose module is imported.",
-        ),
-    ],
-    method: Annotated[
-        str | None,
-        option(
-            "auto|table|counts|mean|soft-counts|kmeans|lstar|counter",
-            "How a model is read. [default: auto, the cheapest that is faithful]",
-        ),
-    ] = None,
-    data: Annotated[
-        str | None, option("DATA", "Sequences to read along. [default: random ones]")
-    ] = None,
-    out: AutomatonFiles = None,
-    seconds: Annotated[
-        float | None, option("S", "Limit of active learning. [default: 10, and 30 elsewhere]")
-    ] = None,
-    seed: Seed = 0,
-    alphabet: Annotated[
-        str | None,
-        option(
-            "SYMBOLS",
-            "The symbols, with blanks between. [default: those of the data]",
-            group=ELSEWHERE,
-        ),
-    ] = None,
-    max_states: Annotated[
-        int | None, option("N", "The largest automaton to choose.", min=1, group=ELSEWHERE)
-    ] = None,
-    front: Annotated[
-        Path | None, option("FILE", "Draw size against error (.svg, .png, .pdf).", group=ELSEWHERE)
-    ] = None,
-    start: Annotated[
-        int | None, option("ID", "ONNX: the token id before a sequence.", group=ELSEWHERE)
-    ] = None,
-    end: Annotated[
-        int | None, option("ID", "ONNX: the token id after a sequence.", group=ELSEWHERE)
-    ] = None,
-    open_data: OpenData = FROM_OPTIONS,
-    verbose: Annotated[bool, flag("--verbose", "Show all details of the proof.")] = False,
-    json: Json = False,
+    network: str = argument(
+        "NETWORK",
+        "A model folder; an .onnx file from token ids to scores; or MODULE:NAME, a Python object "
+        "that labels a batch of sequences, whose module is imported.",
+    ),
+    method: str | None = option(
+        None,
+        "auto|table|counts|mean|soft-counts|kmeans|lstar|counter",
+        "How a model is read. [default: auto, the cheapest that is faithful]",
+    ),
+    data: str | None = option(None, "DATA", "Sequences to read along. [default: random ones]"),
+    out: list[Path] | None = AUTOMATON_FILES,
+    seconds: float | None = option(None, "S", "Limit of active learning. [default: 10, or 30]"),
+    seed: int = SEED,
+    alphabet: str | None = option(
+        None, "SYMBOLS", "With blanks between. [default: those of the data]", group=ELSEWHERE
+    ),
+    max_states: int | None = option(None, "N", "Maximum number of states.", min=1, group=ELSEWHERE),
+    front: Path | None = option(None, "FILE", "Draw size against error.", group=ELSEWHERE),
+    start: int | None = option(None, "ID", "ONNX: token before a sequence.", group=ELSEWHERE),
+    end: int | None = option(None, "ID", "ONNX: token after a sequence.", group=ELSEWHERE),
+    verbose: bool = flag("--verbose", "Show all details of the proof."),
+    json: bool = JSON,
+    *,
+    open_data: OpenData,
 ) -> None:
     """Extract an automaton from a network; say how faithful it is.
 
@@ -105,7 +84,8 @@ def extract(
       kleene extract mypackage.models:classify --data words.tsv --front front.svg
       torchrun --nproc-per-node 4 -m kleene extract model --method counts --data corpus.tsv.gz
     """
-    check_endings(out, COUNTER_ENDINGS if method == "counter" else ())
+    check_endings(out, COUNTER_ENDINGS if method == "counter" else DFA_ENDINGS)
+    source = None if data is None else open_data(data)
     onnx = network.lower().endswith(".onnx")
     if not onnx and (":" not in network or Path(network).exists()):
         if any(given is not None for given in (alphabet, max_states, front, start, end)):
@@ -114,42 +94,40 @@ def extract(
                 "elsewhere; leave them out for a model folder"
             )
         chosen = {"method": method or "auto", "seconds": seconds, "seed": seed}
-        source = None if data is None else open_data(data)
         found = _extract_model(Path(network), source, out, chosen)
-        if found is not None:
-            _answer(found, json=json, verbose=verbose)
+        if found is None:
+            return
+    else:
+        if method is not None:
+            raise SettingError("--method is for model folders; other networks are learned actively")
+        if not onnx and (start is not None or end is not None):
+            message = "--start and --end are for ONNX; a Python object adds its own tokens"
+            raise SettingError(message)
+        if front is not None:
+            check_endings([front], DRAWINGS)
+        from kleene.data.alphabet import Alphabet
+        from kleene.extraction.extract import extract as extract_automaton
+
+        words = [] if source is None else [*source.read(None, labelled=False).words]
+        symbols = tuple(alphabet.split()) if alphabet else Alphabet.from_words(words).symbols
+        if not symbols:
+            raise SettingError("the alphabet is not known; give --alphabet or --data")
+        asked = _onnx(network, symbols, start, end) if onnx else _imported(network)
+        limits: Any = {"max_states": max_states, "seconds": seconds, "seed": seed}
+        with progress("extracting"):
+            found = extract_automaton(asked, words or None, alphabet=symbols, **limits)
+        write_machine(found.dfa, out)
+        if front is not None:
+            from kleene.report.plots import save, size_against_error
+
+            say(f"wrote {save(size_against_error(found.front or ()), front)}")
+    if json:
+        answer_json(found.to_dict())
         return
-    from kleene.distributed import rank_and_world_size
-
-    if rank_and_world_size()[0]:
-        return  # the first process does it alone
-    if method is not None:
-        raise SettingError("--method is for model folders; other networks are learned actively")
-    if not onnx and (start is not None or end is not None):
-        raise SettingError("--start and --end are for ONNX; a Python object adds its own tokens")
-    if front is not None:
-        check_endings([front], DRAWINGS)
-    from kleene.data.alphabet import Alphabet
-    from kleene.extraction.extract import extract as extract_automaton
-
-    words: list[Word] = []
-    if data is not None:
-        words = open_data(data).unlabelled()
-    symbols = Alphabet.from_words(words).symbols if alphabet is None else tuple(alphabet.split())
-    if not symbols:
-        raise SettingError("the alphabet is not known; give --alphabet or --data")
-    classify = _onnx(network, symbols, start, end) if onnx else _imported(network)
-    found = extract_automaton(
-        classify, words or None, alphabet=symbols, max_states=max_states, seconds=seconds, seed=seed
-    )
-    write_dfas(found.dfa, out)
-    if front is not None:
-        from kleene.report.plots import save, size_against_error
-
-        save(size_against_error(found.front or ()), front)
-        say(f"wrote {front}")
-    _answer(found, json=json, verbose=verbose)
-    if not json:
+    if found.counter is None and found.dfa.num_states == 1:
+        answer(f"always answers {found.dfa.output(0)}: there is nothing more to read\n")
+    answer(found.to_text(verbose=verbose))
+    if found.front is not None and found.model is None:
         answer(f"\n{found.front}")
 
 
@@ -161,40 +139,30 @@ def _extract_model(
     Several processes share the words of the method `counts`.
     """
     from kleene.automata.table import known_words
-    from kleene.distributed import init_process_group, rank_and_world_size
+    from kleene.distributed import init_process_group
     from kleene.extraction.extract import extract as extract_automaton
     from kleene.model import Model
 
-    shared = chosen["method"] == "counts" and data is not None
-    if rank_and_world_size()[0] and not shared:
-        return None  # the first process does it alone
     model, words = Model.load(folder), None
-    if data is not None and shared:
+    if data is not None and chosen["method"] == "counts":
         with init_process_group() as group:
-            stream = (word for word, _ in data.each_word(model, group))
+            data.require_shareable(group)
+            stream = (one.word for one in data.examples(model, labelled=False))
             found = extract_automaton(model, stream, process_group=group, **chosen)
+            if not group.is_main:
+                return None
     else:
-        words = None if data is None else data.words(model)[0]
-        found = extract_automaton(model, words, **chosen)
-    if rank_and_world_size()[0]:
-        return None
+        words = None if data is None else data.words(model)
+        with progress("extracting"):
+            found = extract_automaton(model, words, **chosen)
     if found.counter is None:
-        write_dfas(found.dfa, out, None if words is None else known_words(found.dfa, words))
+        write_machine(found.dfa, out, None if words is None else known_words(found.dfa, words))
     else:
-        for path in out or []:
-            write_counter(found.counter.machine.minimize(), path)
-            say(f"wrote {path}")
+        write_machine(found.counter.machine.minimize(), out)
     return found
 
 
-def _answer(found: Extraction, *, json: bool, verbose: bool) -> None:
-    if json:
-        answer_json(found.to_dict())
-    else:
-        answer(found.to_text(verbose=verbose))
-
-
-def _onnx(path: str, symbols: Sequence[Symbol], start: int | None, end: int | None) -> Classify:
+def _onnx(path: str, symbols: Sequence[Symbol], start: int | None, end: int | None) -> Any:
     from kleene.extraction import adapters
 
     whole = all(str(symbol).isdecimal() for symbol in symbols)
@@ -202,7 +170,7 @@ def _onnx(path: str, symbols: Sequence[Symbol], start: int | None, end: int | No
     return adapters.onnx(path, start=start, end=end, ids=ids)
 
 
-def _imported(name: str) -> Classify:
+def _imported(name: str) -> Any:
     """The object that `module:attribute` names."""
     module, _, attribute = name.partition(":")
     sys.path.insert(0, "")  # as `python -m` looks in the working folder
@@ -214,5 +182,4 @@ def _imported(name: str) -> Classify:
         raise SettingError(f"cannot import {name}: {error}") from None
     if not callable(found):
         raise SettingError(f"{name} must be callable with a batch of sequences")
-    classify: Classify = found
-    return classify
+    return found

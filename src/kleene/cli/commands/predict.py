@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from kleene.cli.console import (
-    answer,
-    answer_json,
-    answer_lines,
-    answer_table,
-    label_texts,
-    say,
-)
+from kleene.cli.console import answer, answer_json, answer_lines, answer_table, label_texts, say
 from kleene.cli.options import (
-    FROM_OPTIONS,
-    DataFile,
-    Json,
-    ModelFolder,
-    OptionalDataFile,
-    Seed,
+    DATA,
+    JSON,
+    MODEL,
+    OPTIONAL_DATA,
+    SEED,
+    OpenData,
     flag,
     option,
     reads_data,
@@ -32,37 +25,25 @@ from kleene.errors import DataError, SettingError
 from kleene.files import without_formula
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from kleene.cli.input import OpenData
     from kleene.data.layout import Example
     from kleene.model import Model
 
 
 @reads_data
 def predict(
-    model: ModelFolder,
-    data: OptionalDataFile = None,
-    word: Annotated[
-        list[str] | None, option("TEXT", "A sequence instead of DATA; may be repeated.")
-    ] = None,
-    columns: Annotated[
-        bool, flag("--columns", "Write CSV: the columns of DATA, then prediction and probability.")
-    ] = False,
-    open_data: OpenData = FROM_OPTIONS,
-    samples: Annotated[
-        int | None, option("N", "Mean of N passes with noise; see above.", min=1)
-    ] = None,
-    noise: Annotated[
-        str | None,
-        option("states|dropout", "The noise of --samples. [default: the noise of the training]"),
-    ] = None,
-    seed: Seed = 0,
-    proof: Annotated[
-        Path | None, option("FILE", "Refuse to answer unless this certificate holds.")
-    ] = None,
-    json: Json = False,
+    model: Path = MODEL,
+    data: str | None = OPTIONAL_DATA,
+    word: list[str] | None = option(None, "TEXT", "A sequence instead of DATA; may be repeated."),
+    columns: bool = flag("--columns", "Write CSV: the columns of DATA, and the predictions."),
+    samples: int | None = option(None, "N", "Mean of N passes with noise; see above.", min=1),
+    noise: str | None = option(
+        None, "states|dropout", "Noise of --samples. [default: as in training]"
+    ),
+    seed: int = SEED,
+    proof: Path | None = option(None, "FILE", "Refuse to answer unless this certificate holds."),
+    json: bool = JSON,
+    *,
+    open_data: OpenData,
 ) -> None:
     """Predict the label of each sequence, one a line.
 
@@ -82,6 +63,7 @@ def predict(
         raise SettingError("give DATA or --word, one of the two")
     if columns and data is None:
         raise SettingError("--columns writes the columns of DATA, got --word; leave one out")
+    from kleene.data.layout import Example
     from kleene.data.validate import UnknownSymbols
     from kleene.model import Model
 
@@ -90,46 +72,40 @@ def predict(
         from kleene.proof import require
 
         require(trained, proof)
-    classes = trained.classes
-    names = label_texts(classes)
-    unknown, header = UnknownSymbols(), None
-    for examples in _examples(trained, data, word or [], open_data):
-        words = [example.word for example in examples]
+    if data is None:
+        typed = trained.words(word or [], typed=True)
+        chunks = iter([[Example(one, None, 1) for one in typed]])
+    else:
+        chunks = open_data(data).chunks(trained, labelled=False, stage="predicting")
+    names = label_texts(trained.classes)
+    unknown, columns_of = UnknownSymbols(), list[str]()
+    for chunk in chunks:
+        words = [example.word for example in chunk]
         encoded = trained.alphabet.encode_many(words)
         unknown += UnknownSymbols.among(trained.alphabet, words, encoded)
         best, probabilities, spread = _predictions(trained, encoded, samples, noise, seed)
         if json:
-            for row, i in enumerate(best):
-                columns_given = _row(examples[row]) if columns else {}
-                named = _named(names, probabilities[row])
-                found = {"prediction": classes[i], "probabilities": named}
-                answer_json({**columns_given, **found, **spread(row, names)}, indent=None)
+            for row, (example, i) in enumerate(zip(chunk, best, strict=True)):
+                shares = _named(names, probabilities[row])
+                found = {"prediction": trained.classes[i], "probabilities": shares}
+                given = _row(example) if columns else {}
+                answer_json({**given, **found, **spread(row, names)}, indent=None)
         elif columns:
             rows = [
-                {**_row(example), "prediction": names[i], "probability": f"{p[i]:.4f}"}
-                for example, i, p in zip(examples, best, probabilities, strict=True)
+                {**_row(example), "prediction": names[i], "probability": f"{shares[i]:.4f}"}
+                for example, i, shares in zip(chunk, best, probabilities, strict=True)
             ]
-            answer_lines(_csv_lines(rows, header))
-            header = header or list(rows[0])
+            _write_csv(rows, columns_of or list(rows[0]), header=not columns_of)
+            columns_of = columns_of or list(rows[0])
         else:
             answer_lines(names[i] for i in best)
     if unknown:
         say(str(unknown))
 
 
-def _examples(
-    model: Model, data: str | None, typed: Sequence[str], open_data: OpenData
-) -> Iterator[list[Example]]:
-    from kleene.data.layout import Example
-
-    if data is None:
-        return iter([[Example(word, None, 1) for word in model.words(typed, typed=True)]])
-    return open_data(data).examples(model, labelled=False)
-
-
 def _predictions(
     model: Model, encoded: Sequence[Any], samples: int | None, noise: str | None, seed: int
-) -> tuple[list[int], NDArray[np.float32], Any]:
+) -> tuple[list[int], Any, Any]:
     """Classes, probabilities, and a function that says how far the samples of a row spread."""
     from kleene.config import choose
     from kleene.evaluation.metrics import predict
@@ -151,7 +127,7 @@ def _predictions(
     return drawn.mean.argmax(-1).tolist(), drawn.mean, spread
 
 
-def _named(names: list[str], values: NDArray[np.float32]) -> dict[str, float]:
+def _named(names: list[str], values: Any) -> dict[str, float]:
     return dict(zip(names, values.tolist(), strict=True))
 
 
@@ -161,24 +137,25 @@ def _row(example: Example) -> Mapping[str, Any]:
     return example.row
 
 
-def _csv_lines(rows: Sequence[Mapping[str, Any]], header: list[str] | None) -> list[str]:
-    """Rows as CSV without formulas, after their header unless it has been written."""
+def _write_csv(rows: Sequence[Mapping[str, Any]], names: Sequence[str], *, header: bool) -> None:
+    """Write columns of rows as CSV; no cell is a formula to a spreadsheet."""
     text = io.StringIO()
-    names = header or list(rows[0])
-    writer = csv.DictWriter(text, names, extrasaction="ignore", lineterminator="\n")
-    above = [] if header else [{name: name for name in names}]
-    for row in (*above, *rows):
-        cells = {k: without_formula(v) if isinstance(v, str) else v for k, v in row.items()}
-        writer.writerow(cells)
-    return text.getvalue().removesuffix("\n").split("\n")
+    writer = csv.writer(text, lineterminator="\n")
+    if header:
+        writer.writerow(map(without_formula, names))
+    for row in rows:
+        cells = (row.get(name) for name in names)
+        writer.writerow([without_formula(c) if isinstance(c, str) else c for c in cells])
+    answer_lines([text.getvalue().removesuffix("\n")])
 
 
 @reads_data
 def evaluate(
-    model: ModelFolder,
-    data: DataFile,
-    open_data: OpenData = FROM_OPTIONS,
-    json: Json = False,
+    model: Path = MODEL,
+    data: str = DATA,
+    json: bool = JSON,
+    *,
+    open_data: OpenData,
 ) -> None:
     """Compare predictions with labels: accuracy, F1, confusions.
 
@@ -190,13 +167,13 @@ def evaluate(
       kleene evaluate model test.tsv
       kleene evaluate model test.jsonl.gz --json
     """
-    from kleene.cli.training_summary import answer_classes, evaluate_file, named
+    from kleene.cli.summary import answer_classes, evaluate_file, percent
     from kleene.model import Model
 
     trained = Model.load(model)
     result, unknown = evaluate_file(trained, open_data(data))
     rows, right = len(result.labels), int(result.confusion.trace())
-    per_class = named(trained, map(asdict, result.per_class))
+    per_class = [asdict(one) for one in result.per_class]
     names = label_texts(trained.classes)
     if json:
         answer_json(
@@ -205,7 +182,7 @@ def evaluate(
                 "right": right,
                 "accuracy": result.accuracy,
                 "majority_accuracy": result.majority_accuracy,
-                "per_class": per_class,
+                "per_class": [{"label": n, **o} for n, o in zip(names, per_class, strict=True)],
                 "loss": result.loss,
                 "calibration": result.reliability.to_dict(),
                 "classes": list(trained.classes),
@@ -214,12 +191,11 @@ def evaluate(
             }
         )
         return
-    answer(f"accuracy           {result.accuracy:.2%}  ({right} of {rows} rows)")
-    answer(f"majority class     {result.majority_accuracy:.2%}")
+    answer(f"accuracy           {percent(result.accuracy)}  ({right} of {rows} rows)")
+    answer(f"majority class     {percent(result.majority_accuracy)}")
     answer(f"loss               {result.loss:.4f}")
-    answer(f"calibration error  {result.reliability.error:.4f}")
-    answer()
-    answer_classes(per_class)
+    answer(f"calibration error  {result.reliability.error:.4f}\n")
+    answer_classes(trained, per_class, "class")
     answer()
     table = [[name, *row] for name, row in zip(names, result.confusion.tolist(), strict=True)]
     answer_table(["label / predicted", *names], table)

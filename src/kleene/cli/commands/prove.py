@@ -2,63 +2,45 @@
 
 from __future__ import annotations
 
-import json as json_format
+from dataclasses import asdict
+from json import loads
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from kleene.cli.automaton_files import load_machine
-from kleene.cli.console import answer, answer_json, answer_result, columns, say
-from kleene.cli.options import (
-    FROM_OPTIONS,
-    Json,
-    ModelFolder,
-    Rows,
-    argument,
-    option,
-    reads_data,
-)
+from kleene.cli.console import answer, answer_json, answer_result, answer_table, say
+from kleene.cli.options import JSON, MODEL, ROWS, OpenData, argument, flag, option, reads_data
+from kleene.cli.progress import progress
 from kleene.errors import AlphabetError, DataError, SettingError
 from kleene.files import read_regular
 
 if TYPE_CHECKING:
+    from kleene.automata import DFA
     from kleene.automata.counter.machine import CounterMachine
-    from kleene.cli.input import OpenData
     from kleene.machine import Symbol, Word
     from kleene.model import Model
     from kleene.proof.robustness import EditSearch
+    from kleene.proof.verify import Verification
 
-Temperature = Annotated[
-    float | None, option("TAU", "The temperature of the proof. [default: the network's own]")
-]
+TEMPERATURE = option(None, "TAU", "The temperature of the proof. [default: the network's own]")
+VERBOSE = flag("--verbose", "Show the whole claim, what it assumes, and the margins.")
 
 
 def certify(
-    model: ModelFolder,
-    dfa: Annotated[
-        Path | None,
-        argument(
-            "[MACHINE.json]",
-            "The automaton, or a counter machine. [default: the network's own automaton]",
-        ),
-    ] = None,
-    temperature: Temperature = None,
-    depth: Annotated[int, option("D", "Counter machine: sequences up to this depth.", min=1)] = 20,
-    length: Annotated[
-        int, option("L", "Counter machine: sequences up to this length.", min=0)
-    ] = 1000,
-    teach: Annotated[
-        Path | None,
-        option(
-            "FOLDER",
-            "Counter machine: teach a copy of the network to count exactly, write the copy "
-            "to this folder, and prove the copy.",
-        ),
-    ] = None,
-    out: Annotated[Path | None, option("FILE", "Write the certificate to this file.")] = None,
-    json: Json = False,
-) -> None:
+    model: Path = MODEL,
+    dfa: Path | None = argument(
+        "[MACHINE.json]", "An automaton or counter machine. [default: the network's own automaton]"
+    ),
+    temperature: float | None = TEMPERATURE,
+    depth: int = option(20, "D", "Counter machine: sequences up to this depth.", min=1),
+    length: int = option(1000, "L", "Counter machine: sequences up to this length.", min=0),
+    teach: Path | None = option(
+        None, "FOLDER", "Counter machine: teach a copy to count exactly, and prove the copy."
+    ),
+    out: Path | None = option(None, "FILE", "Write the certificate to this file."),
+    verbose: bool = VERBOSE,
+    json: bool = JSON,
+) -> bool:
     """Prove that network and automaton are the same function.
 
     Status 0 means: on every sequence over its alphabet, of every length, `predict` of this model
@@ -78,8 +60,6 @@ def certify(
       kleene extract lstm-model --method counter --data data.tsv --out machine.json
       kleene certify lstm-model machine.json --depth 20 --length 1000 --teach exact-model
     """
-    from dataclasses import asdict
-
     from kleene.automata.counter.machine import CounterMachine
     from kleene.model import Model
     from kleene.proof.certificate import Certificate
@@ -89,30 +69,40 @@ def certify(
     if isinstance(machine, CounterMachine):
         if out is not None or temperature is not None:
             raise SettingError("--out and --temperature are for finite automata; leave them out")
-        _certify_counter(model, machine, depth, length, teach, json)
-        return
+        return _certify_counter(model, machine, depth, length, teach, json)
     if teach is not None:
         raise SettingError("--teach needs a counter machine; `extract --method counter` reads one")
-    outcome = prove(Model.load(model), machine, temperature=temperature)
+    with progress("proving"):
+        outcome = prove(Model.load(model), machine, temperature=temperature)
+    proved = outcome.verification if isinstance(outcome, Certificate) else None
     if isinstance(outcome, Certificate) and out is not None:
         outcome.save(out)
         say(f"wrote {out}")
     if json:
-        found = {"holds": outcome.holds, **json_format.loads(outcome.to_json())}
-        if isinstance(outcome, Certificate) and outcome.verification is not None:
-            found |= asdict(outcome.verification)
-        answer_json(found)
-    else:
+        checked = {} if proved is None else asdict(proved)
+        answer_json({"holds": outcome.holds, **loads(outcome.to_json()), **checked})
+    elif proved is None or verbose:
         answer(str(outcome))
-    if not outcome.holds:
-        raise typer.Exit(1)
+    else:
+        answer(_sentence(proved, outcome.dfa if isinstance(outcome, Certificate) else None))
+    return outcome.holds
+
+
+def _sentence(proved: Verification, dfa: DFA | None) -> str:
+    """What was proved, in one sentence."""
+    if dfa is not None and dfa.num_states == 1:
+        return f"proved, but says little: the network answers {dfa.output(0)} to every sequence"
+    if proved.at_running_temperature:
+        return "proved: `kleene predict` gives every sequence the label of this automaton"
+    return (
+        f"proved at temperature {proved.temperature:g} only: every sequence gets the label of this "
+        f"automaton; the network runs with {proved.running_temperature:g}"
+    )
 
 
 def _certify_counter(
     folder: Path, machine: CounterMachine, depth: int, length: int, teach: Path | None, json: bool
-) -> None:
-    from dataclasses import asdict
-
+) -> bool:
     from kleene.induction.teach_counter import teach_counter
     from kleene.model import Model
     from kleene.proof.counter import counter_bound, find_counter
@@ -123,21 +113,20 @@ def _certify_counter(
         model, unit = teach_counter(model, machine, find_counter(model, machine), depth=depth)
         model.save(teach)
         say(f"wrote {teach}")
-    bound = counter_bound(model, machine, unit, depth=depth, length=length)
+    with progress("proving"):
+        bound = counter_bound(model, machine, unit, depth=depth, length=length)
     answer_json({"holds": bound.reached, **asdict(bound)}) if json else answer(str(bound))
-    if not bound.reached:
-        raise typer.Exit(1)
+    return bound.reached
 
 
 def verify(
-    model: ModelFolder,
-    dfa: Annotated[Path, argument("DFA.json", "The automaton.")],
-    certificate: Annotated[
-        Path, argument("CERTIFICATE.json", "What `kleene certify --out` wrote.")
-    ],
-    temperature: Temperature = None,
-    json: Json = False,
-) -> None:
+    model: Path = MODEL,
+    dfa: Path = argument("DFA.json", "The automaton."),
+    certificate: Path = argument("CERTIFICATE.json", "What `kleene certify --out` wrote."),
+    temperature: float | None = TEMPERATURE,
+    verbose: bool = VERBOSE,
+    json: bool = JSON,
+) -> bool:
     """Check a certificate again, independently of what made it.
 
     Status 0 means: on every sequence over its alphabet, of every length, `predict` of this model
@@ -150,38 +139,32 @@ def verify(
     Example:
       kleene verify model dfa.json certificate.json
     """
-    from dataclasses import asdict
-
     from kleene.proof.verify import verify as check
 
-    result = check(model, dfa, certificate, temperature=temperature)
-    answer_json(asdict(result)) if json else answer(str(result))
-    if not result.holds:
-        raise typer.Exit(1)
+    with progress("verifying"):
+        result = check(model, dfa, certificate, temperature=temperature)
+    if json:
+        answer_json(asdict(result))
+    else:
+        answer(_sentence(result, None) if result.holds and not verbose else str(result))
+    return result.holds
 
 
 @reads_data
 def robust(
-    model: ModelFolder,
-    sequence: Annotated[str | None, argument("[SEQUENCE]", "The sequence.")] = None,
-    file: Rows = None,
-    edits: Annotated[int, option("N", "At most N edits.", min=0)] = 1,
-    kinds: Annotated[
-        str, option("KINDS", "Which edits, with commas between.")
-    ] = "substitute,insert,delete",
-    substitutes: Annotated[
-        Path | None,
-        option(
-            "FILE", 'JSON: {"symbol": ["substitute", ...]}. [default: any symbol for any other]'
-        ),
-    ] = None,
-    certificate: Annotated[
-        Path | None,
-        option("FILE", "Verify this proof. [default: prove the network's own automaton]"),
-    ] = None,
-    open_data: OpenData = FROM_OPTIONS,
-    json: Json = False,
-) -> None:
+    model: Path = MODEL,
+    sequence: str | None = argument("[SEQUENCE]", "The sequence."),
+    file: str | None = ROWS,
+    edits: int = option(1, "N", "At most N edits.", min=0),
+    kinds: str = option("substitute,insert,delete", "KINDS", "Which edits, with commas between."),
+    substitutes: Path | None = option(
+        None, "FILE", 'JSON: {"symbol": ["substitute", ...]}. [default: any symbol for any other]'
+    ),
+    certificate: Path | None = option(None, "FILE", "Verify this proof. [default: prove]"),
+    json: bool = JSON,
+    *,
+    open_data: OpenData,
+) -> bool:
     """Decide whether a few edits can change the label of a sequence.
 
     The answer is exact, by a search in the automaton that the model is proved to be. Status 0: no
@@ -204,15 +187,15 @@ def robust(
     allowed = None if substitutes is None else _substitutes(substitutes, trained)
     proof = None if certificate is None else Certificate.load(certificate)
     chosen = [kind.strip() for kind in kinds.split(",")]
-    dfa = certified_dfa(trained, proof)
+    with progress("proving"):
+        dfa = certified_dfa(trained, proof)
     search = EditSearch(dfa, edits=edits, kinds=chosen, substitutes=allowed)
     if file is not None:
-        _answer_file(search, open_data(file).words(trained)[0], json=json)
-        return
+        _answer_file(search, open_data(file).words(trained), json=json)
+        return True
     found = search(trained.words([str(sequence)], typed=True)[0])
     answer_result(found, json=json)
-    if not found.certified:
-        raise typer.Exit(1)
+    return found.certified
 
 
 def _answer_file(search: EditSearch, words: list[Word], *, json: bool) -> None:
@@ -220,25 +203,20 @@ def _answer_file(search: EditSearch, words: list[Word], *, json: bool) -> None:
     from kleene.proof.robustness import certified_share
 
     results, unknown = [], 0
-    for word in words:
-        try:
-            results.append(search(word))
-        except AlphabetError:
-            unknown += 1
+    with progress("searching", "sequences") as shown:
+        for done, word in enumerate(words):
+            shown(done, done / len(words))
+            try:
+                results.append(search(word))
+            except AlphabetError:
+                unknown += 1
     total = max(len(words), 1)
     shares = [s * len(results) / total for s in certified_share(results, search.budget)]
     if json:
-        answer_json(
-            {
-                "sequences": len(words),
-                "unknown_symbols": unknown,
-                "kinds": list(search.kinds),
-                "certified_share": shares,
-            }
-        )
+        found: dict[str, Any] = {"sequences": len(words), "unknown_symbols": unknown}
+        answer_json({**found, "kinds": list(search.kinds), "certified_share": shares})
         return
-    rows = [[str(n), f"{share:.2%}"] for n, share in enumerate(shares)]
-    answer(columns(["edits", "certified"], rows))
+    answer_table(["edits", "certified"], [(n, f"{share:.2%}") for n, share in enumerate(shares)])
     if unknown:
         say(f"{unknown} of {len(words)} sequences have unknown symbols and are not certified")
 
@@ -247,14 +225,12 @@ def _substitutes(path: Path, model: Model) -> dict[Symbol, list[Symbol]]:
     """Lists of allowed substitutes; symbols that are no texts are named by their text."""
     symbols = {str(symbol): symbol for symbol in model.alphabet.symbols}
     try:
-        content = json_format.loads(read_regular(path))
+        content = loads(read_regular(path))
         named = {old: [str(s) for s in new] for old, new in content.items()}
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}; give a JSON file") from None
     except (ValueError, AttributeError, TypeError, RecursionError) as error:
-        raise DataError(
-            f'{path} must be JSON like {{"a": ["b"]}}, got {error!s:.100}; write it so'
-        ) from None
+        raise DataError(f'{path} must be JSON like {{"a": ["b"]}}, got {error!s:.100}') from None
     for name in (n for old, new in named.items() for n in (old, *new)):
         if name not in symbols:
             raise AlphabetError(f"{path}: the symbol {name!r} is not in the alphabet; remove it")

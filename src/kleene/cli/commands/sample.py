@@ -5,40 +5,31 @@ from __future__ import annotations
 import csv
 import io
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from kleene.cli.automaton_files import check_endings, write_dfas
-from kleene.cli.console import answer_json, answer_lines, answer_table, label_text, word_text
-from kleene.cli.options import Seed, argument, flag, option
+from kleene.cli.automaton_files import check_endings, write_machine
+from kleene.cli.console import answer_json, answer_lines, answer_table
+from kleene.cli.options import SEED, argument, flag, option
 from kleene.errors import SettingError
 
 TABLES = {"reviews": "text,label", "orders": "case,event,time,label"}
 
 
 def sample(
-    name: Annotated[str | None, argument("[NAME]", "A formal language, reviews or orders.")] = None,
-    number: Annotated[
-        int | None,
-        option("N", "How many. [default: 1000 words, 500 reviews or orders]", "-n", min=0),
-    ] = None,
-    seed: Seed = 0,
-    out: Annotated[Path | None, option("FILE", "Write to this file. [default: stdout]")] = None,
-    lengths: Annotated[
-        str | None,
-        option(
-            "A:B", "Languages: lengths from A up to, not including, B; or A,B,C. [default: 0:16]"
-        ),
-    ] = None,
-    balance: Annotated[
-        float | None, option("SHARE", "Languages: the share of words inside. [default: 0.5]")
-    ] = None,
-    dfa: Annotated[
-        bool, flag("--dfa", "Languages: write the minimal automaton, not words.")
-    ] = False,
-    listed: Annotated[bool, flag("--list", "List all names.")] = False,
-    json: Annotated[bool, flag("--json", "With --list: answer as JSON.")] = False,
+    name: str | None = argument("[NAME]", "A formal language, reviews or orders."),
+    number: int | None = option(
+        None, "N", "How many. [default: 1000 words, 500 rows]", "-n", min=0
+    ),
+    seed: int = SEED,
+    out: Path | None = option(None, "FILE", "Write to this file. [default: stdout]"),
+    lengths: str | None = option(
+        None, "A:B", "Lengths from A to below B; or A,B,C. [default: 0:16]"
+    ),
+    balance: float | None = option(None, "SHARE", "Share of words inside. [default: 0.5]"),
+    dfa: bool = flag("--dfa", "Languages: write the minimal automaton, not words."),
+    listed: bool = flag("--list", "List all names."),
+    json: bool = flag("--json", "With --list: answer as JSON."),
 ) -> None:
     """Write a small data set to try the commands on.
 
@@ -72,17 +63,21 @@ def sample(
     if name not in names():
         known = ", ".join([*TABLES, *names()])
         raise SettingError(f"there is no data set {name!r}; choose one of {known}")
-    if dfa:
-        _write_dfa(name, out)
-        return
-    words, labels = by_name(name).sample(
-        1000 if number is None else number,
-        _lengths("0:16" if lengths is None else lengths),
-        seed,
-        0.5 if balance is None else balance,
-    )
-    pairs = zip(words, labels, strict=True)
-    _write("".join(f"{word_text(w)}\t{label_text(int(y))}\n" for w, y in pairs), out)
+    language = by_name(name)
+    if not dfa:
+        count, share = 1000 if number is None else number, 0.5 if balance is None else balance
+        words, labels = language.sample(count, _lengths(lengths or "0:16"), seed, share)
+        pairs = zip(words, labels, strict=True)
+        _write("".join(f"{_text(word)}\t{int(label)}\n" for word, label in pairs), out)
+    elif language.dfa is None:
+        raise SettingError(
+            f"{name} is not regular and has no automaton; see `kleene sample --list`"
+        )
+    elif out is None:
+        answer_lines([language.dfa.minimize().to_json()])
+    else:
+        check_endings([out])
+        write_machine(language.dfa.minimize(), [out])
 
 
 def _list(*, json: bool) -> None:
@@ -96,14 +91,10 @@ def _list(*, json: bool) -> None:
         ]
         answer_json([*kinds, *({"name": name, "columns": c} for name, c in TABLES.items())])
         return
-    rows = [
-        (
-            name,
-            "not regular" if one.dfa is None else f"{one.dfa.minimize().num_states} states",
-            "".join(map(str, one.alphabet)),
-        )
-        for name, one in found.items()
-    ]
+    rows = []
+    for name, one in found.items():
+        kind = "not regular" if one.dfa is None else f"{one.dfa.minimize().num_states} states"
+        rows.append((name, kind, "".join(map(str, one.alphabet))))
     tables = [(name, "table", columns) for name, columns in TABLES.items()]
     answer_table(["name", "kind", "alphabet or columns"], [*rows, *tables])
 
@@ -120,23 +111,8 @@ def _table(name: str, number: int, seed: int) -> str:
     return buffer.getvalue()
 
 
-def _write_dfa(name: str, out: Path | None) -> None:
-    from kleene.languages import by_name
-
-    machine = by_name(name).dfa
-    if machine is None:
-        raise SettingError(
-            f"{name} is not regular and has no automaton; see `kleene sample --list`"
-        )
-    if out is None:
-        answer_lines([machine.minimize().to_json()])
-    else:
-        check_endings([out])
-        write_dfas(machine.minimize(), [out])
-
-
 def _lengths(text: str) -> list[int]:
-    """Lengths from `A:B`, `A:B:STEP`, single numbers, or several of these with commas."""
+    """Lengths from `A:B`, single numbers, or several of these with commas."""
     lengths: list[int] = []
     try:
         for part in text.split(","):
@@ -146,6 +122,11 @@ def _lengths(text: str) -> list[int]:
         message = f"--lengths must be A:B, such as 0:16, or A,B,C, got {text!r:.40}"
         raise SettingError(message) from None
     return lengths
+
+
+def _text(word: object) -> str:
+    """A word as a data file has it: the string, or its symbols with blanks between."""
+    return word if isinstance(word, str) else " ".join(map(str, word))  # type: ignore[call-overload]
 
 
 def _write(text: str, out: Path | None) -> None:

@@ -5,67 +5,36 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import suppress
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import Literal
 
 from kleene.cli.console import say
-from kleene.cli.options import FROM_OPTIONS, argument, flag, option, reads_data
+from kleene.cli.options import OpenData, argument, flag, option, reads_data
 from kleene.errors import SettingError
 from kleene.files import read_regular
 
-MAX_TOKEN_BYTES = 4096
-
-
-if TYPE_CHECKING:
-    from kleene.cli.input import OpenData
-
-
-class LogLevel(StrEnum):
-    """How much is logged."""
-
-    DEBUG = "debug"
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
-    CRITICAL = "critical"
+MAX_TOKEN_BYTES, MAX_CHARACTERS = 4096, 1_000_000
 
 
 @reads_data
 def serve(
-    models: Annotated[
-        list[Path], argument("MODEL...", "Model folders, or automata as JSON files.")
-    ],
-    host: Annotated[
-        str, option("ADDRESS", "Where to listen; 0.0.0.0 is open to others.")
-    ] = "127.0.0.1",
-    port: Annotated[int, option("N", "0 takes any that is free.", min=0, max=65535)] = 8000,
-    data: Annotated[str | None, option("DATA", "Sequences to read the models along.")] = None,
-    proof: Annotated[
-        Path | None, option("FILE", "Refuse a model unless this certificate holds of it.")
-    ] = None,
-    token_file: Annotated[
-        Path | None, option("FILE", "Require the token in this file, or in KLEENE_TOKEN.")
-    ] = None,
-    token: Annotated[str | None, option("SECRET", "Require this token; shows in `ps`.")] = None,
-    allow_host: Annotated[
-        list[str] | None, option("NAME", "Answer to this host name; may be repeated.")
-    ] = None,
-    allow_origin: Annotated[
-        list[str] | None, option("URL", "Answer pages of this site; may be repeated.")
-    ] = None,
-    root_path: Annotated[str, option("PATH", "The prefix under which a proxy serves this.")] = "",
-    workers: Annotated[int, option("N", "Processes that answer.", min=1, max=64)] = 1,
-    drain: Annotated[
-        float, option("SECONDS", "Time for requests in progress to end after SIGTERM.", min=0)
-    ] = 5.0,
-    log_level: Annotated[
-        LogLevel, typer.Option(help="At info, one line a request.")
-    ] = LogLevel.WARNING,
-    browser: Annotated[bool, flag("--open", "Open the page in a browser.")] = False,
-    open_data: OpenData = FROM_OPTIONS,
+    models: list[Path] = argument("MODEL...", "Model folders, or automata as JSON files."),
+    host: str = option("127.0.0.1", "ADDRESS", "Where to listen; 0.0.0.0 is open to others."),
+    port: int = option(8000, "N", "0 takes any that is free.", min=0, max=65535),
+    data: str | None = option(None, "DATA", "Sequences to read the models along."),
+    proof: Path | None = option(None, "FILE", "Refuse models of which this proof does not hold."),
+    token_file: Path | None = option(None, "FILE", "Require this token, or that of KLEENE_TOKEN."),
+    allow_host: list[str] | None = option(None, "NAME", "Answer to this name; may be repeated."),
+    allow_origin: list[str] | None = option(None, "URL", "Answer this site; may be repeated."),
+    root_path: str = option("", "PATH", "The prefix under which a proxy serves this."),
+    workers: int = option(1, "N", "Processes that answer.", min=1, max=64),
+    drain: float = option(5.0, "SECONDS", "Time for requests to end after SIGTERM.", min=0),
+    log_level: Literal["debug", "info", "warning", "error", "critical"] = option(
+        "warning", None, "At info, one line a request."
+    ),
+    browser: bool = flag("--open", "Open the page in a browser."),
+    *,
+    open_data: OpenData,
 ) -> None:
     """Serve a web page and a JSON API for models, until Ctrl-C.
 
@@ -83,19 +52,19 @@ def serve(
     from kleene.web.server import ServerSettings, address, bind
     from kleene.web.server import serve as serve_models
 
-    secret = _secret(token, token_file)
+    secret = _secret(token_file)
     access = Access.for_address(
         host, hosts=tuple(allow_host or ()), origins=tuple(allow_origin or ()), token=secret
     )
-    words = () if data is None else tuple(open_data(data).texts())
+    found = () if data is None else open_data(data).each(None, labelled=False)
     settings = ServerSettings(
         models=tuple(models),
-        words=words,
+        words=tuple(one.word for one in found if len(one.word) <= MAX_CHARACTERS),
         proof=proof,
         access=access,
         root_path=_prefix(root_path),
         drain=drain,
-        log_level=log_level.value,
+        log_level=log_level,
     )
     with bind(host, port) as listening:
         page = address(listening)
@@ -115,25 +84,22 @@ def serve(
         say("stopped")
 
 
-def _secret(token: str | None, path: Path | None) -> str | None:
-    """The token from a file, the environment or the command line."""
+def _secret(path: Path | None) -> str | None:
+    """The token from a file or the environment."""
     if path is None:
-        secret = token if token is not None else os.environ.get("KLEENE_TOKEN")
-        if token is not None:
-            say("--token shows in the list of processes; use --token-file or KLEENE_TOKEN instead")
-        if secret is not None and not secret.strip():
-            raise SettingError("the token must not be empty; give one, or unset KLEENE_TOKEN")
-        return None if secret is None else secret.strip()
-    try:
-        text = read_regular(path, MAX_TOKEN_BYTES).decode().strip()
-        if path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
-            say(f"others can read {path}; make it yours alone: chmod 600 {path}")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise SettingError(f"cannot read one token in {path}: {reason}") from None
-    if not text or "\n" in text:
-        raise SettingError(f"{path} must be a file that holds one token, on one line")
-    return text
+        text, source = os.environ.get("KLEENE_TOKEN"), "KLEENE_TOKEN"
+    else:
+        source = str(path)
+        try:
+            text = read_regular(path, MAX_TOKEN_BYTES).decode()
+            if path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
+                say(f"others can read {path}; make it yours alone: chmod 600 {path}")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise SettingError(f"cannot read one token in {path}: {reason}") from None
+    if text is not None and len(text.split()) != 1:
+        raise SettingError(f"{source} must hold one token, on one line; it must not be empty")
+    return None if text is None else text.strip()
 
 
 def _prefix(path: str) -> str:

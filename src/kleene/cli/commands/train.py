@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import Any
 
 from kleene.cli.console import answer_json, say
 from kleene.cli.options import (
-    FROM_OPTIONS,
-    DataFile,
-    Json,
-    Seed,
-    Tokens,
+    DATA,
+    JSON,
+    SEED,
+    TOKENS,
+    OpenData,
     flag,
     option,
     reads_data,
@@ -21,41 +19,29 @@ from kleene.cli.options import (
 )
 from kleene.errors import SettingError
 
-if TYPE_CHECKING:
-    from kleene.cli.input import OpenData
-
 
 @with_parameters
 @reads_data
 def train(
-    data: DataFile,
-    out: Annotated[Path, option("MODEL", "The folder for the model.")],
-    seed: Seed = 0,
-    tokens: Tokens = None,
-    open_data: OpenData = FROM_OPTIONS,
-    balanced: Annotated[
-        bool, flag("--balanced", "Give rare classes as much weight as frequent ones.")
-    ] = False,
-    threads: Annotated[
-        int, option("N", "CPU threads; more than one helps only on long texts.", min=1)
-    ] = 1,
-    checkpoint_every: Annotated[
-        float, option("SECONDS", "Seconds between checkpoints.", min=0)
-    ] = 30.0,
-    resume: Annotated[bool, flag("--resume", "Continue an interrupted run.")] = False,
-    overwrite: Annotated[bool, flag("--overwrite", "Replace an earlier run or model.")] = False,
-    test: Annotated[
-        str | None, option("FILE", "Further rows to measure the trained network on.")
-    ] = None,
-    baseline: Annotated[
-        bool, typer.Option(help="Fit n-grams with logistic regression for comparison.")
-    ] = True,
-    stream: Annotated[
-        bool | None,
-        flag("--stream/--no-stream", "Keep the rows on disk. [default: for files above 256 MB]"),
-    ] = None,
-    json: Json = False,
+    data: str = DATA,
+    out: Path = option(..., "MODEL", "The folder for the model."),
+    seed: int = SEED,
+    tokens: str | None = TOKENS,
+    balanced: bool = flag("--balanced", "Give rare classes as much weight as frequent ones."),
+    threads: int = option(1, "N", "CPU threads; more than one helps only on long texts.", min=1),
+    checkpoint_every: float = option(30.0, "SECONDS", "Seconds between checkpoints.", min=0),
+    resume: bool = flag("--resume", "Continue an interrupted run."),
+    overwrite: bool = flag("--overwrite", "Replace an earlier run or model."),
+    test: str | None = option(None, "FILE", "Further rows to measure the trained network on."),
+    baseline: bool = flag(
+        "--baseline/--no-baseline", "Fit n-grams with logistic regression for comparison.", True
+    ),
+    stream: bool | None = flag(
+        "--stream/--no-stream", "Keep the rows on disk. [default: for files above 256 MB]", None
+    ),
+    json: bool = JSON,
     *,
+    open_data: OpenData,
     parameters: dict[str, Any],
 ) -> None:
     """Train a network on labelled sequences.
@@ -70,9 +56,7 @@ def train(
       kleene train data.tsv --out model --seed 1
       kleene train reviews.csv.gz --text-column review --tokens text --out model
     """
-    from kleene.cli.training_run import TrainingRun
-    from kleene.cli.training_source import open_training_source
-    from kleene.cli.training_summary import answer_summary
+    from kleene.cli.training import TrainingRun
     from kleene.distributed import init_process_group
 
     if resume and overwrite:
@@ -84,13 +68,11 @@ def train(
         "random_state": seed,
     }
     with init_process_group(parameters["device"]) as process_group:
-        examples, settings["tokens"] = open_training_source(
-            open_data(data), settings, stream, process_group
-        )
-        run = TrainingRun(
+        run = TrainingRun.open(
+            open_data(data),
+            settings,
+            stream=stream,
             out=out,
-            settings=settings,
-            source=examples,
             threads=threads,
             checkpoint_every=checkpoint_every,
             baseline=baseline,
@@ -101,9 +83,9 @@ def train(
     if summary is None:  # another process has it
         return
     if json:
-        answer_json(summary)
-    else:
-        answer_summary(summary)
-        report = f"`kleene report {out} {data} --out report.html` shows what its states stand for"
-        automaton = f"`kleene extract {out} --out dfa.svg` reads the automaton in it"
-        say(f"next: {automaton if summary['readable_by'] == 'table' else report}")
+        answer_json(summary.to_dict())
+        return
+    summary.show()
+    report = f"`kleene report {out} {data} --out report.html` shows what its states stand for"
+    automaton = f"`kleene extract {out} --out dfa.svg` reads the automaton in it"
+    say(f"next: {automaton if summary.model.readable_by == 'table' else report}")

@@ -1,0 +1,185 @@
+"""One training run, alone or as one of several processes."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kleene.cli.console import say
+from kleene.cli.data import DataSource
+from kleene.cli.run_folder import RunFolder
+from kleene.cli.summary import Summary, evaluate_file
+from kleene.data.files import Data
+from kleene.data.fingerprint import file_digest
+from kleene.data.store import Store, encode, open_store
+from kleene.distributed import ProcessGroup
+from kleene.errors import DataError, KleeneError
+
+if TYPE_CHECKING:
+    from kleene.estimator import SequenceClassifier
+    from kleene.training.run import Run
+
+STOPS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingRun:
+    """Settings and examples of a run, and the folder it writes."""
+
+    out: Path
+    settings: dict[str, Any]
+    source: DataSource
+    data: Data | None
+    """The examples; None where they are encoded into a file and read from there."""
+    threads: int
+    checkpoint_every: float
+    baseline: bool
+    """Whether n-grams are fitted to the same rows, for comparison."""
+    test: DataSource | None
+    """Further rows on which the trained network is measured."""
+    process_group: ProcessGroup
+
+    @classmethod
+    def open(
+        cls, source: DataSource, settings: dict[str, Any], *, stream: bool | None, **more: Any
+    ) -> TrainingRun:
+        """Read the examples, or find out how to read them if they stay on disk."""
+        source.require_shareable(more["process_group"])
+        if source.path == "-" and stream:
+            raise DataError("--stream reads the data twice; name a file instead of standard input")
+        tokens, data = settings["tokens"], None
+        if source.is_large if stream is None else stream:
+            source, tokens = source.locate(tokens)
+        else:
+            data = source.read(tokens)
+            source, tokens = replace(source, layout=data.layout), data.tokens
+        return cls(source=source, data=data, settings={**settings, "tokens": tokens}, **more)
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of the examples and of how they are read."""
+        if self.data is None:
+            how = self.settings["training"]
+            options = self.settings["tokens"], how.get("max_symbols"), how.get("min_count", 1)
+            return file_digest(self.source.path, self.source.layout.to_dict(), *options)
+        total = hashlib.sha256()
+        for row in zip(self.data.words, self.data.labels or [], strict=True):
+            total.update(repr(row).encode("utf-8", "surrogatepass"))
+        return total.hexdigest()
+
+    def train(self, *, resume: bool, overwrite: bool) -> Summary | None:
+        """Train or continue, save the model, and return its figures.
+
+        Only the first of several processes has the folder and the figures.
+        """
+        import torch
+
+        from kleene.estimator import SequenceClassifier
+        from kleene.training.progress import Bar, Reporter
+        from kleene.training.run import Run
+
+        torch.set_num_threads(self.threads)
+        started, group = time.monotonic(), self.process_group
+        estimator = SequenceClassifier(**self.settings)
+        rows: tuple[Any, Any] = ["a", "b"], [0, 1]  # where the rows are on disk
+        if self.data is not None:
+            rows = self.data.words, self.data.labels or []
+        prepared = estimator.prepare(*rows)  # checks the settings before any work is done
+        settings = {**self.settings, "threads": self.threads}  # threads decide the order of sums
+        digest = self.digest if group.is_main else ""
+        folder = RunFolder(path=self.out, settings=settings, digest=digest)
+        run = Run(
+            seed=self.settings["random_state"],
+            reporter=Bar() if sys.stderr.isatty() and group.is_main else Reporter(),
+            checkpoint=folder.checkpoint,
+            checkpoint_every=self.checkpoint_every,
+            processes=group,
+        )
+
+        def fit(*, baseline: bool) -> None:
+            if self.data is None:
+                self._fit_stored(estimator, folder.store, run, baseline=baseline)
+            else:
+                estimator.fit_prepared(prepared, run, baseline=baseline)
+
+        if not group.is_main:
+            with self._interruptible(None):
+                if group.broadcast_object():
+                    fit(baseline=False)
+            return None
+        with folder.locked(), self._interruptible(folder):
+            if group.broadcast_object(folder.begin(resume=resume, overwrite=overwrite)):
+                try:
+                    fit(baseline=self.baseline)
+                    estimator.model_ = replace(estimator.model, layout=self.source.layout)
+                    estimator.save(self.out)
+                except KleeneError:
+                    folder.forget()
+                    raise
+                folder.finish()
+            else:
+                say(f"the run in {self.out} is finished; nothing to do")
+                estimator = SequenceClassifier.load(self.out)
+            folder.store.unlink(missing_ok=True)
+            seconds, model = time.monotonic() - started, estimator.model
+            tested = None if self.test is None else evaluate_file(model, self.test)[0]
+            return Summary(model=model, seconds=seconds, tested=tested)
+
+    def _fit_stored(
+        self, estimator: SequenceClassifier, path: Path, run: Run, *, baseline: bool
+    ) -> None:
+        """Encode the rows into a file, unless they are there, and fit the estimator."""
+        if run.processes.is_main:
+            self.encode(path)
+        run.processes.broadcast_object()  # the other processes wait
+        estimator.fit_stored(open_store(path), run, baseline=baseline)
+
+    def encode(self, path: Path) -> Store:
+        """Write the encoded rows to a file, unless an interrupted run has done so."""
+        with suppress(DataError):  # the run may have cut it off
+            if path.exists() and (store := open_store(path)).key == self.digest:
+                return store
+        say(f"encoding {self.source.name} into {path}")
+        how, tokens = self.settings["training"], self.settings["tokens"]
+        return encode(
+            path,
+            self.source.each(tokens, stage="encoding"),
+            tokens=tokens,
+            key=self.digest,
+            max_symbols=how.get("max_symbols"),
+            min_count=how.get("min_count", 1),
+        )
+
+    @contextmanager
+    def _interruptible(self, folder: RunFolder | None) -> Iterator[None]:
+        """Let SIGTERM and a closed terminal end a run as Ctrl-C does, and say how to continue."""
+
+        def stop(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        main = threading.current_thread() is threading.main_thread()
+        ignored = signal.SIG_IGN  # such as under nohup
+        handled = [s for s in STOPS if main and signal.getsignal(s) is not ignored]
+        before = {signum: signal.signal(signum, stop) for signum in handled}
+        try:
+            yield
+        except KeyboardInterrupt as error:
+            if folder is None or str(error):
+                raise
+            typed = [word for word in sys.argv[1:] if word not in ("--resume", "--overwrite")]
+            count = self.process_group.world_size
+            program = "kleene" if count == 1 else f"torchrun --nproc-per-node {count} -m kleene"
+            raise KeyboardInterrupt(folder.interrupted(f"{program} {shlex.join(typed)}")) from None
+        finally:
+            for signum, handler in before.items():
+                signal.signal(signum, handler)
