@@ -11,10 +11,13 @@ RUN useradd --create-home server \
  && install --directory --owner=server --group=server "$NUMBA_CACHE_DIR"
 
 WORKDIR /kleene
-COPY pyproject.toml README.md LICENSE constraints.txt ./
+COPY pyproject.toml setup.py README.md LICENSE constraints.txt ./
 COPY src src
-RUN pip install --no-cache-dir --extra-index-url https://download.pytorch.org/whl/cpu \
-      -c constraints.txt ".[web,draw]"
+# The compiler of the kernels is needed for the build only.
+RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev \
+ && pip install --no-cache-dir --extra-index-url https://download.pytorch.org/whl/cpu \
+      -c constraints.txt ".[web,draw]" \
+ && apt-get purge --yes --auto-remove gcc libc6-dev && rm -rf /var/lib/apt/lists/*
 USER server
 RUN kleene demo --out /tmp/demo && rm -r /tmp/demo
 

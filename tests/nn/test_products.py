@@ -2,62 +2,42 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import torch
+from c_code import call, compile_c
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import njit
 
-from kleene.nn.fused.kernels.products import (
-    add_outer,
-    pack,
-    pack_transposed,
-    panels,
-    sgemm_address,
-    times,
-    times_transposed,
-)
-from kleene.nn.fused.kernels.rows import padded
+from kleene.nn.fused.library import sgemm_address
 
 GUARD = 32
 sizes = st.integers(1, 40)
-
-
-@njit
-def by_panels(bias, n, m, k, A, wide, P, C):
-    panels(bias, n, m, k, A, 0, wide, P, C, 0)
-
-
-@njit
-def by_times(transposed, sgemm, n, m, k, A, B, P, C):
-    if transposed:
-        times_transposed(sgemm, n, m, k, A, 0, k, B, P, C, 0)
-    else:
-        times(sgemm, n, m, k, A, 0, B, P, C, 0)
-
-
-@njit
-def packed(transposed, m, k, B, P):
-    if transposed:
-        pack_transposed(m, k, B, P)
-    else:
-        pack(m, k, B, P)
-
-
-@njit
-def by_outer(n, m, rows, A, a_wide, B, b_wide, C):
-    add_outer(n, m, rows, A, 0, a_wide, B, 0, b_wide, C)
+C_CODE = compile_c("""
+#include "products.h"
+i64 padded_length(i64 d) { return padded(d); }
+void by_panels(float *bias, i64 n, i64 m, i64 k, float *A, i64 wide, float *P, float *C) {
+    panels(bias, n, m, k, A, wide, P, C);
+}
+void by_times(i64 transposed, Sgemm *sgemm, i64 n, i64 m, i64 k, float *A, float *B, float *P,
+              float *C) {
+    if (transposed) times_transposed(sgemm, n, m, k, A, k, B, P, C);
+    else times(sgemm, n, m, k, A, B, P, C);
+}
+void packed(i64 transposed, i64 m, i64 k, float *B, float *P) {
+    if (transposed) pack_transposed(m, k, B, P);
+    else pack(m, k, B, P);
+}
+void by_outer(i64 n, i64 m, i64 rows, float *A, i64 a_wide, float *B, i64 b_wide, float *C) {
+    add_outer(n, m, rows, A, a_wide, B, b_wide, C);
+}
+""")
 
 
 def panels_of(B: torch.Tensor, transposed: bool) -> torch.Tensor:
     k, m = B.shape[::-1] if transposed else B.shape
-    P = torch.full((padded(m) * k,), torch.nan)
-    packed(transposed, m, k, B.data_ptr(), P.data_ptr())
+    P = torch.full((C_CODE.padded_length(m) * k,), torch.nan)
+    call(C_CODE.packed, transposed, m, k, B.data_ptr(), P.data_ptr())
     return P
 
 
@@ -82,7 +62,7 @@ def test_any_shape(n: int, m: int, k: int, gap: int, biased: bool, turned: bool)
     given = B.T.contiguous() if turned else B
     C, P = guarded(n, m), panels_of(given, turned)
     at = bias.data_ptr() if biased else 0
-    by_panels(at, n, m, k, A.data_ptr(), k + gap, P.data_ptr(), C.data_ptr())
+    call(C_CODE.by_panels, at, n, m, k, A.data_ptr(), k + gap, P.data_ptr(), C.data_ptr())
     check(C, A[:, :k] @ B + (bias if biased else 0))
 
 
@@ -96,7 +76,7 @@ def test_single_rows_panels_and_blas_agree(n: int, packed: bool, turned: bool) -
     given = B.T.contiguous() if turned else B
     C, P = guarded(n, m), panels_of(given, turned)
     places = (A.data_ptr(), given.data_ptr(), P.data_ptr() if packed else 0, C.data_ptr())
-    by_times(turned, sgemm_address(), n, m, k, *places)
+    call(C_CODE.by_times, turned, sgemm_address(), n, m, k, *places)
     check(C, A @ B)
 
 
@@ -111,21 +91,7 @@ def test_outer_products_of_any_shape(n: int, m: int, rows: int, gap: int, more: 
     C = guarded(n, m)
     C[: n * m] = torch.arange(n * m)
     true = C[: n * m].view(n, m).double() + A[:, :n].T.double() @ B[:, :m].double()
-    by_outer(n, m, rows, A.data_ptr(), n + gap, B.data_ptr(), m + more, C.data_ptr())
+    places = (A.data_ptr(), n + gap, B.data_ptr(), m + more, C.data_ptr())
+    call(C_CODE.by_outer, n, m, rows, *places)
     torch.testing.assert_close(C[: n * m].view(n, m).double(), true, rtol=1e-4, atol=1e-4)
     assert (C[n * m :] == 7.0).all()
-
-
-def test_compiled_kernels_are_found_again_by_the_next_process(tmp_path) -> None:
-    code = (
-        "from kleene.nn.fused.kernels.forward import forward_kernel as kernel;"
-        "kernel(0).compile('void(int64)'); print(sum(kernel(0).stats.cache_hits.values()))"
-    )
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
-    hits = [
-        subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, check=True
-        ).stdout
-        for _ in range(2)
-    ]
-    assert [int(hit) for hit in hits] == [0, 1]

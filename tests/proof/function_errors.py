@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from c_code import call, compile_c
 from numba import njit
 
-from kleene.nn.fused.kernels import simd
 from kleene.proof.verify_core import F, U
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "proofs.md"
@@ -28,23 +28,24 @@ BOUNDS = {"sigmoid": F, "tanh": F, "exp": EXP}
 Functions = Callable[[np.ndarray], dict[str, np.ndarray]]
 
 
-@njit
-def compiled(x: int, s: int, t: int, e: int, n: int, both: bool) -> None:
-    for i in range(0, n, simd.LANES):
-        v = simd.get(x, i, n - i)
-        if both:
-            a, b = simd.sigmoid_and_tanh(v, v)
-        else:
-            a, b = simd.sigmoid(v), simd.tanh(v)
-        simd.put(s, i, n - i, a)
-        simd.put(t, i, n - i, b)
-        simd.put(e, i, n - i, simd.exp(v))
+C_CODE = compile_c("""
+#include "simd.h"
+void compiled(float *x, float *s, float *t, float *e, int64_t n, int64_t both) {
+    for (int64_t i = 0; i < n; i += LANES) {
+        simd v = get(x + i, n - i), a = simd_sigmoid(v), b = simd_tanh(v);
+        if (both) sigmoid_and_tanh(v, v, &a, &b);
+        put(s + i, n - i, a);
+        put(t + i, n - i, b);
+        put(e + i, n - i, simd_exp(v));
+    }
+}
+""")
 
 
 def by_kernels(both: bool) -> Functions:
     def run(x: np.ndarray) -> dict[str, np.ndarray]:
         s, t, e = np.empty((3, len(x)), np.float32)
-        compiled(x.ctypes.data, s.ctypes.data, t.ctypes.data, e.ctypes.data, len(x), both)
+        call(C_CODE.compiled, *(a.ctypes.data for a in (x, s, t, e)), len(x), both)
         return {"sigmoid": s, "tanh": t, "exp": e}
 
     return run

@@ -64,7 +64,8 @@ def test_wheel_and_archive_hold_what_they_must(built: tuple[Path, Path]) -> None
         for path in (ROOT / "src").rglob("static/*")
         if path.is_file()
     }
-    assert here | static | {"kleene/py.typed"} <= inside
+    assert here | static | {"kleene/py.typed", "kleene/nn/fused/kernels/kernels-any.so"} <= inside
+    assert wheel.name.split("-")[2:4] == ["py3", "none"]
     assert not [name for name in inside if "test" in name or "__pycache__" in name]
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}

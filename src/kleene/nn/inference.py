@@ -8,8 +8,6 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-from kleene.nn.fused.switch import for_inference
-
 
 @contextmanager
 def inference(network: nn.Module, *, grad: bool = False) -> Iterator[None]:
@@ -31,7 +29,6 @@ def inference(network: nn.Module, *, grad: bool = False) -> Iterator[None]:
         network.eval()
         device = next((weight.device.type for weight in network.parameters()), "cpu")
         with (
-            for_inference(),
             torch.autocast(device, enabled=False),
             torch.set_grad_enabled(grad and torch.is_grad_enabled()),
         ):

@@ -29,7 +29,6 @@ from kleene.distributed import connected
 from kleene.errors import DataError, TrainingError, WorkerError
 from kleene.evaluation.metrics import evaluate
 from kleene.nn.classifier import Classifier
-from kleene.nn.fused.switch import for_job
 from kleene.nn.mode import OWN, PLAIN, Mode
 from kleene.nn.transition import Gumbel
 from kleene.training.checkpoint import (
@@ -95,29 +94,12 @@ class _Loop:
 
     def run(self, reporter: Reporter) -> None:
         try:
-            with for_job(*self._work()):
-                self._run(reporter)
+            self._run(reporter)
         except (KeyboardInterrupt, WorkerError):
             self.checkpointer.save(self.history)
             raise
         finally:
             self.network.eval()
-
-    def _work(self) -> tuple[int, int]:
-        """Time steps of batches and multiplications of all stages, by estimate."""
-        steps = symbols = 0
-        for stage in self.stages:
-            plan = self.examples.plan(stage.batch_size, seed=0)
-            if not len(plan):
-                continue
-            batch = self.examples.batch(plan[0])
-            stops_early = stage.target is not None or stage.patience is not None
-            batches = len(plan) * -(-stage.epochs // (4 if stops_early else 1))
-            if stage.draws:  # such stages end after about a tenth of their epochs
-                batches = stage.draws * -(-stage.epochs // 10)
-            steps += batches * len(batch.batch_sizes) + stage.prepare_steps
-            symbols += batches * len(batch.tokens) + stage.prepare_symbols
-        return steps, symbols * sum(weight.numel() for weight in self.network.rnn.parameters())
 
     def _run(self, reporter: Reporter) -> None:
         tensors: Mapping[str, Tensor] = {}

@@ -9,7 +9,7 @@ from kleene.config import TrainConfig
 from kleene.training import by_gradient
 from kleene.training.reconstruction import reconstruct_centroids
 from kleene.training.stages import Curriculum, Stage, start_counts
-from kleene.training.texts.ngram_states import LEAST, WINDOW, WINDOWS, init_ngram_states
+from kleene.training.texts.ngram_states import init_ngram_states
 
 Recipe = Callable[[TrainConfig], list[Stage]]
 PAPER = Curriculum(
@@ -114,12 +114,9 @@ def text(config: TrainConfig) -> list[Stage]:
         patience=config.patience or 4,
         by_loss=True,
         prepare=init_ngram_states,
-        prepare_steps=LEAST * WINDOW,
-        prepare_symbols=LEAST * WINDOW * WINDOWS,
     )
     rate, epochs = stage.learning_rate / 4, config.epochs or 4
     fine = replace(first, name="fine", learning_rate=rate, epochs=epochs, prepare=start_counts)
-    fine = replace(fine, prepare_steps=0, prepare_symbols=0)
     return [first, fine]
 
 

@@ -121,10 +121,6 @@ class Stage:
     """Whether the stage ends, given its epochs so far."""
     prepare: Prepare | None = None
     """Called before the first epoch."""
-    prepare_steps: int = 0
-    prepare_symbols: int = 0
-    """Time steps and symbols of the training inside `prepare`, at least: whether the compiled
-    kernels pay off depends on them."""
     draws: int | None = None
     """Steps of an epoch, whose rows are drawn with short words more often; None takes every row
     once."""

@@ -111,7 +111,7 @@ class Network:
     def __init__(self, name: str, model: Model, words: Sequence[Word] = ()) -> None:
         self.name, self.model = name, model
         model.network.eval()
-        load_kernels(model.network.rnn.cell)
+        load_kernels()
         for length in WARM_UP:  # so that no request waits for the kernels
             self.predict([model.alphabet.symbols[:1] * length] * 8)
         small = len(model.alphabet.symbols) <= VOCABULARY

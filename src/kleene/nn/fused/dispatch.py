@@ -7,12 +7,15 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from kleene.nn.cells import GRU, LSTM, Elman
+from kleene.nn.fused.passes import OUTPUTS, Fused, run_forward
 from kleene.nn.fused.plan import Layout, layout, make_plan
-from kleene.nn.fused.switch import CELLS, cell_number, enabled, use_kernels
+from kleene.nn.fused.switch import load_kernels
 from kleene.nn.recurrence import Gates, LookedUp, Projected, Recurrence, Scan
 from kleene.nn.similarity import Cosine, Dot, Euclidean
 from kleene.nn.transition import Gumbel, Mixture, SoftArgmax
 
+CELLS = (Elman, GRU, LSTM)
 TRANSITIONS = (Mixture, SoftArgmax, Gumbel)
 SIMILARITIES, KINDS = (Dot, Euclidean, Cosine), (Tensor, torch.nn.Parameter)
 
@@ -28,13 +31,10 @@ def dispatch(
     """Run the pass, or return None if the plain loop must run it."""
     rows = layout(tuple(batch_sizes))
     if not (
-        enabled()
-        and _supported_types(recurrence)
+        _supported_types(recurrence)
         and not _transformed()
         and check_inputs(recurrence, inputs, rows, hidden, memory)
-        and use_kernels(
-            cell_number(recurrence.cell), len(rows.sizes), rows.steps * recurrence.weight.numel()
-        )
+        and load_kernels()
     ):
         return None
     return _run(recurrence, inputs, rows, hidden, memory, with_hidden)
@@ -127,14 +127,12 @@ def _run(
     memory: Tensor | None,
     with_hidden: bool,
 ) -> Scan:
-    from kleene.nn.fused.passes import OUTPUTS, Fused, run_forward  # late, since Numba is
-
     plan, tensors = make_plan(recurrence, inputs, rows, hidden, memory, with_hidden)
     if plan.needs_grad:
         results = Fused.apply(plan, recurrence, *tensors.values())  # type: ignore[no-untyped-call]
         found = dict(zip(OUTPUTS, results, strict=True))
     else:
-        found = run_forward(plan, tensors).outputs
+        found, _ = run_forward(plan, tensors)
     last = found["last_hidden" if plan.states else "last_weights"]
     assert found["weights"] is not None
     assert last is not None

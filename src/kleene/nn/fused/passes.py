@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import compress, pairwise
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -17,66 +17,58 @@ from torch.autograd import Function
 from torch.nn.functional import embedding, linear
 
 from kleene.nn.fused.buffers import empty, empty_cached
-from kleene.nn.fused.kernels.backward import backward_kernel
-from kleene.nn.fused.kernels.backward import workspace_size as backward_workspace
-from kleene.nn.fused.kernels.forward import forward_kernel
-from kleene.nn.fused.kernels.forward import workspace_size as forward_workspace
-from kleene.nn.fused.kernels.products import limit_threads
-from kleene.nn.fused.kernels.records import Block, ForwardBuffers, InputGrads, OutputGrads, place
-from kleene.nn.fused.plan import INPUTS, PLACES, Layout, Plan, Tensors
+from kleene.nn.fused.call import JOB, PLACES
+from kleene.nn.fused.library import kernel, limit_threads, workspace
+from kleene.nn.fused.plan import INPUTS, Layout, Plan, Tensors
 from kleene.nn.recurrence import Recurrence
 
 OUTPUTS = (
     "weights", "scores", "memory", "last_weights", "last_memory", "hidden", "last_hidden",
 )  # fmt: skip
 """The results of a pass, in this order; None where there is none or it was not asked for."""
-SAVED = ("weights", "scores", "memory")  # of the results, for the backward pass
-OUTPUT_PLACES = {name: place(ForwardBuffers, name) for name in OUTPUTS}
-GRAD_PLACES = {name: place(OutputGrads, name) for name in OUTPUTS}
-WORKSPACE, FIRST, END = (place(Block, name) for name in Block._fields)
+SAVED = ("weights", "scores", "memory", "last_weights", "G", "N", "Q", "norms", "soft")
+"""What the backward pass reads of the forward pass."""
 MIN_WORK = 4_000_000  # multiplications below which a second thread costs more than it saves
 Blocks: TypeAlias = Sequence[tuple[int, int]]
 _pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
 
 
-class Pass(NamedTuple):
-    """What a forward pass leaves behind."""
-
-    outputs: Tensors
-    inner: Tensor  # `Plan.inner`
-    blocks: Blocks
-
-
-def run_forward(plan: Plan, tensors: Tensors) -> Pass:
-    """Run the pass, one block of sequences per thread."""
+def run_forward(plan: Plan, tensors: Tensors) -> tuple[Tensors, Blocks]:
+    """Run the pass, one block of sequences per thread; returns all that it wrote."""
     k, d, steps, widest = plan.states, plan.hidden, plan.layout.steps, plan.layout.widest
-    outputs: Tensors = {"weights": empty(steps, k or d)}
+    written: Tensors = {"weights": empty(steps, k or d), "last_weights": empty(widest, k or d)}
     if k:
-        outputs["scores"] = empty_cached(steps, k)
+        written["scores"] = empty_cached(steps, k)
+        written["last_hidden"] = empty(widest, d)
     if (c0 := tensors["c0"]) is not None:
-        outputs["memory"] = empty_cached(steps, d)
-        outputs["last_memory"] = last_memory = empty(plan.batch, d)
+        written["memory"] = empty_cached(steps, d)
+        written["last_memory"] = last_memory = empty(plan.batch, d)
         last_memory[widest:] = c0[widest:]
-    outputs["last_hidden" if k else "last_weights"] = empty(widest, d)
     if plan.with_hidden:
-        outputs["hidden"] = empty(steps, d)
-    call, kept, inner = _call(plan, tensors, outputs)
+        written["hidden"] = empty(steps, d)
+    for name, shape in plan.inner.items():
+        written[name] = empty_cached(*shape)
+    call, kept = _call(plan, tensors, written)
     blocks = split(plan.layout, plan.batch, plan.width * (k + 1))
-    calls = [call, *(call[:] for _ in blocks[1:])]
-    _run(forward_kernel(plan.cell), calls, blocks, partial(forward_workspace, plan))
+    _run("forward", plan.cell, [call, *(call[:] for _ in blocks[1:])], blocks)
     del kept  # which had to outlive the calls
-    return Pass(outputs, inner, blocks)
+    return written, blocks
 
 
 def run_backward(
-    plan: Plan, tensors: Tensors, needs: Sequence[str], done: Pass, grads: Tensors
+    plan: Plan,
+    tensors: Tensors,
+    needs: Sequence[str],
+    written: Tensors,
+    blocks: Blocks,
+    grads: Tensors,
 ) -> dict[str, Tensor]:
     """Gradients of the inputs in `needs` from those of the results."""
-    call, kept, _ = _call(plan, tensors, done.outputs, done.inner)
+    call, kept = _call(plan, tensors, written)
     for name, grad in grads.items():
         if grad is not None:
             kept.append(grad.contiguous())
-            call[GRAD_PLACES[name]] = kept[-1].data_ptr()
+            call[PLACES[f"grads.{name}"]] = kept[-1].data_ptr()
     rows = ("x", "c0") if tensors["ids"] is not None else ("x", "c0", "X")
     sums = [
         {
@@ -85,17 +77,17 @@ def run_backward(
             if (tensor := tensors[name]) is not None
         }
     ]
-    for _ in done.blocks[1:]:  # of the rows each thread writes its own
+    for _ in blocks[1:]:  # of the rows each thread writes its own
         sums.append({name: g if name in rows else empty(*g.shape) for name, g in sums[0].items()})
     calls = [call, *(call[:] for _ in sums[1:])]
     for one, own in zip(calls, sums, strict=True):
         if "X" in own and "X" not in rows:
             own["X"].zero_()  # the rest is cleared by the kernel
         for name, grad in own.items():
-            one[place(InputGrads, name)] = grad.data_ptr()
+            one[PLACES[f"out.{name}"]] = grad.data_ptr()
         if tensors["keys"] is None:
-            one[place(InputGrads, "keys")] = one[place(InputGrads, "S")]
-    _run(backward_kernel(plan.cell), calls, done.blocks, partial(backward_workspace, plan))
+            one[PLACES["out.keys"]] = one[PLACES["out.S"]]
+    _run("backward", plan.cell, calls, blocks)
     del kept
     for own in sums[1:]:
         for name, grad in own.items():
@@ -104,23 +96,17 @@ def run_backward(
     return sums[0]
 
 
-def _call(
-    plan: Plan, tensors: Tensors, outputs: Tensors, inner: Tensor | None = None
-) -> tuple[array[int], list[Tensor], Tensor]:
+def _call(plan: Plan, tensors: Tensors, written: Tensors) -> tuple[array[int], list[Tensor]]:
     """The arguments of a pass, and tensors that must outlive it: contiguous copies among them."""
     call, kept = plan.arguments[:], []
-    for name, tensor in tensors.items():
-        if tensor is not None:
-            kept.append(tensor.contiguous())
-            call[PLACES[name]] = kept[-1].data_ptr()
+    for record, all_ in (("job", tensors), ("fwd", written)):
+        for name, tensor in all_.items():
+            if tensor is not None:
+                kept.append(tensor.contiguous())
+                call[PLACES[f"{record}.{name}"]] = kept[-1].data_ptr()
     if tensors["keys"] is None:
-        call[PLACES["keys"]] = call[PLACES["S"]]
-    inner = plan.inner.empty() if inner is None else inner
-    plan.inner.write(inner, call)
-    for name, tensor in outputs.items():
-        if tensor is not None:
-            call[OUTPUT_PLACES[name]] = tensor.data_ptr()
-    return call, kept, inner
+        call[PLACES["job.keys"]] = call[PLACES["job.S"]]
+    return call, kept
 
 
 def split(layout: Layout, batch: int, weights: int) -> Blocks:
@@ -136,14 +122,13 @@ def split(layout: Layout, batch: int, weights: int) -> Blocks:
     return list(pairwise(edges))
 
 
-def _run(
-    compiled: Any, calls: Sequence[array[int]], blocks: Blocks, floats: Callable[[int], int]
-) -> None:
+def _run(direction: str, cell: str, calls: Sequence[array[int]], blocks: Blocks) -> None:
     """Call a kernel for each block, on a thread each, with BLAS on one thread."""
-    workspaces = [empty_cached(floats(end - first)) for first, end in blocks]
-    for call, (first, end), workspace in zip(calls, blocks, workspaces, strict=True):
-        call[WORKSPACE], call[FIRST], call[END] = workspace.data_ptr(), first, end
-    addresses = [call.buffer_info()[0] for call in calls]
+    compiled, floats = kernel(direction, cell), workspace(direction)
+    addresses, workspaces = [call.buffer_info()[0] for call in calls], []
+    for call, address, (first, end) in zip(calls, addresses, blocks, strict=True):
+        workspaces.append(empty_cached(floats(address + JOB, end - first)))
+        call[:3] = array("q", (workspaces[-1].data_ptr(), first, end))
     before = None if torch.get_num_threads() == 1 else limit_threads()(1)
     try:
         futures = [_pool(len(calls) - 1).submit(compiled, one) for one in addresses[1:]]
@@ -172,11 +157,11 @@ class Fused(Function):
     @staticmethod
     def forward(ctx: Any, plan: Plan, recurrence: Recurrence, *inputs: Tensor | None) -> Any:
         """Run the pass and save what its backward pass reads."""
-        done = run_forward(plan, dict(zip(INPUTS, inputs, strict=True)))
-        ctx.plan, ctx.recurrence, ctx.blocks = plan, recurrence, done.blocks
-        ctx.save_for_backward(*inputs, done.inner, *(done.outputs.get(name) for name in SAVED))
+        written, ctx.blocks = run_forward(plan, dict(zip(INPUTS, inputs, strict=True)))
+        ctx.plan, ctx.recurrence = plan, recurrence
+        ctx.save_for_backward(*inputs, *(written.get(name) for name in SAVED))
         ctx.set_materialize_grads(False)
-        return tuple([done.outputs.get(name) for name in OUTPUTS])
+        return tuple([written.get(name) for name in OUTPUTS])
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> Any:
@@ -196,11 +181,9 @@ class Fused(Function):
             )
             found: dict[str, Any] = dict(zip(needed, gradients, strict=True))
         else:
-            inner, *results = saved[len(INPUTS) :]
-            done = Pass(dict(zip(SAVED, results, strict=True)), inner, ctx.blocks)
-            found = run_backward(
-                ctx.plan, tensors, needed, done, dict(zip(OUTPUTS, grads, strict=True))
-            )
+            written = dict(zip(SAVED, saved[len(INPUTS) :], strict=True))
+            result_grads = dict(zip(OUTPUTS, grads, strict=True))
+            found = run_backward(ctx.plan, tensors, needed, written, ctx.blocks, result_grads)
         return (None, None, *[found.get(name) for name in INPUTS])
 
 
@@ -250,4 +233,4 @@ def _plain(plan: Plan, recurrence: Recurrence, t: Tensors) -> tuple[Tensor | Non
     if S is None:
         return weights, None, memory, ends, last_memory, None, None
     hidden = weights @ S if plan.with_hidden else None
-    return weights, torch.cat(scores), memory, None, last_memory, hidden, ends @ S
+    return weights, torch.cat(scores), memory, ends, last_memory, hidden, ends @ S

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
@@ -13,10 +12,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear, pad
 
-from kleene.nn.fused.buffers import empty_cached
-from kleene.nn.fused.kernels import records
-from kleene.nn.fused.kernels.records import ForwardBuffers, Job, blank, place
-from kleene.nn.fused.switch import cell_number
+from kleene.nn.cells import GRU, Cell, Elman
+from kleene.nn.fused.call import PLACES, blank
+from kleene.nn.fused.library import sgemm_address
 from kleene.nn.recurrence import Gates, LookedUp, Projected, Recurrence
 from kleene.nn.similarity import Cosine
 from kleene.nn.transition import Gumbel, SoftArgmax
@@ -26,7 +24,6 @@ INPUTS = (
     "noise", "peephole", "c0",
 )  # fmt: skip
 """The tensors of a pass, in the order in which the node of torch's graph takes them."""
-PLACES = {name: place(Job, name) for name in INPUTS}
 Tensors: TypeAlias = dict[str, Tensor | None]
 
 
@@ -54,33 +51,11 @@ def layout(batch_sizes: tuple[int, ...]) -> Layout:
     )
 
 
-class Sections:
-    """Arrays in one buffer, each a multiple of 64 bytes from its start; empty ones are skipped."""
-
-    def __init__(self, sizes: Mapping[str, int]) -> None:
-        self._places: list[tuple[int, int]] = []
-        self.floats = 0
-        for name, size in sizes.items():
-            if size:
-                self._places.append((place(ForwardBuffers, name), 4 * self.floats))
-                self.floats += size + -size % 16
-
-    def empty(self) -> Tensor:
-        """A buffer for all arrays."""
-        return empty_cached(self.floats)
-
-    def write(self, buffer: Tensor, call: array[int]) -> None:
-        """Write the address of each array to the arguments of a call."""
-        start = buffer.data_ptr()
-        for at, offset in self._places:
-            call[at] = start + offset
-
-
 @dataclass(frozen=True, eq=False)
 class Plan:
     """The shapes and options of a pass; made once for all passes that share them."""
 
-    cell: int
+    cell: str  # the name of its kernels
     hidden: int
     states: int
     hard: bool
@@ -95,22 +70,21 @@ class Plan:
     @cached_property
     def width(self) -> int:
         """Of the recurrent half of the gates, with the hidden vector where the cell reads it."""
-        return self.hidden if self.cell < records.GRU else 4 * self.hidden
+        return self.hidden * (4 if self.cell in ("gru", "lstm") else 1)
 
     @cached_property
     def gates(self) -> int:
         """Of the input's half of the gates."""
-        return 3 * self.hidden if self.cell == records.GRU else self.width
+        return 3 * self.hidden if self.cell == "gru" else self.width
 
     @cached_property
     def arguments(self) -> array[int]:
         """Arguments shared by all passes of a plan."""
-        from kleene.nn.fused.kernels.products import sgemm_address
-
-        constants = {
+        call = blank()
+        for name, value in {
             "sgemm": sgemm_address(),
-            "hard": int(self.hard),
-            "normalised": int(self.normalised),
+            "hard": self.hard,
+            "normalised": self.normalised,
             "time": len(self.layout.sizes),
             "batch": self.batch,
             "hidden": self.hidden,
@@ -119,29 +93,25 @@ class Plan:
             "width": self.width,
             "columns": self.width if self.states else self.gates,
             "size": self.size,
-            "shared_start": int(self.shared_start),
+            "shared_start": self.shared_start,
             "sizes": self.layout.sizes.ctypes.data,
             "starts": self.layout.starts.ctypes.data,
-        }
-        call = blank()
-        for name, value in constants.items():
-            call[place(Job, name)] = value
+        }.items():
+            call[PLACES[f"job.{name}"]] = int(value)
         return call
 
     @cached_property
-    def inner(self) -> Sections:
-        """What the forward pass writes beside its results, mostly for the backward pass."""
-        k, d, steps, keep = self.states, self.hidden, self.layout.steps, self.needs_grad
-        return Sections(
-            {
-                "last_weights": self.layout.widest * k,
-                "G": steps * self.width if keep else 0,
-                "N": steps * d if keep and self.cell == records.GRU else 0,
-                "Q": steps * d if keep and self.normalised else 0,
-                "norms": steps if keep and self.normalised else 0,
-                "soft": steps * k if keep and self.hard else 0,
-            }
-        )
+    def inner(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of what the forward pass writes only for the backward pass."""
+        k, d, steps = self.states, self.hidden, self.layout.steps
+        shapes = {
+            "G": (steps, self.width),
+            "N": (steps, d if self.cell == "gru" else 0),
+            "Q": (steps, d if self.normalised else 0),
+            "norms": (steps if self.normalised else 0,),
+            "soft": (steps, k if self.hard else 0),
+        }
+        return {name: shape for name, shape in shapes.items() if self.needs_grad and all(shape)}
 
 
 _plan = lru_cache(maxsize=256)(Plan)
@@ -156,12 +126,12 @@ def make_plan(
     with_hidden: bool = False,
 ) -> tuple[Plan, Tensors]:
     """The plan of a pass, and its tensors under the names of `INPUTS`."""
-    component, cell = recurrence.component, cell_number(recurrence.cell)
+    component, cell = recurrence.component, kernels_of(recurrence.cell)
     tensors: Tensors = dict.fromkeys(INPUTS)
     bias, size = recurrence.bias, 0
     if isinstance(inputs, Projected):
         tensors["x"], tensors["W"], size = inputs.x, inputs.weight, inputs.x.shape[1]
-        if cell == records.GRU or bias is None:  # elsewhere both biases are added to the same sum
+        if cell == "gru" or bias is None:  # elsewhere both biases are added to the same sum
             tensors["bias"] = inputs.bias
         elif inputs.bias is not None:
             bias = bias + inputs.bias
@@ -172,7 +142,7 @@ def make_plan(
     shared = not hidden.requires_grad and not bool(hidden.any())
     tensors["H0"] = _start(recurrence, bias, hidden, shared)
     tensors["c0"], tensors["peephole"] = memory, recurrence.peephole
-    if cell == records.LSTM and recurrence.peephole is None:
+    if cell == "lstm" and recurrence.peephole is None:
         tensors["peephole"] = hidden.new_zeros(3, hidden.shape[1])
     states, transition, similarity = 0, None, None
     if component is None:
@@ -200,6 +170,13 @@ def make_plan(
         with_hidden and component is not None,
     )
     return plan, tensors
+
+
+def kernels_of(cell: Cell) -> str:
+    """The name of a cell's kernels."""
+    if isinstance(cell, Elman):
+        return "elman" if cell.nonlinearity == "tanh" else "relu"
+    return "gru" if isinstance(cell, GRU) else "lstm"
 
 
 def _start(recurrence: Recurrence, bias: Tensor | None, hidden: Tensor, shared: bool) -> Tensor:

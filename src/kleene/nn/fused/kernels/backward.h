@@ -1,0 +1,220 @@
+// The backward pass: one block of sequences, from the last time step to the first.
+//
+// The gradients of the gates of a chunk of time are collected in the cache and multiplied at once: a
+// few large products instead of a small one per step and weight.
+#pragma once
+#include "forward.h"
+
+// Floats of workspace for `rows` sequences.
+i64 backward_workspace(const struct Job *job, i64 rows) {
+    const i64 carried = job->states ? job->states : job->hidden;
+    i64 row = job->width + job->gates + 2 * carried + job->hidden + job->size;
+    i64 own = rows * (job->hidden + 2 * carried) + (rows + 3) * padded(job->hidden);
+    i64 packed = padded(carried) * job->width + job->states * padded(job->hidden);
+    return max_of(CHUNK, rows) * row + own + packed + padded(job->states) * job->hidden;
+}
+
+// From the gradient `D` of the weights to those of the scores, `DS`, and of u, `DU`; returns the
+// gradient of 1 / temperature. `keys` are the panels of `job->keys`.
+static double transition_backward(const struct Call *call, const float *keys, i64 p, const float *D,
+                                  float *DS, float *DU, i64 n) {
+    const struct Job *job = &call->job;
+    const struct Forward *fwd = &call->fwd;
+    const i64 k = job->states, d = job->hidden, at = p * k;
+    const float *alpha = job->hard ? fwd->soft : fwd->weights, *grad = call->grads.scores;
+    const double to_inverse = softmax_backward(
+        D, alpha + at, fwd->scores + at, job->noise ? job->noise + at : 0, grad ? grad + at : 0, n, k,
+        1.0 / *job->temperature, DS, call->out.temperature != 0);
+    times(job->sgemm, n, d, k, DS, job->keys, keys, DU);
+    if (job->normalised) normalise_backward(DU, fwd->Q + p * d, n, d, fwd->norms + p);
+    return to_inverse;
+}
+
+// Gradients of the recurrent weights and centroids from a chunk of time. Its first `skip` rows are
+// the first step, whose recurrent half is `H0`.
+static void weights_backward(const struct Call *call, const float *DH, const float *V, const float *DS,
+                             const float *U, i64 rows, i64 skip) {
+    const struct Job *job = &call->job;
+    const struct InputGrads *out = &call->out;
+    const i64 k = job->states, d = job->hidden, width = job->width, carried = k ? k : d;
+    if (skip && out->H0) {
+        if (job->shared_start)
+            add_rows(out->H0, DH, skip, width, width);
+        else
+            copy(out->H0 + call->block.first * width, DH, skip * width);
+    }
+    const float *after = DH + skip * width;
+    if (out->M && rows > skip)
+        add_outer(carried, job->columns, rows - skip, V + skip * carried, carried, after, width, out->M);
+    if (out->h_bias) add_rows(out->h_bias, after, rows - skip, width, job->columns);
+    if (out->keys) add_outer(k, d, rows, DS, k, U, d, out->keys);
+    if (out->offsets) add_rows(out->offsets, DS, rows, k, k);
+}
+
+// Gradient of the centroids from the hidden vectors h = w S of steps `t` to `stop`.
+static void mixtures_backward(const struct Call *call, i64 t, i64 stop) {
+    const struct Job *job = &call->job;
+    const i64 k = job->states, d = job->hidden, first = call->block.first, end = call->block.end;
+    const int whole = first == 0 && end == job->batch;
+    while (t < stop) {
+        const i64 p = job->starts[t] + first;
+        t = whole ? stop : t + 1;
+        const i64 rows = job->starts[t - 1] + min_of(job->sizes[t - 1], end) - p;
+        add_outer(k, d, rows, call->fwd.weights + p * k, k, call->grads.hidden + p * d, d, call->out.S);
+    }
+}
+
+// Gradients of the input and its weights from steps `t` to `stop`; `x` are their input vectors.
+static void inputs_backward(const struct Call *call, const float *DX, const float *x, i64 t, i64 stop,
+                            i64 rows) {
+    const struct Job *job = &call->job;
+    const struct InputGrads *out = &call->out;
+    const i64 gates = job->gates, size = job->size, first = call->block.first, end = call->block.end;
+    if (out->W) add_outer(gates, size, rows, DX, gates, x, size, out->W);
+    if (out->bias) add_rows(out->bias, DX, rows, gates, gates);
+    if (out->x && first == 0 && end == job->batch) {
+        gemm(job->sgemm, 0, rows, size, gates, DX, gates, job->W, size, 0.0f,
+             out->x + job->starts[t] * size, size);
+        return;
+    }
+    for (; (out->X || out->x) && t < stop; t++) {
+        const i64 n = min_of(job->sizes[t], end) - first, p = job->starts[t] + first;
+        if (out->x)
+            gemm(job->sgemm, 0, n, size, gates, DX, gates, job->W, size, 0.0f, out->x + p * size, size);
+        else if (job->ids)
+            for (i64 b = 0; b < n; b++) add(out->X + job->ids[p + b] * gates, DX + b * gates, gates);
+        else
+            copy(out->X + p * gates, DX, n * gates);
+        DX += n * gates;
+    }
+}
+
+// Gradient of the weights `D`, and of the centroids, from the results after the last step.
+static void last_backward(const struct Call *call, float *D) {
+    const struct Job *job = &call->job;
+    const struct OutputGrads *grads = &call->grads;
+    const i64 k = job->states, d = job->hidden, carried = k ? k : d, first = call->block.first;
+    const i64 rows = min_of(call->block.end, job->sizes[0]) - first;
+    fill_zero(D, (call->block.end - first) * carried);
+    if (rows <= 0) return;
+    if (grads->last_weights) copy(D, grads->last_weights + first * carried, rows * carried);
+    if (!grads->last_hidden) return;
+    const float *grad = grads->last_hidden + first * d;
+    gemm(job->sgemm, 1, rows, k, d, grad, d, job->S, d, 1.0f, D, k);
+    if (call->out.S) add_outer(k, d, rows, call->fwd.last_weights + first * k, k, grad, d, call->out.S);
+}
+
+// Zeros where the gradients of all steps are added up.
+static void clear(const struct Job *job, const struct InputGrads *out) {
+    const i64 k = job->states, d = job->hidden;
+    if (out->W) fill_zero(out->W, job->gates * job->size);
+    if (out->bias) fill_zero(out->bias, job->gates);
+    if (out->H0) fill_zero(out->H0, job->width * (job->shared_start ? 1 : job->batch));
+    if (out->M) fill_zero(out->M, (k ? k : d) * job->columns);
+    if (out->h_bias) fill_zero(out->h_bias, job->gates);
+    if (out->S) fill_zero(out->S, k * d);
+    if (out->keys) fill_zero(out->keys, k * d);
+    if (out->offsets) fill_zero(out->offsets, k);
+}
+
+INLINE void backward(const struct Call *call, const enum Cell cell) {
+    const struct Job *job = &call->job;
+    const struct Forward *fwd = &call->fwd;
+    const struct OutputGrads *grads = &call->grads;
+    const struct InputGrads *out = &call->out;
+    const i64 first = call->block.first, end = call->block.end, count = end - first;
+    const i64 d = job->hidden, k = job->states, width = job->width, columns = job->columns;
+    const i64 gates = job->gates, size = job->size, carried = k ? k : d, chunk = max_of(CHUNK, count);
+    clear(job, out);
+    float *DH = call->block.workspace;               // gradients of the recurrent half of the gates
+    float *DX = gates < width ? DH + chunk * width : DH; // and of the input's
+    float *V = DH + chunk * (width + gates);         // weights of the steps before
+    float *DS = V + chunk * carried;                 // gradients of the scores
+    float *U = DS + chunk * carried;                 // vectors u
+    float *x_rows = U + chunk * d;
+    float *DU = x_rows + chunk * size;
+    float *DC = DU + count * d;                      // gradients of the memory, rows padded
+    float *DP = DC + count * padded(d);              // gradients of the peepholes, likewise
+    float *DW = DP + 3 * padded(d);                  // gradients of the weights from the hidden vectors
+    float *D = DW + count * carried;                 // gradients of the weights
+    if (job->c0) {
+        if (grads->last_memory)
+            pad_rows(DC, grads->last_memory + first * d, d, count);
+        else
+            fill_zero(DC, count * padded(d));
+        fill_zero(DP, 3 * padded(d));
+    }
+    last_backward(call, D);
+    float *M = 0, *S = 0, *keys = 0; // the weights as panels
+    if (worth_packing(count, job->time)) {
+        keys = call->block.workspace + backward_workspace(job, count) - k * padded(d);
+        S = keys - padded(k) * d;
+        M = S - padded(carried) * width;
+        if (grads->hidden) pack_transposed(k, d, job->S, S);
+        pack(d, k, job->keys, keys);
+        pack_transposed(carried, columns, job->M, M);
+    }
+    const int copy_x = out->W && !(first == 0 && end == job->batch);
+    double to_inverse = 0.0;
+    i64 above = 0; // sequences in the step above, whose rows come first in DH
+    i64 stop = job->time;
+    while (stop > 0 && job->sizes[stop - 1] <= first) stop--;
+    while (stop > 0) {
+        i64 begin = stop, rows = 0, above_at = 0;
+        while (begin > 0) {
+            const i64 more = min_of(job->sizes[begin - 1], end) - first;
+            if (rows > 0 && rows + more > CHUNK) break;
+            rows += more;
+            begin--;
+        }
+        i64 local = rows;
+        for (i64 t = stop - 1; t >= begin; t--) {
+            const i64 n = min_of(job->sizes[t], end) - first, p = job->starts[t] + first;
+            const i64 before = t > 0 ? job->starts[t - 1] + first : 0;
+            local -= n;
+            if (above > 0) {
+                const float *gradient = DH + above_at * width;
+                times_transposed(job->sgemm, above, carried, columns, gradient, width, job->M, M, D);
+                for (i64 b = 0; columns < width && b < above; b++)
+                    add(D + b * d, gradient + b * width + columns, d);
+            }
+            if (grads->weights) add(D, grads->weights + p * carried, n * carried);
+            if (grads->hidden) {
+                times_transposed(job->sgemm, n, k, d, grads->hidden + p * d, d, job->S, S, DW);
+                add(D, DW, n * k);
+            }
+            for (i64 b = 0; grads->memory && b < n; b++)
+                add(DC + b * padded(d), grads->memory + (p + b) * d, d);
+            if (k) to_inverse += transition_backward(call, keys, p, D, DS + local * k, DU, n);
+            const struct StepBack step = {
+                .G = fwd->G + p * width,
+                .N = fwd->N ? fwd->N + p * d : 0,
+                .B = !job->c0 ? 0 : t > 0 ? fwd->memory + before * d : job->c0 + first * d,
+                .C = job->c0 ? fwd->memory + p * d : 0,
+                .P = job->peephole,
+                .DU = k ? DU : D,
+                .DC = DC,
+                .DP = DP,
+                .DH = DH + local * width,
+                .DX = DX + local * gates,
+            };
+            rows_backward(cell, &step, U + local * d, d, n);
+            if (t > 0) copy(V + local * carried, fwd->weights + before * carried, n * carried);
+            if (job->normalised) copy(U + local * d, fwd->Q + p * d, n * d);
+            if (copy_x) copy(x_rows + local * size, job->x + p * size, n * size);
+            above = n;
+            above_at = local;
+        }
+        weights_backward(call, DH, V, DS, U, rows, begin ? 0 : min_of(job->sizes[0], end) - first);
+        if (out->S && grads->hidden) mixtures_backward(call, begin, stop);
+        const float *x = copy_x ? x_rows : job->x ? job->x + job->starts[begin] * size : 0;
+        inputs_backward(call, DX, x, begin, stop, rows);
+        stop = begin;
+    }
+    if (out->temperature) {
+        const double temperature = *job->temperature;
+        *out->temperature = (float)(-to_inverse / temperature / temperature);
+    }
+    if (out->c0) unpad_rows(out->c0 + first * d, DC, d, count);
+    if (out->peephole) unpad_rows(out->peephole, DP, d, 3);
+}

@@ -1,0 +1,134 @@
+// The forward pass: one block of sequences through all of time.
+#pragma once
+#include "cells.h"
+#include "products.h"
+
+#define CHUNK 512 // rows of input projected at once, if a step has few or by BLAS; else a step's
+
+// Floats of workspace for `rows` sequences.
+i64 forward_workspace(const struct Job *job, i64 rows) {
+    i64 projected = job->size ? max_of(CHUNK, rows) * job->gates + padded(job->gates) * job->size : 0;
+    i64 packed = job->states * (padded(job->width) + padded(job->hidden));
+    return rows * (job->width + job->hidden) + projected + packed + padded(job->states) * job->hidden;
+}
+
+// The recurrent half of the gates of a step, from the weights of row `before` on; a negative `before`
+// stands for the start, `H0`. `M` are the panels of `job->M`.
+static void recurrent_half(const struct Call *call, float *H, const float *M, i64 before, i64 n) {
+    const struct Job *job = &call->job;
+    const i64 width = job->width, d = job->hidden, columns = job->columns, k = job->states;
+    const float *weights = call->fwd.weights;
+    if (before < 0) {
+        for (i64 b = 0; b < n; b++)
+            copy(H + b * width, job->H0 + (job->shared_start ? 0 : call->block.first + b) * width, width);
+        return;
+    }
+    if (k) {
+        times(job->sgemm, n, width, k, weights + before * k, job->M, M, H);
+        return;
+    }
+    for (i64 b = 0; b < n; b++) {
+        if (job->h_bias) copy(H + b * width, job->h_bias, columns);
+        if (columns < width) copy(H + b * width + columns, weights + (before + b) * d, d);
+    }
+    gemm(job->sgemm, 0, n, columns, d, weights + before * d, d, job->M, columns,
+         job->h_bias ? 1.0f : 0.0f, H, width);
+}
+
+// W x + b of some rows of input; `W` are the panels of `job->W`, or 0.
+static void project(const struct Job *job, const float *W, i64 row, i64 rows, float *to) {
+    const i64 gates = job->gates, size = job->size;
+    if (W) {
+        panels(job->bias, rows, gates, size, job->x + row * size, size, W, to);
+        return;
+    }
+    for (i64 b = 0; job->bias && b < rows; b++) copy(to + b * gates, job->bias, gates);
+    gemm(job->sgemm, 1, rows, gates, size, job->x + row * size, size, job->W, size,
+         job->bias ? 1.0f : 0.0f, to, gates);
+}
+
+// The stochastic component: weights of the states from the vectors u, to rows from `p` on. `keys`
+// are the panels of `job->keys`, transposed.
+static void transition(const struct Call *call, const float *keys, float *U, i64 p, i64 n) {
+    const struct Job *job = &call->job;
+    const struct Forward *fwd = &call->fwd;
+    const i64 k = job->states, d = job->hidden;
+    if (job->normalised) {
+        normalise(U, n, d, fwd->norms ? fwd->norms + p : 0);
+        if (fwd->Q) copy(fwd->Q + p * d, U, n * d);
+    }
+    float *scores = fwd->scores + p * k, *weights = fwd->weights + p * k;
+    times_transposed(job->sgemm, n, k, d, U, d, job->keys, keys, scores);
+    softmax(job, scores, weights, job->noise ? job->noise + p * k : 0, n);
+    if (job->hard) harden(weights, fwd->soft ? fwd->soft + p * k : 0, n, k);
+}
+
+// What remains of `n` sequences after step `t`; those that end here leave their last values.
+static void finish(const struct Call *call, const float *S, i64 p, i64 n, i64 running, int late) {
+    const struct Job *job = &call->job;
+    const struct Forward *fwd = &call->fwd;
+    const i64 d = job->hidden, k = job->states, carried = k ? k : d;
+    const i64 to = call->block.first + running, at = p + running, ended = n - running;
+    copy(fwd->last_weights + to * carried, fwd->weights + at * carried, ended * carried);
+    if (late) gemm(job->sgemm, 0, p + 1, d, k, fwd->weights, k, job->S, d, 0.0f, fwd->hidden, d);
+    if (fwd->hidden)
+        copy(fwd->last_hidden + to * d, fwd->hidden + at * d, ended * d);
+    else if (fwd->last_hidden)
+        times(job->sgemm, ended, d, k, fwd->weights + at * k, job->S, S, fwd->last_hidden + to * d);
+    if (job->c0) copy(fwd->last_memory + to * d, fwd->memory + at * d, ended * d);
+}
+
+INLINE void forward(const struct Call *call, const enum Cell cell) {
+    const struct Job *job = &call->job;
+    const struct Forward *fwd = &call->fwd;
+    const i64 first = call->block.first, end = call->block.end, count = end - first;
+    const i64 d = job->hidden, k = job->states, width = job->width, gates = job->gates;
+    const int whole = first == 0 && end == job->batch, few = count <= FEW_ROWS;
+    const int late = fwd->hidden && job->batch == 1; // hidden vectors of one sequence, all at its end
+    float *H = call->block.workspace, *U = H + count * width, *projected = U + count * d;
+    float *W = 0, *M = 0, *S = 0, *keys = 0; // the weights as panels
+    if (worth_packing(count, job->time)) {
+        keys = call->block.workspace + forward_workspace(job, count) - padded(k) * d;
+        S = keys - k * padded(d);
+        M = S - k * padded(width);
+        if (fwd->last_hidden) pack(d, k, job->S, S);
+        pack(width, k, job->M, M);
+        pack_transposed(k, d, job->keys, keys);
+        if (job->x) pack_transposed(gates, job->size, job->W, W = M - padded(gates) * job->size);
+    }
+    i64 chunk_end = 0, local = 0, before = -1;
+    for (i64 t = 0; t < job->time; t++) {
+        const i64 n = min_of(job->sizes[t], end) - first, p = job->starts[t] + first;
+        if (n <= 0) break;
+        recurrent_half(call, H, M, before, n);
+        if (job->x && t >= chunk_end) {
+            i64 rows = local = 0;
+            while (chunk_end < job->time && (rows == 0 || (whole && (few || !W)))) {
+                const i64 more = min_of(job->sizes[chunk_end], end) - first;
+                if (rows > 0 && rows + more > CHUNK) break;
+                rows += more;
+                chunk_end++;
+            }
+            project(job, W, p, rows, projected);
+        }
+        const struct Step step = {
+            .H = H,
+            .X = job->x ? projected : job->X,
+            .ids = job->ids,
+            .row = job->x ? local : p,
+            .G = fwd->G ? fwd->G + p * width : 0,
+            .N = fwd->N ? fwd->N + p * d : 0,
+            .B = !job->c0 ? 0 : before < 0 ? job->c0 + first * d : fwd->memory + before * d,
+            .C = job->c0 ? fwd->memory + p * d : 0,
+            .P = job->peephole,
+        };
+        rows_forward(cell, &step, k ? U : fwd->weights + p * d, d, width, gates, n);
+        local += n;
+        if (k) transition(call, keys, U, p, n);
+        if (fwd->hidden && !late)
+            times(job->sgemm, n, d, k, fwd->weights + p * k, job->S, S, fwd->hidden + p * d);
+        const i64 next = t + 1 < job->time ? min_of(job->sizes[t + 1], end) - first : 0;
+        if (next < n) finish(call, S, p, n, max_of(0, next), late);
+        before = p;
+    }
+}
