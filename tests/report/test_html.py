@@ -276,12 +276,11 @@ def test_symbols_of_any_kind_have_a_report() -> None:
     words = [tuple(symbols[i] for i in dice.integers(0, 3, 3 + n % 5)) for n in range(40)]
     found = values(report(model, words, [i % 2 for i in range(40)]))
     assert found["view"]["machine"]["alphabet"][:2] == [[0, "x"], [1, ["y", 2]]]
-    place = found["trajectories"][0]["example"]
-    shown = [from_json_symbol(symbol) for symbol in found["examples"][place]["word"]]
+    shown = found["examples"][0]
+    word = tuple(from_json_symbol(symbol) for symbol in shown["word"])
     with torch.inference_mode():
-        trace = model.network.trace(make_batch(model.alphabet.encode_many([tuple(shown)])))
-    unit = found["trajectories"][0]["hidden"][0]
-    assert np.allclose(unit["values"], trace.hidden[0, :, unit["unit"]].numpy(), atol=1e-3)
+        trace = model.network.trace(make_batch(model.alphabet.encode_many([word])))
+    assert shown["states"] == trace.states[0].tolist()
     assert json.loads(found["samples"][0])
 
 

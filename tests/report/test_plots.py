@@ -24,7 +24,7 @@ def network(**settings: object) -> Classifier:
 
 
 def test_a_figure_is_written_whole_in_every_format(tmp_path: Path) -> None:
-    figure = plots.scatter(np.eye(2), WORD[-2:])
+    figure = plots.transition_maps(np.ones((2, 1, 2, 2)), WORD[-2:])
     for ending in ("png", "svg", "pdf"):
         path = plots.save(figure, tmp_path / f"map.{ending}")
         assert path.stat().st_size > 1000
@@ -56,4 +56,4 @@ def test_points_are_coloured_by_label() -> None:
     with pytest.raises(DataError, match="at least 4 rows"):
         plots.tsne(features[:2], ["a", "b"])
     many = [str(i) for i in range(20)] * 2
-    assert len(plots.scatter(features[:, :2], many).axes[0].collections) == 20
+    assert len(plots.tsne(features, many).axes[0].collections) == 20

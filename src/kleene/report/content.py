@@ -6,7 +6,7 @@ that says why.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from kleene.extraction.result import Extraction
 from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.nn.state_weights import adds_up
-from kleene.report.examples import explained, pick, samples, unit_trajectories, variants
+from kleene.report.examples import explained, pick, samples, variants
 from kleene.report.figures import epoch_figures, figures
 from kleene.report.plots import tsne_layout
 from kleene.report.trust import trust
@@ -52,22 +52,21 @@ def content(
     show(0, 1)
     result = _answers(model, words, labels)
     evaluation = result if isinstance(result, Evaluation) else None
-    chosen = np.random.default_rng(seed).permutation(len(words))[:MAX_READ].tolist()
-    read = [words[i] for i in sorted(chosen)]
+    order = np.random.default_rng(seed).permutation(len(words)).tolist()
+    read = [words[i] for i in sorted(order[:MAX_READ])]
     known = [known_part(model, word) for word in read]
     reading = extract(model, known, method=page_method(model), seconds=MAX_SECONDS)
-    picked = pick(words, evaluation, result)
     answers = [model.classes[i] for i in result.predicted.tolist()]
     parts: dict[str, Callable[[], Any]] = {
         "figures": lambda: figures(model, words, evaluation),
         "view": lambda: view(model, reading, read).to_dict(),
         "trust": lambda: trust(model, reading, read),
         "meaning": lambda: prototypes(model, read).to_dict(),
-        "examples": lambda: explained(model, words, labels, picked),
+        "examples": lambda: explained(model, words, labels, pick(words, result)),
         "samples": lambda: samples(model, words, result),
         "variants": lambda: variants(words, labels, answers),
         "phrases": lambda: _phrases(model, reading, read),
-        "map": lambda: _map(model, words, evaluation, result, seed),
+        "map": lambda: _map(model, words, order[:MAX_MAPPED], result, seed),
     }
     made: dict[str, Any] = {}
     for part, make in parts.items():
@@ -76,7 +75,6 @@ def content(
             made[part] = make()
         except KleeneError as error:
             made[part] = {"missing": str(error)}
-    shown = picked if isinstance(made["examples"], list) else []
     return {
         "format": "kleene.report/1",
         "name": name,
@@ -86,7 +84,6 @@ def content(
         "accuracy": None if evaluation is None else evaluation.accuracy,
         "confusion": None if evaluation is None else evaluation.confusion.tolist(),
         "history": [epoch_figures(epoch) for epoch in model.history.epochs],
-        "trajectories": unit_trajectories(model, words, shown),
         **made,
     }
 
@@ -147,27 +144,26 @@ def _phrases(model: Model, reading: Extraction, words: Sequence[Word]) -> dict[s
 def _map(
     model: Model,
     words: Sequence[Word],
-    evaluation: Evaluation | None,
+    chosen: Sequence[int],
     result: Evaluation | Predictions,
     seed: int,
 ) -> dict[str, Any]:
     """Words as points, near each other when they spend their steps in the same states."""
-    chosen = np.random.default_rng(seed).permutation(len(words))[:MAX_MAPPED]
     if len(chosen) < 10:
         return {"missing": f"{len(chosen)} words are too few for a map; give at least 10"}
     values = features(model.network, model.alphabet.encode_many([words[i] for i in chosen]))
     places = tsne_layout(values, seed)
     places = (places - places.min(0)) / np.maximum(np.ptp(places, axis=0), 1e-9)
-    right = None if evaluation is None else evaluation.predicted == evaluation.labels
+    right = isinstance(result, Evaluation) and (result.predicted == result.labels)[chosen].tolist()
     return {
         "points": places.astype(float).round(3).tolist(),
         "classes": result.predicted[chosen].tolist(),
-        "right": None if right is None else right[chosen].tolist(),
-        "words": _short_texts(words[i] for i in chosen),
+        "right": right or None,
+        "words": [_short_text(words[i]) for i in chosen],
     }
 
 
-def _short_texts(words: Iterable[Word], width: int = 80) -> list[str]:
-    """Words in one line each, cut where they are long."""
-    texts = [joint(word).join(as_text(symbol) for symbol in word[: width + 1]) for word in words]
-    return [text if len(text) <= width else text[: width - 1] + "…" for text in texts]
+def _short_text(word: Word, width: int = 80) -> str:
+    """A word in one line, cut where it is long."""
+    text = joint(word).join(as_text(symbol) for symbol in word[: width + 1])
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -11,6 +11,9 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
+import numpy as np
+
+from kleene.evaluation.figures import no_better_than_majority
 from kleene.evaluation.metrics import Evaluation, wilson_interval
 from kleene.explain.markup import as_text, percent
 from kleene.machine import Word
@@ -24,8 +27,10 @@ def figures(model: Model, words: Sequence[Word], result: Evaluation | None) -> d
     stored = model.settings.get("data") or {}
     given = None if result is None else _figure(result.accuracy, len(words))
     held_out = _stored(stored, "held_out_accuracy", "held_out_rows")
+    headline = _headline(given, held_out, known)
     return {
-        "headline": _headline(given, held_out, known),
+        "headline": headline,
+        "no_better": _no_better(model, result, headline),
         "trained_on": known,
         "warning": _warning(len(words), known, given),
         "given": given,
@@ -34,6 +39,7 @@ def figures(model: Model, words: Sequence[Word], result: Evaluation | None) -> d
         "held_out": held_out,
         "baseline": _stored(stored, "baseline_accuracy", "held_out_rows"),
         "majority": None if result is None else result.majority_accuracy,
+        "held_out_majority": _stored(stored, "majority_accuracy", "held_out_rows"),
         "per_class": [] if result is None else _per_class(model, result),
     }
 
@@ -65,6 +71,18 @@ def _headline(
     return {"name": "Training accuracy", **given, "note": f"{percent(known)} of them trained on"}
 
 
+def _no_better(
+    model: Model, result: Evaluation | None, headline: dict[str, Any] | None
+) -> str | None:
+    """The label that it would do as well to answer always, by the rows of the headline."""
+    if headline is None or result is None or headline["name"] == "Held-out accuracy":
+        label = model.no_better_than
+        return None if label is None else as_text(label)
+    counts = np.bincount(result.labels, minlength=len(model.classes)).tolist()
+    found = no_better_than_majority(headline["interval"], counts)
+    return None if found is None else as_text(model.classes[found])
+
+
 def _warning(rows: int, known: float | None, given: dict[str, Any] | None) -> str | None:
     if not known:
         return None
@@ -76,16 +94,8 @@ def _warning(rows: int, known: float | None, given: dict[str, Any] | None) -> st
 
 
 def _per_class(model: Model, result: Evaluation) -> list[dict[str, Any]]:
-    return [
-        {
-            "label": as_text(label),
-            "rows": one.rows,
-            "precision": one.precision,
-            "recall": one.recall,
-            "f1": one.f1,
-        }
-        for label, one in zip(model.classes, result.per_class, strict=True)
-    ]
+    pairs = zip(model.classes, result.per_class, strict=True)
+    return [{**asdict(one), "label": as_text(label)} for label, one in pairs]
 
 
 def epoch_figures(epoch: Epoch) -> dict[str, Any]:

@@ -28,6 +28,10 @@ SHARED = (
     *("reader.js", "sections.js", "meaning.js"),
 )
 """What every page needs, in order."""
+START = (
+    "Kleene.report(JSON.parse(document.getElementById('values').textContent), "
+    "document.getElementById('page'));"
+)
 
 
 def write_report(
@@ -56,33 +60,19 @@ def report_page(content: dict[str, Any]) -> str:
 
     made = datetime.now().astimezone().strftime("%-d %B %Y, %H:%M")
     values = as_json_block({**content, "made": made, "version": __version__})
-    start = (
-        "Kleene.report(JSON.parse(document.getElementById('values').textContent), "
-        "document.getElementById('page'));"
-    )
-    return page(
-        title=f"{content['name']} - Kleene report",
-        script=script("report.js") + start,
-        values=values,
-        fallback=_facts(content),
-    )
-
-
-def page(*, title: str, script: str, values: str, fallback: str = "") -> str:
-    """A page that carries its style, its script and its values along."""
-    css = asset("style.css")
+    css, code = asset("style.css"), script("report.js") + START
     policy = (
         "default-src 'none'; img-src blob: data:; base-uri 'none'; form-action 'none'; "
-        f"style-src {_digest(css)}; script-src {_digest(script)}"
+        f"style-src {_digest(css)}; script-src {_digest(code)}"
     )
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{css}</style></head>\n"
-        f'<body><div id="page"><noscript>{fallback}</noscript></div>\n'
+        f"<title>{escape(content['name'])} - Kleene report</title>\n<style>{css}</style></head>\n"
+        f'<body><div id="page"><noscript>{_facts(content)}</noscript></div>\n'
         f'<script type="application/json" id="values">{values}</script>\n'
-        f"<script>{script}</script></body></html>\n"
+        f"<script>{code}</script></body></html>\n"
     )
 
 
@@ -118,6 +108,8 @@ def _facts(content: dict[str, Any]) -> str:
         and f"{headline['name']}: {percent(headline['accuracy'])} of {headline['rows']} examples, "
         f"{headline['note']}.",
         content["figures"]["warning"],
+        content["figures"]["no_better"]
+        and f"No better than always answering {content['figures']['no_better']}.",
         *(trust.get(part) for part in ("warning", "summed", "agreement", "compared", "proof")),
         (trust.get("nearest") or {}).get("text"),
         "The drawing and all else need JavaScript; nothing is loaded from anywhere.",

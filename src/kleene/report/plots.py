@@ -9,7 +9,7 @@ import io
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -67,43 +67,21 @@ def transition_maps(
             f"maps must have the shape (class, state, row, column) with {len(classes)} classes, "
             f"got {grid.shape}"
         )
+    with extra("draw"):
+        from matplotlib.figure import Figure
+
     rows, columns = grid.shape[:2]
-    figure, axes = picture_grid(rows, columns)
+    figure = Figure(figsize=(1.2 + 0.85 * columns, 0.6 + 0.85 * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False)
     low, high = grid.min((0, 2, 3)), grid.max((0, 2, 3))  # each state has its own scale
     for r in range(rows):
         for c in range(columns):
             axes[r, c].imshow(grid[r, c], cmap="magma", vmin=low[c], vmax=high[c])
+            axes[r, c].set(xticks=[], yticks=[])
             if r == 0:
                 axes[r, c].set_title(str(c if names is None else names[c]), fontsize=8, pad=2)
         axes[r, 0].set_ylabel(as_text(classes[r]), rotation=0, ha="right", va="center", fontsize=9)
     figure.suptitle("mean probability of moving to each state (columns), by class (rows)", size=10)
-    return figure
-
-
-def scatter(points: ArrayLike, labels: Sequence[Label], title: str = "") -> Figure:
-    """Points of the plane, (point, 2), coloured by label."""
-    with extra("draw"):
-        from matplotlib import colormaps
-        from matplotlib.figure import Figure
-
-    places = np.asarray(points)
-    names = sorted(set(labels), key=str)
-    few = len(names) <= len(COLORS)
-    palette = COLORS if few else colormaps["tab20"](np.linspace(0, 1, 20))
-    figure = Figure(figsize=(6.4, 5.2), layout="constrained")
-    axes = figure.subplots()
-    for i, name in enumerate(names):
-        mine = np.array([label == name for label in labels])
-        color = palette[i % len(palette)]
-        axes.scatter(
-            places[mine, 0], places[mine, 1], s=7, color=color, alpha=0.7, lw=0, label=as_text(name)
-        )
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.set_title(title, fontsize=10)
-    axes.legend(
-        markerscale=2.5, fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5)
-    )
     return figure
 
 
@@ -129,15 +107,33 @@ def size_against_error(front: Iterable[FrontPoint]) -> Figure:
     return figure
 
 
-def tsne(features: ArrayLike, labels: Sequence[Label], *, seed: int = 0, title: str = "") -> Figure:
+def tsne(features: ArrayLike, labels: Sequence[Label], *, seed: int = 0) -> Figure:
     """Transition features, (word, state), laid out in the plane by t-SNE, coloured by label."""
+    with extra("draw"):
+        from matplotlib import colormaps
+        from matplotlib.figure import Figure
+
     values = np.asarray(features, dtype=np.float32)
     if len(values) < 4 or len(values) != len(labels):
         raise DataError(
             f"t-SNE needs at least 4 rows with a label each, got {len(values)} rows and "
             f"{len(labels)} labels"
         )
-    return scatter(tsne_layout(values, seed), labels, title or "t-SNE of transition features")
+    places, names = tsne_layout(values, seed), sorted(set(labels), key=str)
+    few = len(names) <= len(COLORS)
+    palette = COLORS if few else colormaps["tab20"](np.linspace(0, 1, 20))
+    figure = Figure(figsize=(6.4, 5.2), layout="constrained")
+    axes = figure.subplots()
+    for i, name in enumerate(names):
+        x, y = places[[label == name for label in labels]].T
+        color = palette[i % len(palette)]
+        axes.scatter(x, y, s=7, color=color, alpha=0.7, lw=0, label=as_text(name))
+    axes.set(xticks=[], yticks=[])
+    axes.set_title("t-SNE of transition features", fontsize=10)
+    axes.legend(
+        markerscale=2.5, fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5)
+    )
+    return figure
 
 
 def tsne_layout(features: Floats, seed: int) -> Floats:
@@ -152,16 +148,3 @@ def tsne_layout(features: Floats, seed: int) -> Floats:
     with threadpool_limits(1):  # more threads are slower on a busy machine
         layout: Floats = model.fit_transform(np.round(features, 3) + jitter)
     return layout
-
-
-def picture_grid(rows: int, columns: int) -> tuple[Figure, Any]:
-    """A figure full of small pictures without axes, (row, column)."""
-    with extra("draw"):
-        from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(1.2 + 0.85 * columns, 0.6 + 0.85 * rows), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False)
-    for one in axes.flat:
-        one.set_xticks([])
-        one.set_yticks([])
-    return figure, axes

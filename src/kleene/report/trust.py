@@ -99,6 +99,8 @@ def nearest_states(model: Model, words: Sequence[Word]) -> int:
 
 def _proof(reading: Extraction, proved: bool) -> str:
     """One sentence; `detail` has the rest."""
+    if proved and reading.dfa.num_states == 1:
+        return f"Every sequence gets the answer {as_text(reading.dfa.outputs[0])}."
     if proved:
         return "Network and automaton give the same answer to every sequence of every length."
     if reading.certificate is not None:

@@ -115,7 +115,8 @@ class Network:
         for length in WARM_UP:  # so that no request waits for the kernels
             self.predict([model.alphabet.symbols[:1] * length] * 8)
         small = len(model.alphabet.symbols) <= VOCABULARY
-        given = list(words) or (_drawn(model) if small else [])
+        known = [known_part(model, word) for word in words]
+        given = known or (_drawn(model) if small else [])
         self.view: View
         self.reading: Extraction | None = None
         if given or model.is_finite_state or not model.network.config.num_states:
@@ -203,8 +204,7 @@ def load_models(
             model = Model.load(path)
             if proof is not None:
                 require(model, proof)
-            known = [known_part(model, word) for word in model.words(list(words))]
-            found[name] = Network(name, model, known)
+            found[name] = Network(name, model, model.words(list(words)))
     return found
 
 

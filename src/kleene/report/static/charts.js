@@ -1,4 +1,4 @@
-// Curves, trajectories and maps, each a picture of its own.
+// Curves and maps, each a picture of its own.
 "use strict";
 (() => {
   const { s } = Kleene;
@@ -27,15 +27,12 @@
     label,
     below,
     marks = [],
-    width = WIDTH,
-    names = true,
-    strip = null,
   }) {
     const count = Math.max(...lines.map((line) => line.values.length), 2);
     const all = lines.flatMap((line) => line.values.filter((v) => v !== null));
     low = low ?? Math.min(...all, 0);
     high = high ?? Math.max(...all, low + 1e-6);
-    const right = names ? RIGHT : 14;
+    const [width, right] = [WIDTH, RIGHT];
     const x = (i) => LEFT + (i / (count - 1)) * (width - LEFT - right);
     const y = (v) => HEIGHT - BOTTOM - ((v - low) / (high - low || 1)) * (HEIGHT - TOP - BOTTOM);
     const grid = ticks(low, high).map((v) =>
@@ -71,31 +68,18 @@
         s("path", { d }),
         points.length < 3 &&
           points.filter(Boolean).map((p) => s("circle", { cx: p[0], cy: p[1], r: 3 })),
-        names && last && s("text", { x: width - right + 8, y: place }, line.name),
+        last && s("text", { x: width - right + 8, y: place }, line.name),
       );
     });
-    const cells =
-      strip &&
-      strip.map((state, i) =>
-        s("rect", {
-          x: x(i) - (x(1) - x(0)) / 2,
-          y: HEIGHT - BOTTOM + 3,
-          width: x(1) - x(0) + 0.3,
-          height: 9,
-          class: Kleene.stateClass(state) + " cell",
-        }),
-      );
     return s(
       "svg",
       { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": label, class: "chart" },
       grid,
       stages,
       drawn,
-      !strip &&
-        [1, count].map((n) =>
-          s("text", { x: x(n - 1), y: HEIGHT - BOTTOM + 17, class: "middle quiet" }, String(n)),
-        ),
-      cells && s("g", {}, cells),
+      [1, count].map((n) =>
+        s("text", { x: x(n - 1), y: HEIGHT - BOTTOM + 17, class: "middle quiet" }, String(n)),
+      ),
       s("text", { x: (LEFT + width - right) / 2, y: HEIGHT - 6, class: "middle quiet" }, below),
     );
   };

@@ -1,4 +1,4 @@
-// What the states and words mean: prototypes, explained words, phrases, trajectories, the map.
+// What the states and words mean: prototypes, explained words, phrases, the map.
 "use strict";
 (() => {
   const { h, isMissing } = Kleene;
@@ -100,15 +100,14 @@
       h("span", { class: "against key" }, "speaks against it"),
     );
 
-  /** Explained words, right and wrong ones; where shares do not add up, the way to weigh symbols
-   * can be chosen. */
-  Kleene.examples = function (examples, summed) {
+  /** Explained words, wrong ones first. */
+  Kleene.examples = function (examples) {
     if (isMissing(examples)) return Kleene.missing(examples);
     if (!examples.length) return h("p", { class: "note" }, "No example is short enough to be shown.");
-    const wrong = examples.filter((one) => one.label !== null && one.label !== one.prediction);
-    const right = examples.filter((one) => !wrong.includes(one)).slice(0, 8);
-    const list = h("div", {});
-    const card = (one, method) =>
+    const isWrong = (one) => one.label !== null && one.label !== one.prediction;
+    const wrong = examples.filter(isWrong);
+    const right = examples.filter((one) => !isWrong(one)).slice(0, 8);
+    const card = (one) =>
       h(
         "article",
         { class: "card wide" },
@@ -120,34 +119,20 @@
             "small",
             {},
             ` ${Kleene.probability(one.probability)} sure`,
-            one.label !== null && one.label !== one.prediction ? `; it should be ${one.label}` : "",
+            isWrong(one) ? `; it should be ${one.label}` : "",
           ),
         ),
-        Kleene.highlighted(one, one.weights[method], one.scales[method]),
+        Kleene.highlighted(one, one.weights, one.scale),
       );
-    const fill = (method) =>
-      list.replaceChildren(
-        ...(wrong.length
-          ? [h("h3", {}, "What it gets wrong"), ...wrong.map((one) => card(one, method))]
-          : [h("p", { class: "note" }, "It gets none of these examples wrong.")]),
-        h("h3", {}, "What it gets right"),
-        ...right.map((one) => card(one, method)),
-      );
-    const choice = h(
-      "select",
-      { id: "method", onchange: () => fill(choice.value) },
-      h("option", { value: "evidence" }, "by how much each symbol changes the answer"),
-      h("option", { value: "level" }, "by the probability of the state that answers"),
-    );
-    fill("evidence");
     return h(
       "div",
       {},
-      summed
-        ? null
-        : h("div", { class: "field inline" }, h("label", { for: "method" }, "Weigh symbols"), choice),
       Kleene.legend(),
-      list,
+      wrong.length
+        ? [h("h3", {}, "What it gets wrong"), wrong.map(card)]
+        : examples[0].label !== null &&
+            h("p", { class: "note" }, "It gets none of these examples wrong."),
+      right.length > 0 && [examples[0].label !== null && h("h3", {}, "What it gets right"), right.map(card)],
     );
   };
 
@@ -224,62 +209,6 @@
             ]
           : h("p", {}, "Every one of these sequences gets the answer of its label.")),
     ];
-  };
-
-  /** Hidden vector and memory along a word, with the states below. */
-  Kleene.trajectories = function (trajectories, examples, view) {
-    if (!trajectories.length)
-      return h("p", { class: "note" }, "No example is short enough to be shown.");
-    const stage = h("div", {});
-    const text = (one) => {
-      const whole = examples[one.example].word.map(Kleene.show).join(examples[one.example].between);
-      return whole.length > 70 ? `${whole.slice(0, 69)}…` : whole;
-    };
-    const fill = (one) =>
-      stage.replaceChildren(
-        ...["hidden", "memory"]
-          .filter((name) => one[name])
-          .map((name) => {
-            const lines = one[name].map((unit, i) => ({
-              name: `unit ${unit.unit}`,
-              values: unit.values,
-              kind: `thin k${i % 8}`,
-            }));
-            const values = lines.flatMap((line) => line.values);
-            const strip = examples[one.example].states.map(
-              (state) => view.centroids[state] ?? state,
-            );
-            const picture = Kleene.curves({
-              lines,
-              low: Math.min(...values, -0.1),
-              high: Math.max(...values, 0.1),
-              label: `${name} along the example`,
-              below: "step, with its state",
-              width: 760,
-              names: false,
-              strip,
-            });
-            return Kleene.figure(
-              picture,
-              name,
-              name === "hidden"
-                ? "The hidden vector, its liveliest units"
-                : "The memory, its liveliest units",
-            );
-          }),
-      );
-    const choice = h(
-      "select",
-      { id: "trajectory", onchange: () => fill(trajectories[+choice.value]) },
-      trajectories.map((one, i) => h("option", { value: i }, text(one))),
-    );
-    fill(trajectories[0]);
-    return h(
-      "div",
-      {},
-      h("div", { class: "field inline" }, h("label", { for: "trajectory" }, "Along the example"), choice),
-      stage,
-    );
   };
 
   Kleene.wordMap = function (map, classes) {

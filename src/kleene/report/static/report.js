@@ -18,7 +18,9 @@ Kleene.report = function (report, place) {
     ? report.samples
     : [...new Set(examples.map(asText))].slice(0, 5);
 
-  const headline = trust.proved
+  const headline = figures.no_better
+    ? `Nothing was learned: this ${kind} is no better than always answering ${figures.no_better}.`
+    : trust.proved
     ? `This ${kind} is a machine of ${trust.states} states: proved for sequences of every length.`
     : trust.faithful
       ? `This ${kind} behaves as a machine of ${trust.states} states on every sequence that was tried.`
@@ -45,7 +47,11 @@ Kleene.report = function (report, place) {
     !trust.summed && [
       "Proof",
       trust.proved ? "yes" : "none",
-      trust.proved ? "for sequences of every length" : "see below",
+      !trust.proved
+        ? "see below"
+        : trust.states === 1
+          ? "of a constant: it says nothing"
+          : "for sequences of every length",
     ],
   ].filter(Boolean);
   const reader = view.machine
@@ -104,7 +110,7 @@ Kleene.report = function (report, place) {
       trust.summed
         ? "Each symbol is as bright as its share of the answer; the shares add up to it."
         : "Each symbol is as bright as it speaks for the answer, or against it. Pale texts have no symbol that matters more than others.",
-      Kleene.examples(report.examples, trust.summed),
+      Kleene.examples(report.examples),
     ),
     section(
       "phrases",
@@ -115,12 +121,6 @@ Kleene.report = function (report, place) {
           ? "Two symbols in a row, by the mean weight of the states they lead to."
           : "Two symbols in a row that lead most surely to the state that answers.",
       Kleene.phrases(report.phrases),
-    ),
-    section(
-      "inside",
-      "Inside the network",
-      "Hidden units along an example; the ribbon below the lines is the state.",
-      Kleene.trajectories(report.trajectories, examples, view),
     ),
     section(
       "map",
@@ -157,7 +157,6 @@ Kleene.report = function (report, place) {
     meaning: "States",
     examples: "Why",
     phrases: "Phrases",
-    inside: "Inside",
     map: "Map",
     made: "Made",
   };

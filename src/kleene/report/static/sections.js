@@ -39,6 +39,7 @@
         figures.held_out,
       ],
       ["Bag of 1-3-grams with logistic regression, on the same", figures.baseline],
+      ["Always the most frequent class, on the same", figures.held_out_majority],
       ["On validation examples, which choices were made on", figures.validation],
       ["On examples trained on", figures.training],
     ].filter(([, found]) => found);
@@ -249,8 +250,12 @@
             ),
         ),
         row(
-          trust.proved,
-          trust.proved ? "Proved for all sequences" : "Not proved",
+          trust.proved && trust.states > 1,
+          !trust.proved
+            ? "Not proved"
+            : trust.states > 1
+              ? "Proved for all sequences"
+              : "Proved to be a constant, which is no success",
           trust.proof,
           (trust.robust || trust.detail) &&
             h(
