@@ -154,7 +154,7 @@ def by_kleene(learn: str) -> Callable[[list[str], list[bool], int], Learned]:
 def by_network(cell: str) -> Callable[[list[str], list[bool], int], Learned]:
     def learn(words: list[str], labels: list[bool], seed: int) -> Learned:
         classifier = kl.SequenceClassifier(
-            cell=cell, states=0, training={"recipe": "curriculum"}, random_state=seed
+            cell=cell, states=0, training={"epochs": 400, "patience": 5}, random_state=seed
         )
         classifier.fit(words, labels)
         return classifier.predict, None, {"epochs": len(classifier.history_)}

@@ -217,7 +217,7 @@ def by_network(words: Any, labels: Any, seed: int) -> Learned:
 
 def by_plain_gru(words: Any, labels: Any, seed: int) -> Learned:
     classifier = kl.SequenceClassifier(
-        states=0, training={"recipe": "curriculum"}, random_state=seed
+        states=0, training={"epochs": 400, "patience": 5}, random_state=seed
     )
     classifier.fit(words, labels)
     return classifier.predict, {"held_out": classifier.figures_.held_out_accuracy}

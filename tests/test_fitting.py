@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -136,11 +137,13 @@ def test_rows_are_split_into_three_parts_that_share_none() -> None:
     assert [len(part) for part in parts] == [810, 90, 100]  # type: ignore[arg-type]
     assert len(set(seen)) == 1000
     assert len(rows.sample) == 900
-    fewer = split_rows(prepared.examples.select(np.arange(399)), prepared.settings, 0)
-    assert fewer.held_out is None
+    fewer = prepared.examples.select(np.arange(999))
+    assert split_rows(fewer, prepared.settings, 0).held_out is None
+    long = replace(fewer, words=[np.tile(word, 20) for word in fewer.words])
+    assert split_rows(long, prepared.settings, 0).held_out is not None
 
 
-def test_small_data_are_measured_by_cross_validation() -> None:
+def test_small_data_are_measured_by_cross_fitting() -> None:
     words, labels = sample(4)
     given = {"training": {"epochs": 1}, **SMALL}
     found = SequenceClassifier(learn="automaton", **given).fit(words, labels, baseline=True)

@@ -17,7 +17,7 @@ ORDER = (  # "" is the package's own list of names
     *("errors", "config", "arrays", "files", "machine"),
     *("compiling", "distributed"),
     *("automata", "languages", "data", "datasets", "nn", "export", "evaluation", "training"),
-    *("select", "settings", "model_folder", "model", "extraction", "explain", "proof"),
+    *("select", "model_folder", "model", "settings", "extraction", "explain", "proof"),
     *("induction", "fitting", "extraction.extract", "estimator", "report"),
     *("web", "", "cli"),
 )

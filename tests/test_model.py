@@ -397,12 +397,6 @@ def test_files_beyond_their_bound_are_not_read(folder: Path) -> None:
         Model.load(folder)
 
 
-def test_a_model_knows_its_training_data(tmp_path: Path) -> None:
-    assert untrained().training_digest is None
-    model = replace(untrained(), settings={"data": {"digest": "00ff"}})
-    assert Model.load(model.save(tmp_path / "model")).training_digest == "00ff"
-
-
 @dataclass(frozen=True)
 class MinimalGate:
     """u = f h + (1 - f) tanh(W x + R h), f = sigma(W_f x + R_f h)."""

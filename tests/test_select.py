@@ -76,20 +76,15 @@ def test_the_simple_model_may_lose_a_standard_error_and_a_point(
 def test_an_automaton_explains_rows_if_hardly_any_error_is_left(
     states: int, training: int, validation: int, good: bool
 ) -> None:
-    assert good is explains(
-        states=states,
-        training_errors=training,
-        training_baseline=1000,
-        validation_errors=validation,
-        validation_rows=1200,
-        validation_baseline=600,
-    )
+    trained, judged = rows([0] * 1000 + [1] * 1000), rows([0] * 600 + [1] * 600)
+    given = {"training": (training, trained), "validation": (validation, judged)}
+    assert good is explains(states=states, **given)
 
 
 def test_without_validation_rows_no_error_may_be_left() -> None:
-    given = {"states": 2, "training_baseline": 1000, "validation_rows": 0}
-    assert explains(**given, training_errors=0, validation_errors=0, validation_baseline=1000)
-    assert not explains(**given, training_errors=1, validation_errors=1, validation_baseline=1000)
+    trained = rows([0] * 1000 + [1] * 1000)
+    assert explains(states=2, training=(0, trained), validation=(0, None))
+    assert not explains(states=2, training=(1, trained), validation=(1, None))
 
 
 @dataclass(frozen=True)

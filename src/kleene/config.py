@@ -109,7 +109,7 @@ class TrainConfig:
     recipe: str | None = parameter(
         None,
         "The stages of training. None: the recipe that fits `learn`, the cell and the data.",
-        "network|paper|warm|direct|curriculum|text|reconstruct",
+        "network|paper|warm|direct|text|reconstruct",
     )
     optimizer: str | None = parameter(
         None, "The optimiser. None: adam, and rmsprop for learn=paper.", "|".join(OPTIMIZERS)
@@ -150,7 +150,7 @@ class TrainConfig:
     held_out: float = parameter(
         0.1,
         "Share of the rows, 100 at least, that is used for nothing but the accuracy at the end; "
-        "fewer than 400 rows are measured by cross-validation.",
+        "fewer than 1,000 short rows are measured by cross-fitting.",
         "SHARE",
         least=0,
         below=1,

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from sklearn import exceptions
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
@@ -29,22 +28,13 @@ from kleene.data.store import Store
 from kleene.data.validate import UnknownSymbols, as_classes, as_labels, as_words
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError, NotFittedError, SettingError
-from kleene.evaluation.figures import answers
 from kleene.evaluation.metrics import Predictions, predict
-from kleene.fitting import (
-    MIN_VALIDATION,
-    Rows,
-    cross_validate,
-    fit_model,
-    measured,
-    split_rows,
-)
+from kleene.fitting import fit_and_measure
 from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.nn.cells import Cell
-from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.settings import Settings, from_saved, network_config
+from kleene.settings import Settings, from_saved, untrained_model
 from kleene.training.progress import Bar, Reporter
 from kleene.training.run import Hook, Run
 
@@ -129,7 +119,6 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
         y: Sequence[Label],
         sample_weight: Sequence[float] | None = None,
         *,
-        keys: Sequence[int] | None = None,
         checkpoint: str | Path | None = None,
         checkpoint_every: float = 30.0,
         reporter: Reporter | None = None,
@@ -139,13 +128,13 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
     ) -> SequenceClassifier:
         """Learn from sequences and their labels.
 
-        `sample_weight` says how much each row counts in the loss. `keys` orders the rows for a
-        curriculum other than by length. `checkpoint` names a file in which the run is saved every
-        `checkpoint_every` seconds, and from which it continues where the file exists. `hook` is
-        called after every epoch with the network and the epoch's figures. `baseline` also fits
-        n-grams with logistic regression to the same rows, for `figures_`; with fewer than 400
-        rows, cross-validation measures the accuracy of both. The processes of `process_group`
-        share every batch; the first alone searches for an automaton and chooses.
+        `sample_weight` says how much each row counts in the loss. `checkpoint` names a file in
+        which the run is saved every `checkpoint_every` seconds, and from which it continues where
+        the file exists. `hook` is called after every epoch with the network and the epoch's
+        figures. `baseline` also fits n-grams with logistic regression to the same rows, for
+        `figures_`; with fewer than 1,000 rows, cross-fitting measures the accuracy of both. The
+        processes of `process_group` share every batch; the first alone searches for an automaton
+        and chooses.
         """
         run = Run(
             seed=self._seed(),
@@ -155,7 +144,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
             checkpoint_every=checkpoint_every,
             processes=process_group,
         )
-        prepared = self.prepare(X, y, sample_weight, keys=keys, seed=run.seed)
+        prepared = self.prepare(X, y, sample_weight, seed=run.seed)
         return self.fit_prepared(prepared, run, baseline=baseline)
 
     def prepare(
@@ -164,14 +153,11 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
         y: Sequence[Label],
         sample_weight: Sequence[float] | None = None,
         *,
-        keys: Sequence[int] | None = None,
         seed: int | None = None,
     ) -> Prepared:
         """Check parameters and data, and build the untrained model; `fit_prepared` trains it."""
-        settings, seed = (
-            Settings.of(self.get_params(deep=False)),
-            self._seed() if seed is None else seed,
-        )
+        settings = Settings.of(self.get_params(deep=False))
+        seed = self._seed() if seed is None else seed
         earlier = self.model_ if self.warm_start and hasattr(self, "model_") else None
         words, tokens = as_words(X, self.tokens if earlier is None else earlier.tokens)
         labels, classes = as_classes(words, y)
@@ -187,7 +173,9 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
             labels = np.array([earlier.class_ids[classes[i]] for i in labels], dtype=np.int64)
             alphabet, classes = earlier.alphabet, earlier.classes
             longest = max(longest, earlier.longest)
-        model = untrained(settings, alphabet, classes, tokens=tokens, longest=longest, seed=seed)
+        model = untrained_model(
+            settings, alphabet, classes, tokens=tokens, longest=longest, seed=seed
+        )
         if earlier is not None:
             old, new = earlier.network.state_dict(), model.network.state_dict()
             same = {
@@ -197,7 +185,6 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
         examples = Examples(
             words=alphabet.encode_many(words),
             labels=labels,
-            keys=None if keys is None else np.asarray(keys, dtype=np.int64),
             weights=_row_weights(sample_weight, len(words)),
         )
         return Prepared(model=model, settings=settings, examples=examples, words=words, seed=seed)
@@ -206,18 +193,13 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
         self, prepared: Prepared, run: Run, *, baseline: bool = False
     ) -> SequenceClassifier:
         """Learn from what `prepare` returned."""
-        examples, settings = prepared.examples, prepared.settings
-        rows = split_rows(examples, settings, prepared.seed)
-        cross = baseline and rows.held_out is None and len(examples) >= MIN_VALIDATION
-        cross = cross and run.processes.world_size == 1 and not self.warm_start
-        self._fit(
-            prepared.model,
-            rows,
-            settings,
-            run,
-            baseline=baseline,
-            folded=examples if cross else None,
+        if run.reporter is None and self.verbose:
+            run = replace(run, reporter=Bar())
+        fitted = fit_and_measure(
+            prepared.model, prepared.examples, prepared.settings, run, baseline=baseline
         )
+        self.fit_log_, self.figures_, self.origin_ = fitted.log, fitted.figures, fitted.origin
+        self._adopt(fitted.model)
         if prepared.words is not None:
             self.words_ = prepared.words
         return self
@@ -231,7 +213,7 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
         bounded size. `kleene.data.store.encode` makes a store.
         """
         settings, run = Settings.of(self.get_params(deep=False)), run or Run(seed=self._seed())
-        model = untrained(
+        model = untrained_model(
             settings,
             store.alphabet,
             store.classes,
@@ -244,47 +226,6 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
             model=model, settings=settings, examples=examples, words=None, seed=run.seed
         )
         return self.fit_prepared(prepared, run, baseline=baseline)
-
-    def _fit(
-        self,
-        model: Model,
-        rows: Rows,
-        settings: Settings,
-        run: Run,
-        *,
-        baseline: bool,
-        folded: Examples | None = None,
-    ) -> None:
-        if run.reporter is None and self.verbose:
-            run = replace(run, reporter=Bar())
-        fitted = fit_model(model, rows, settings, run)
-        if run.processes.is_main:
-            held_out = None
-            if rows.held_out is not None:
-                held_out = answers(
-                    fitted.model.network,
-                    rows.training,
-                    rows.held_out,
-                    baseline=baseline,
-                    seed=run.seed,
-                )
-            elif folded is not None:
-                held_out = cross_validate(
-                    lambda: untrained(
-                        settings,
-                        model.alphabet,
-                        model.classes,
-                        tokens=model.tokens,
-                        longest=model.longest,
-                        seed=run.seed,
-                    ),
-                    folded,
-                    settings,
-                    run,
-                )
-            fitted = measured(fitted, rows, held_out)
-        self.fit_log_, self.figures_, self.origin_ = fitted.log, fitted.figures, fitted.origin
-        self._adopt(fitted.model)
 
     def _seed(self) -> int:
         """The seed of this fit: `random_state`, or a number drawn from it."""
@@ -308,15 +249,8 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
 
     # -- using ----------------------------------------------------------------------------------
 
-    def predict_proba(
-        self, X: Sequence[Any], samples: int | None = None, *, seed: int = 0
-    ) -> NDArray[np.float32]:
-        """Probabilities of the classes, in the order of `classes_`.
-
-        With `samples`, the mean over so many random passes; see `predict_distribution`.
-        """
-        if samples is not None:
-            return self.predict_distribution(X, samples, seed=seed).mean
+    def predict_proba(self, X: Sequence[Any]) -> NDArray[np.float32]:
+        """Probabilities of the classes, in the order of `classes_`."""
         return self._evaluate(X).probabilities
 
     def predict_log_proba(self, X: Sequence[Any]) -> NDArray[np.float32]:
@@ -451,15 +385,6 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
         """An estimator with the model of a folder; `cells` as in `Model.load`."""
         return cls.from_model(Model.load(folder, cells=cells))
 
-    def save_pretrained(self, folder: str | Path) -> Path:
-        """`save`, by the name that users of Hugging Face's libraries look for."""
-        return self.model.save_pretrained(folder)
-
-    @classmethod
-    def from_pretrained(cls, folder: str | Path) -> SequenceClassifier:
-        """`load`, by the name that users of Hugging Face's libraries look for; from disk only."""
-        return cls.from_model(Model.from_pretrained(folder))
-
     def to_onnx(self) -> bytes:
         """The network as an ONNX file; see `Model.to_onnx`."""
         return self.model.to_onnx()
@@ -498,35 +423,6 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
         estimator.origin_ = model.origin
         estimator._adopt(model)
         return estimator
-
-
-def untrained(
-    settings: Settings,
-    alphabet: Alphabet,
-    classes: tuple[Label, ...],
-    *,
-    tokens: str,
-    longest: int,
-    seed: int,
-) -> Model:
-    """A model with random weights for an alphabet and classes."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        network = Classifier(network_config(settings, len(alphabet.symbols), len(classes), tokens))
-    device = settings.given.device or "cpu"
-    try:
-        network.to(device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise SettingError(f"device {device!r} is not available: {reason}; use cpu") from None
-    return Model(
-        network=network,
-        alphabet=alphabet,
-        classes=classes,
-        tokens=tokens,
-        longest=longest,
-        settings=settings.to_dict(seed),
-    )
 
 
 def _row_weights(given: Sequence[float] | None, rows: int) -> NDArray[np.float32] | None:

@@ -6,7 +6,7 @@ list ends at the first step that is sure of its model.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -15,7 +15,6 @@ import numpy as np
 from torch import Tensor
 
 from kleene.config import TrainConfig
-from kleene.data.batch import Encoded
 from kleene.data.examples import Examples
 from kleene.data.fingerprint import fingerprint
 from kleene.evaluation.baseline import ngram_accuracy
@@ -26,7 +25,7 @@ from kleene.induction.teach import automaton_answers, can_be_taught, search_rows
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.select import MAX_STATES, NGRAM_LOSS, Comparison, compare, explains
-from kleene.settings import Settings, stages_of, text_note
+from kleene.settings import Settings, random_network, stages_of, text_note
 from kleene.training.by_gradient import fewer_states
 from kleene.training.history import History
 from kleene.training.loop import fit
@@ -34,14 +33,13 @@ from kleene.training.memory_states import memory_states
 from kleene.training.run import Run
 from kleene.training.stages import Stage
 
-MIN_VALIDATION, MIN_HELD_OUT, MIN_HELD_OUT_ROWS = 50, 400, 100
-"""Minimum numbers of rows for validation rows and for held-out rows of their own, and of the
-latter; with fewer rows, cross-validation measures the accuracy."""
+MIN_VALIDATION, MIN_HELD_OUT_ROWS = 50, 100
+"""Minimum number of rows for a validation split, and of held-out rows."""
+CROSS_FITTED, CROSS_FITTED_LONG, LONG = 1_000, 400, 50_000
+"""Fewer rows lose none to a held-out part: cross-fitting measures the accuracy. It costs a fit a
+fold, so rows of more symbols altogether than `LONG` must be fewer."""
 HELD_OUT_STREAM = 7_919
 """Sets the draw of the held-out rows apart from that of the validation rows."""
-FOLDS = 5
-CROSS_VALIDATION = Stage(name="folds", epochs=FOLDS)
-"""Cross-validation as the progress bar shows it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +53,6 @@ class Rows:
     """Rows that are used for nothing but the accuracy at the end."""
     sample: Examples
     """Training and validation rows, or as many as fit into memory, for the search."""
-    everything: Iterable[Encoded]
-    """All rows, once, for the fingerprint."""
 
     @property
     def judged(self) -> tuple[Examples, str]:
@@ -111,27 +107,18 @@ def fit_model(model: Model, rows: Rows, settings: Settings, run: Run) -> Fit:
 
 def steps_of(now: Fit, rows: Rows) -> tuple[Step, ...]:
     """The steps that `learn` and the other parameters ask for, in order."""
-    learn, config = now.settings.given.learn, now.model.network.config
-    teachable = can_be_taught(config)
+    learn, settings = now.settings.given.learn, now.settings
+    teachable = can_be_taught(now.model.network.config)
     if learn == "automaton" and teachable:
         return (search, teach_automaton, train, keep_states)
-    if learn == "auto" and teachable and now.settings.may_induce and rows.sample.weights is None:
-        return (
-            search,
-            teach_if_it_explains,
-            train,
-            teach_if_as_good,
-            keep_states_if_as_good,
-            add_memory,
-            drop_states,
-        )
-    if learn == "auto" and not now.settings.may_induce:
-        return (train, keep_states)
-    if learn == "auto":
-        return (train, keep_states_if_as_good, add_memory, drop_states)
-    if learn == "network" and teachable and now.settings.training.recipe is None:
+    if learn == "network" and teachable and settings.training.recipe is None:
         return (train, drop_needless_states, keep_states)
-    return (train, keep_states)
+    if learn != "auto" or not settings.may_induce:
+        return (train, keep_states)
+    steps = (train, keep_states_if_as_good, add_memory, drop_states)
+    if teachable and rows.sample.weights is None:
+        return (search, teach_if_it_explains, train, teach_if_as_good, *steps[1:])
+    return steps
 
 
 def search(now: Fit, rows: Rows, run: Run) -> Fit:
@@ -154,11 +141,8 @@ def teach_if_it_explains(now: Fit, rows: Rows, run: Run) -> Fit:
     errors = int((automaton_answers(now.found.dfa, now.model, judged.words) != judged.labels).sum())
     good = explains(
         states=now.found.dfa.num_states,
-        training_errors=now.found.training_errors,
-        training_baseline=_majority_errors(rows.sample),
-        validation_errors=errors,
-        validation_rows=len(judged) if kind == "validation" else 0,
-        validation_baseline=_majority_errors(judged),
+        training=(now.found.training_errors, rows.sample),
+        validation=(errors, judged) if kind == "validation" else (errors, None),
     )
     if now.training.class_weight is not None:  # the search counts all rows alike
         good = errors == now.found.training_errors == 0
@@ -298,45 +282,65 @@ def drop_states(now: Fit, rows: Rows, run: Run) -> Fit:
     return now.add("kept the plain cell", model=model, origin="plain", sure=True)
 
 
-def measured(now: Fit, rows: Rows, held_out: Answers | None) -> Fit:
-    """Add the figures, and what the model folder says of rows and training."""
-    figures = measure(now.model.network, rows.training, rows.validation, held_out)
-    data = {**fingerprint(rows.everything), **figures.to_dict()}
-    about = {"origin": now.origin, "data": data, "fit_log": list(now.log)}
-    model = replace(now.model, settings={**now.model.settings, **about})
-    return replace(now, model=model, figures=figures)
+def fit_and_measure(
+    model: Model, examples: Examples, settings: Settings, run: Run, *, baseline: bool
+) -> Fit:
+    """Train an untrained model, and add what the model folder says of rows and training.
 
-
-def cross_validate(
-    make: Callable[[], Model], examples: Examples, settings: Settings, run: Run
-) -> Answers:
-    """Answers to all rows, each by a model that was fitted without its fold.
-
-    Small data lose no training rows to held-out ones that way.
+    `baseline` also asks n-grams for their answers to the held-out rows. Without rows of their own
+    for that, it asks for cross-fitting, which fits a model per fold.
     """
-    folds = examples.folds(FOLDS, run.seed)
+    rows = split_rows(examples, settings, run.seed)
+    now = fit_model(model, rows, settings, run)
+    if not run.processes.is_main:
+        return now
+    held_out = None
+    if rows.held_out is not None:
+        held_out = answers(
+            now.model.network, rows.training, rows.held_out, baseline=baseline, seed=run.seed
+        )
+    elif baseline and len(examples) >= MIN_VALIDATION and not settings.given.warm_start:
+        held_out = cross_fit(model, examples, settings, run)
+    figures = measure(now.model.network, rows.training, rows.validation, held_out)
+    data = {**fingerprint(examples.words), **figures.to_dict()}
+    about = {"origin": now.origin, "data": data, "fit_log": list(now.log)}
+    found = replace(now.model, settings={**now.model.settings, **about})
+    return replace(now, model=found, figures=figures)
+
+
+def cross_fit(model: Model, examples: Examples, settings: Settings, run: Run) -> Answers:
+    """Answers to all rows, each by a model that was fitted without its fold."""
+    network = model.network
+    count = 5 if len(examples) < CROSS_FITTED_LONG else 3
     predicted = np.zeros(len(examples), dtype=np.int64)
     baseline = np.zeros_like(predicted)
+    shown = Stage(name="folds", epochs=count)
     with run.bar as active:
-        active.begin(CROSS_VALIDATION)
-        for i, fold in enumerate(folds):
+        active.begin(shown)
+        for i, fold in enumerate(examples.folds(count, run.seed)):
             rest = examples.select(np.setdiff1d(np.arange(len(examples)), fold))
             inner = split_rows(rest, settings, run.seed, held_out=False)
-            found = fit_model(make(), inner, settings, Run(seed=run.seed))
-            some = examples.select(fold)
+            fresh = random_network(network.config, run.seed).to(network.device)
+            found = fit_model(replace(model, network=fresh), inner, settings, Run(seed=run.seed))
             answered = answers(
-                found.model.network, inner.training, some, baseline=True, seed=run.seed
+                found.model.network,
+                inner.training,
+                examples.select(fold),
+                baseline=True,
+                seed=run.seed,
             )
             assert answered.baseline is not None
             predicted[fold], baseline[fold] = answered.predicted, answered.baseline
-            active.step(CROSS_VALIDATION, i, 1.0)
-    return Answers(labels=examples.labels, predicted=predicted, baseline=baseline, folds=FOLDS)
+            active.step(shown, i, 1.0)
+    return Answers(labels=examples.labels, predicted=predicted, baseline=baseline, folds=count)
 
 
 def split_rows(examples: Examples, settings: Settings, seed: int, *, held_out: bool = True) -> Rows:
     """Training, validation and held-out rows of examples."""
     kept, held = examples, None
-    if held_out and settings.training.held_out and len(examples) >= MIN_HELD_OUT:
+    long = int(examples.lengths.sum()) > LONG
+    enough = len(examples) >= (CROSS_FITTED_LONG if long else CROSS_FITTED)
+    if held_out and settings.training.held_out and enough:
         share = max(settings.training.held_out, MIN_HELD_OUT_ROWS / len(examples))
         kept, held = examples.split(share, seed + HELD_OUT_STREAM)
     training, validation = kept, None
@@ -347,7 +351,6 @@ def split_rows(examples: Examples, settings: Settings, seed: int, *, held_out: b
         validation=validation if validation is not None and len(validation) else None,
         held_out=held if held is not None and len(held) else None,
         sample=kept.sample(seed),
-        everything=examples.words,
     )
 
 
@@ -389,11 +392,6 @@ def _deviations(history: History) -> str:
         "the paper's recipe, with what the paper leaves open: short words first, the next length "
         f"at 99 %, batches of 8, RMSprop at 0.0003; began again with other weights {restarts} times"
     )
-
-
-def _majority_errors(rows: Examples) -> int:
-    """Errors of always predicting the most common class."""
-    return len(rows) - int(np.bincount(rows.labels).max(initial=0))
 
 
 def _describe(found: Induction) -> str:

@@ -123,12 +123,6 @@ class Model:
         """Whether its input are symbols, not vectors."""
         return self.network.config.num_symbols > 0
 
-    @property
-    def training_digest(self) -> str | None:
-        """Digest of the rows given to `fit`; None where the model does not know them."""
-        data = self.settings.get("data")
-        return str(data["digest"]) if isinstance(data, dict) and "digest" in data else None
-
     def was_trained_on(self, words: Sequence[Any]) -> float | None:
         """The share of some sequences that were among the rows given to `fit`.
 
@@ -232,20 +226,6 @@ class Model:
             what = "is a file" if folder.exists() else "does not exist"
             raise ModelError(f"{folder} {what}; give the folder that `kleene train --out` wrote")
         return cls.from_files(read_files(folder), name=str(folder), cells=cells)
-
-    def save_pretrained(self, folder: str | Path) -> Path:
-        """`save`, by the name that users of Hugging Face's libraries look for."""
-        return self.save(folder)
-
-    @classmethod
-    def from_pretrained(cls, folder: str | Path) -> Model:
-        """`load`, by the name that users of Hugging Face's libraries look for; from disk only."""
-        if not Path(folder).exists():
-            raise ModelError(
-                f"there is no folder {str(folder)!r} here; models are read from this machine only, "
-                "nothing is downloaded: get the folder first, then give its path"
-            )
-        return cls.load(folder)
 
     def to_onnx(self) -> bytes:
         """The network as an ONNX file, for words of any number and length; see `export`.

@@ -114,54 +114,42 @@ def compare(
 
 
 def explains(
-    *,
-    states: int,
-    training_errors: int,
-    training_baseline: int,
-    validation_errors: int,
-    validation_rows: int,
-    validation_baseline: int,
+    *, states: int, training: tuple[int, Examples], validation: tuple[int, Examples | None]
 ) -> bool:
     """Whether an automaton is so good that no network need be trained.
 
-    The baselines are the errors of the most common class.
+    Its errors are given with the rows; without validation rows, it must have none on the others.
     """
-    one_error = min(1.0, MAX_LOSS * validation_rows, MAX_BASELINE_LOSS * validation_baseline)
-    allowed = max(one_error, UNEXPLAINED_VALIDATION * validation_baseline)
-    allowed = allowed if states <= MAX_STATES and validation_rows else 0.0
-    return training_errors <= UNEXPLAINED * training_baseline and validation_errors <= allowed
+    (errors, rows), (new_errors, judged) = training, validation
+    allowed = 0.0
+    if states <= MAX_STATES and judged is not None:
+        baseline = _majority_errors(judged)
+        one_error = min(1.0, MAX_LOSS * len(judged), MAX_BASELINE_LOSS * baseline)
+        allowed = max(one_error, UNEXPLAINED_VALIDATION * baseline)
+    return errors <= UNEXPLAINED * _majority_errors(rows) and new_errors <= allowed
 
 
-class Judged(Protocol):
-    """A candidate automaton: its errors and the bits that describe it."""
+def _majority_errors(rows: Examples) -> int:
+    """Errors of always predicting the most common class."""
+    return len(rows) - int(np.bincount(rows.labels).max(initial=0))
 
+
+class _Judged(Protocol):
     @property
-    def num_states(self) -> int:
-        """Number of states."""
-        ...
-
+    def num_states(self) -> int: ...
     @property
-    def errors(self) -> int:
-        """Errors on all rows."""
-        ...
-
+    def errors(self) -> int: ...
     @property
-    def held_out_errors(self) -> int:
-        """Errors on the validation rows."""
-        ...
-
+    def held_out_errors(self) -> int: ...
     @property
-    def description_length(self) -> float:
-        """Bits of the automaton and of the labels."""
-        ...
-
+    def description_length(self) -> float: ...
     @property
-    def length_by_table(self) -> float:
-        """The same with all transitions written down."""
-        ...
+    def length_by_table(self) -> float: ...
 
 
-Candidate = TypeVar("Candidate", bound=Judged)
+Candidate = TypeVar("Candidate", bound=_Judged)
+"""A candidate automaton with its errors on all rows and on validation rows, and the bits that
+describe it and the labels: by its pattern, or with all transitions written down."""
 
 
 def choose_automaton(judged: Sequence[Candidate]) -> Candidate:
@@ -179,7 +167,7 @@ def choose_automaton(judged: Sequence[Candidate]) -> Candidate:
     return min(smaller, key=lambda one: (one.num_states, one.description_length), default=shortest)
 
 
-def _about_as_good(one: Judged, best: Judged) -> bool:
+def _about_as_good(one: _Judged, best: _Judged) -> bool:
     """Whether its validation errors are within one standard error of the fewest.
 
     If it has fewer errors on all rows: within one standard error of the difference. On all rows,
@@ -194,7 +182,7 @@ def _about_as_good(one: Judged, best: Judged) -> bool:
     return one.errors < best.errors and more <= difference
 
 
-def _smaller(one: Judged, shortest: Judged) -> bool:
+def _smaller(one: _Judged, shortest: _Judged) -> bool:
     allowed = shortest.errors + sqrt(shortest.errors)
     saves = one.length_by_table < shortest.length_by_table
     return (

@@ -6,10 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import torch
+
 from kleene.config import Parameters, TrainConfig, check_values, choose
-from kleene.data.alphabet import FIRST_SYMBOL
+from kleene.data.alphabet import FIRST_SYMBOL, Alphabet
 from kleene.errors import SettingError
 from kleene.machine import Label
+from kleene.model import Model
+from kleene.nn.classifier import Classifier
 from kleene.nn.config import CELLS, NetworkConfig, find_cell
 from kleene.training.recipes import RECIPES
 from kleene.training.stages import Stage
@@ -160,6 +164,40 @@ def network_config(
     return NetworkConfig(**chosen)
 
 
+def untrained_model(
+    settings: Settings,
+    alphabet: Alphabet,
+    classes: tuple[Label, ...],
+    *,
+    tokens: str,
+    longest: int,
+    seed: int,
+) -> Model:
+    """A model with random weights for an alphabet and classes."""
+    config = network_config(settings, len(alphabet.symbols), len(classes), tokens)
+    network, device = random_network(config, seed), settings.given.device or "cpu"
+    try:
+        network.to(device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise SettingError(f"device {device!r} is not available: {reason}; use cpu") from None
+    return Model(
+        network=network,
+        alphabet=alphabet,
+        classes=classes,
+        tokens=tokens,
+        longest=longest,
+        settings=settings.to_dict(seed),
+    )
+
+
+def random_network(config: NetworkConfig, seed: int) -> Classifier:
+    """A network with the random weights of a seed."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return Classifier(config)
+
+
 def text_note(settings: Settings, config: NetworkConfig, tokens: str) -> tuple[str, ...]:
     """What was chosen because the sequences look like texts, in one line, and what overrides it."""
     symbols = config.num_symbols - FIRST_SYMBOL
@@ -173,16 +211,17 @@ def text_note(settings: Settings, config: NetworkConfig, tokens: str) -> tuple[s
 
 
 def stages_of(settings: Settings, config: NetworkConfig, training: TrainConfig) -> list[Stage]:
-    """The stages of the recipe that was given, or that fits `learn`, the network and the data."""
+    """The stages of the recipe that was given, or that fits `learn`, the network and the data.
+
+    A network without states takes the first stage alone.
+    """
     learn = settings.given.learn
     if config.pooling == "states":
         fitting = "text" if config.num_symbols else "direct"
     elif not config.num_states:
-        fitting = "direct"
-    elif learn in ("network", "paper"):
-        fitting = learn
+        fitting = "warm" if config.num_symbols and config.pooling == "last" else "direct"
     else:
-        fitting = "warm"
+        fitting = learn if learn in ("network", "paper") else "warm"
     name = training.recipe or fitting
     stages = choose("recipe", name, RECIPES)(training)
     embeddings = training.embeddings
@@ -191,4 +230,4 @@ def stages_of(settings: Settings, config: NetworkConfig, training: TrainConfig) 
     if embeddings is not None:
         start = init_ppmi_embeddings if embeddings == "ppmi" else None
         stages[0] = replace(stages[0], prepare=start)
-    return stages
+    return stages if config.num_states else stages[:1]

@@ -120,14 +120,3 @@ def test_what_is_not_newer_is_not_called_so(came: object) -> None:
     told = format_mismatch(came, "kleene.dfa/1", "export it again")
     assert told.endswith("; export it again")
     assert repr(came) in told
-
-
-def test_the_names_that_hugging_face_users_know(tmp_path: Path, said: dict[str, Any]) -> None:
-    classifier = kl.SequenceClassifier.from_pretrained(KEPT[-1] / "model")
-    classifier.save_pretrained(tmp_path / "again")
-    assert {"config.json", "model.safetensors"} <= {p.name for p in (tmp_path / "again").iterdir()}
-    again = kl.SequenceClassifier.from_pretrained(tmp_path / "again")
-    assert (again.predict_proba(said["words"]) == classifier.predict_proba(said["words"])).all()
-    for name in ("someone/a-model", tmp_path / "none"):
-        with pytest.raises(KleeneError, match="nothing is downloaded"):
-            kl.SequenceClassifier.from_pretrained(name)

@@ -1,8 +1,8 @@
 """A fingerprint of encoded rows: tells later whether a row was among them, in little space.
 
-Every row is hashed to 64 bits. The digest identifies the whole set; the sample, the smallest
-hashes (a bottom-k sketch), estimates how many rows of another set belong to it. Up to `MAX_SAMPLE`
-rows the sample is complete and the answer exact.
+Every row is hashed to 64 bits. The sample, the smallest hashes (a bottom-k sketch), estimates how
+many rows of another set belong to it. Up to `MAX_SAMPLE` rows the sample is complete and the answer
+exact.
 """
 
 from __future__ import annotations
@@ -34,12 +34,11 @@ def row_hashes(words: Iterable[Encoded]) -> Hashes:
 
 
 def fingerprint(words: Iterable[Encoded]) -> dict[str, Any]:
-    """Digest, number and sample of some rows, as plain values for JSON."""
+    """Number and sample of some rows, as plain values for JSON."""
     hashes = row_hashes(words)
     distinct = np.unique(hashes)
     sample = distinct[:MAX_SAMPLE].astype("<u8")
     return {
-        "digest": hashlib.sha256(np.sort(hashes).astype("<u8").tobytes()).hexdigest(),
         "rows": len(hashes),
         "sample": base64.b64encode(sample.tobytes()).decode(),
         "sample_is_complete": len(distinct) <= MAX_SAMPLE,

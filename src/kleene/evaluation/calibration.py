@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from kleene.errors import DataError, SettingError
 
 Floats = NDArray[np.float64]
 
@@ -42,15 +39,6 @@ class Reliability:
             "counts": self.counts.tolist(),
         }
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Reliability:
-        """What `to_dict` wrote."""
-        return cls(
-            confidence=np.array(values["confidence"], dtype=np.float64),
-            accuracy=np.array(values["accuracy"], dtype=np.float64),
-            counts=np.array(values["counts"], dtype=np.int64),
-        )
-
 
 def reliability(probabilities: ArrayLike, labels: ArrayLike, bins: int = 15) -> Reliability:
     """Confidence and accuracy by bin, from probabilities, (word, class), and the right classes.
@@ -59,13 +47,6 @@ def reliability(probabilities: ArrayLike, labels: ArrayLike, bins: int = 15) -> 
     0.4
     """
     rows, right = np.asarray(probabilities, dtype=np.float64), np.asarray(labels)
-    if bins < 1:
-        raise SettingError(f"bins must be >= 1, got {bins}")
-    if rows.ndim != 2 or right.shape != rows.shape[:1]:
-        raise DataError(
-            "expected probabilities of shape (row, class) and labels of shape (row,), got "
-            f"{rows.shape} and {right.shape}"
-        )
     confidence, hit = rows.max(1, initial=0), rows.argmax(1) == right if len(rows) else right
     place = np.minimum((confidence * bins).astype(np.int64), bins - 1)
     counts = np.bincount(place, minlength=bins)

@@ -31,11 +31,6 @@ class Answers:
         """How many answers are right."""
         return int((self.predicted == self.labels).sum())
 
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the accuracy (Wilson)."""
-        return wilson_interval(self.right, len(self.labels))
-
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:

@@ -36,14 +36,20 @@ class ClassMetrics:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evaluation:
-    """Loss, predicted classes and their probabilities, in the order of the words."""
+class Predictions:
+    """The answers to some words, in their order; `predict` makes them."""
+
+    probabilities: NDArray[np.float32]  # (word, class)
+    predicted: NDArray[np.int64]
+    """The class of the highest score; near ties of scores are equal as probabilities."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation(Predictions):
+    """Answers, their loss and the right classes; `evaluate` makes them."""
 
     loss: float
     labels: NDArray[np.int64]
-    probabilities: NDArray[np.float32]
-    predicted: NDArray[np.int64]
-    """The class of the highest score; near ties of scores are equal as probabilities."""
 
     @property
     def accuracy(self) -> float:
@@ -68,31 +74,31 @@ class Evaluation:
     @property
     def confusion(self) -> NDArray[np.int64]:
         """How many words of class i (row) were taken for class j (column)."""
-        return confusion(self.labels, self.predicted, self.probabilities.shape[1])
+        return _confusion(self.labels, self.predicted, self.probabilities.shape[1])
 
 
-def confusion(
+def _confusion(
     labels: NDArray[np.int64], predicted: NDArray[np.int64], classes: int
 ) -> NDArray[np.int64]:
-    """How many words of class i (row) were taken for class j (column)."""
-    table = np.zeros((classes, classes), dtype=np.int64)
-    np.add.at(table, (labels, predicted), 1)
-    return table
+    return np.bincount(labels * classes + predicted, minlength=classes**2).reshape(classes, -1)
 
 
 def class_metrics(
     labels: NDArray[np.int64], predicted: NDArray[np.int64], classes: int
 ) -> tuple[ClassMetrics, ...]:
     """Precision, recall and F1 of each class."""
-    table = confusion(labels, predicted, classes)
+    table = _confusion(labels, predicted, classes)
+    right, rows, answers = table.diagonal(), table.sum(1), table.sum(0)
+    figures = zip(
+        rows.tolist(),
+        (right / np.maximum(answers, 1)).tolist(),
+        (right / np.maximum(rows, 1)).tolist(),
+        (2 * right / np.maximum(rows + answers, 1)).tolist(),
+        strict=True,
+    )
     return tuple(
-        ClassMetrics(
-            rows=int(table[i].sum()),
-            precision=_ratio(table[i, i], table[:, i].sum()),
-            recall=_ratio(table[i, i], table[i].sum()),
-            f1=_ratio(2 * table[i, i], table[i].sum() + table[:, i].sum()),
-        )
-        for i in range(classes)
+        ClassMetrics(rows=count, precision=precision, recall=recall, f1=f1)
+        for count, precision, recall, f1 in figures
     )
 
 
@@ -124,15 +130,6 @@ def evaluate(
         probabilities=found.softmax(-1).float().numpy(),
         predicted=found.argmax(-1).numpy(),
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Predictions:
-    """The answers to some words, in their order; `predict` makes them."""
-
-    probabilities: NDArray[np.float32]  # (word, class)
-    predicted: NDArray[np.int64]
-    """The class of the highest score, (word,)."""
 
 
 def predict(network: Classifier, words: Sequence[Encoded], batch_size: int = 256) -> Predictions:
@@ -199,7 +196,3 @@ def length_batches(words: Sequence[Encoded], batch_size: int) -> list[NDArray[np
         size = max(1, MAX_STEPS // (1 + len(words[part[-1]])))
         parts += [part[i : i + size] for i in range(0, len(part), size)]
     return parts
-
-
-def _ratio(part: float, whole: float) -> float:
-    return float(part / whole) if whole else 0.0

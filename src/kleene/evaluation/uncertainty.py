@@ -43,11 +43,6 @@ class Distribution:
         return np.asarray(self.draws.std(0))
 
     @property
-    def confidence(self) -> Floats:
-        """The probability of the most probable class, (word,)."""
-        return np.asarray(self.mean.max(-1), dtype=np.float64)
-
-    @property
     def entropy(self) -> Floats:
         """Of the mean probabilities, in nats, (word,): all uncertainty there is."""
         return _entropy(self.mean)

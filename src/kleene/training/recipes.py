@@ -40,17 +40,17 @@ def direct(config: TrainConfig) -> list[Stage]:
     ]
 
 
-def curriculum(config: TrainConfig) -> list[Stage]:
-    """As `direct`, easy words first: for languages, and for cells with memory."""
-    stage, epochs = direct(config)[0], config.epochs or 400
-    return [replace(stage, epochs=epochs, curriculum=Curriculum(), target=0.999)]
-
-
 def cell_stage(config: TrainConfig) -> Stage:
     """The cell alone, easy words first, until validation rows stop improving."""
-    stage, epochs = curriculum(config)[0], config.epochs or 1000
-    patience = config.patience or 10
-    return replace(stage, name="cell", regularized=False, epochs=epochs, patience=patience)
+    return replace(
+        direct(config)[0],
+        name="cell",
+        regularized=False,
+        epochs=config.epochs or 1000,
+        patience=config.patience or 10,
+        curriculum=Curriculum(),
+        target=0.999,
+    )
 
 
 def warm(config: TrainConfig) -> list[Stage]:
@@ -125,7 +125,6 @@ RECIPES: dict[str, Recipe] = {
     "paper": paper,
     "warm": warm,
     "direct": direct,
-    "curriculum": curriculum,
     "text": text,
     "reconstruct": reconstruct,
 }

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
 from kleene.arrays import Ints
+from kleene.config import choose
 from kleene.data.examples import Examples
-from kleene.errors import SettingError
 from kleene.nn.classifier import Classifier
 from kleene.training.ema import track_ema
 from kleene.training.history import Epoch
@@ -99,9 +100,6 @@ class Stage:
     """Whether the stochastic component is on."""
     optimizer: str = "adam"
     learning_rate: float = 2e-3
-    momentum: float = 0.9
-    """Of RMSprop."""
-    weight_decay: float = 0.0
     ema: float | None = None
     """Decay of the exponential moving average of the weights, which is then what is validated and
     kept. None keeps the weights of the last step."""
@@ -141,26 +139,21 @@ def start_counts(network: Classifier, examples: Examples, seed: int) -> bool:
 
 def make_optimizer(stage: Stage, network: Classifier) -> torch.optim.Optimizer:
     """The optimiser of a stage over all weights that learn."""
-    optimizer = _optimizer(stage, network)
-    if stage.ema is not None:
-        track_ema(optimizer, stage.ema)
-    return optimizer
-
-
-def _optimizer(stage: Stage, network: Classifier) -> torch.optim.Optimizer:
-    weights: Any = [weight for weight in network.parameters() if weight.requires_grad]
+    kinds: dict[str, Any] = {
+        "adam": torch.optim.Adam,
+        "adadelta": torch.optim.Adadelta,
+        "rmsprop": partial(torch.optim.RMSprop, momentum=0.9),
+    }
+    named = [(n, w) for n, w in network.named_parameters() if w.requires_grad]
+    groups: Any = [w for _, w in named]
     if stage.centroid_rate is not None:
-        named = [(n, w) for n, w in network.named_parameters() if w.requires_grad]
         others, centroids = (
             [w for n, w in named if ("centroids" in n) is chosen] for chosen in (False, True)
         )
         scale = stage.centroid_rate / stage.learning_rate
-        weights = [{"params": others}, {"params": centroids, "scale": scale}]
-    rate, decay = stage.learning_rate, stage.weight_decay
-    if stage.optimizer == "adam":
-        return torch.optim.Adam(weights, lr=rate, weight_decay=decay)
-    if stage.optimizer == "adadelta":
-        return torch.optim.Adadelta(weights, lr=rate, weight_decay=decay)
-    if stage.optimizer == "rmsprop":
-        return torch.optim.RMSprop(weights, lr=rate, momentum=stage.momentum, weight_decay=decay)
-    raise SettingError(f"optimizer must be one of adam, adadelta, rmsprop, got {stage.optimizer!r}")
+        groups = [{"params": others}, {"params": centroids, "scale": scale}]
+    kind = choose("optimizer", stage.optimizer, kinds)
+    optimizer: torch.optim.Optimizer = kind(groups, lr=stage.learning_rate)
+    if stage.ema is not None:
+        track_ema(optimizer, stage.ema)
+    return optimizer
