@@ -249,7 +249,7 @@ def prove(seed: int, keep: Path | None) -> dict[str, Any]:
     seconds = [round(after - before, 1) for before, after in pairwise(times)]
     return result | {
         "errors": errors(model.network, task.tests),
-        "bound": asdict(bound),
+        "bound": bound.to_dict(),
         "seconds": dict(zip(names, seconds, strict=True)),
     }
 

@@ -30,8 +30,7 @@ from kleene.model_folder import (
     FORMAT,
     PARTS,
     add_digests,
-    check_config,
-    check_parts,
+    check_files,
     read_files,
 )
 from kleene.nn.cells import Cell
@@ -251,8 +250,7 @@ class Model:
         cls, files: Mapping[str, bytes], *, name: str = "the model", cells: Iterable[Cell] = ()
     ) -> Model:
         """The model of the files that `to_files` returned; `name` appears in error messages."""
-        config = check_config(files["config.json"], name)
-        check_parts(config, files, name)
+        config = check_files(files, name)
         try:
             return cls._build(config, files, cells)
         except (KleeneError, ArithmeticError, LookupError, TypeError, ValueError) as error:

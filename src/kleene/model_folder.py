@@ -1,4 +1,8 @@
-"""The files of a model folder: read whole, within bounds, and checked against their digests."""
+"""The files of a model folder: read whole, within bounds, and checked against their digests.
+
+`read_files` and `check_files` are the only reader: `Model.load` (train, predict, certify, serve,
+export) and the verifier both call them. `digest_of` is the digest that certificates name.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kleene.errors import DataError, ModelError
 from kleene.files import format_mismatch, read_regular, sweep, unfinished
@@ -100,17 +107,32 @@ def check_config(content: bytes, name: str) -> dict[str, Any]:
     return dict(config)
 
 
-def check_parts(config: Mapping[str, Any], files: Mapping[str, bytes], name: str) -> None:
-    """Refuse files that have not the digests in `config.json`."""
+def check_files(files: Mapping[str, bytes], name: str) -> dict[str, Any]:
+    """The settings of a model whose files have the digests that its `config.json` names."""
+    config = check_config(files["config.json"], name)
     for part in PARTS:
         if _sha256(files[part]) != config["sha256"].get(part):
             raise _changed(name, part)
+    return config
+
+
+def without_sums(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings without the digests of the files."""
+    return {name: value for name, value in config.items() if name != "sha256"}
+
+
+def digest_of(weights: Mapping[str, NDArray[Any]], about: Any) -> str:
+    """SHA-256 over JSON values (settings and alphabet) and weights: what answers depend on."""
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode() + b"\n")
+    for name in sorted(weights):
+        array = np.ascontiguousarray(weights[name])
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode() + array.tobytes())
+    return digest.hexdigest()
 
 
 def _config_digest(config: Mapping[str, Any]) -> str:
     """Digest of the settings, independent of their formatting."""
-    rest = {name: value for name, value in config.items() if name != "sha256"}
-    return _sha256(json.dumps(rest, sort_keys=True).encode())
+    return _sha256(json.dumps(without_sums(config), sort_keys=True).encode())
 
 
 def _sha256(content: bytes) -> str:

@@ -241,8 +241,13 @@ def test_certify_against_a_counter_machine(kleene: Kleene, truth: Path, tmp_path
     refused = kleene("certify", model, machine, *bounds)
     assert refused.status == 1
     assert "not certain" in refused.out
-    for mistake in (("--temperature", 1), ("--out", tmp_path / "proof.json")):
-        assert_one_clear_line(kleene("certify", model, machine, *mistake))
+    nested.save(machine)
+    proof = tmp_path / "proof.json"
+    assert kleene("certify", model, machine, *bounds, "--out", proof).status == 0
+    for options in ((), ("--exact",)):
+        verified = kleene("verify", model, machine, proof, *options)
+        assert verified.status == 0
+        assert "of depth up to 3 and length up to 20" in verified.out
     assert_one_clear_line(kleene("certify", model, truth, "--teach", tmp_path / "taught"))
 
 

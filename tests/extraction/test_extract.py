@@ -101,7 +101,6 @@ def test_result_prints_and_serialises() -> None:
     assert content["method"] == "table"
     assert "none found" in str(reading)
     assert "<svg" in reading._repr_html_()
-    assert reading.certificate.at_running_temperature
     assert "gives the automaton's label to every sequence" in str(reading)
     assert str(reading.certificate) not in str(reading)
     assert str(reading.certificate) in reading.to_text(verbose=True)

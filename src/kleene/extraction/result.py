@@ -23,11 +23,6 @@ MAX_DRAWN = 60  # states; a notebook draws no larger automaton
 class Proof(Protocol):
     """A certificate of `kleene.proof`, as readers of an extraction use it."""
 
-    @property
-    def at_running_temperature(self) -> bool:
-        """Whether the proof holds at the temperature that the network runs with."""
-        ...
-
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         ...
@@ -166,9 +161,7 @@ class Extraction:
         if self.certificate is not None and verbose:
             return str(self.certificate)
         if self.certificate is not None:
-            running = self.certificate.at_running_temperature
-            proved = "proved" if running else "proved, but not at the temperature it runs with"
-            return f"{proved}: the network gives the automaton's label to every sequence"
+            return "proved: the network gives the automaton's label to every sequence"
         return "none" if self.refusal is None else f"none: {self.refusal}"
 
     def _ambiguous_text(self) -> str:

@@ -17,12 +17,12 @@ def require(model: Model, proof: Certificate | str | Path) -> DFA:
     The proof is checked by the verifier against the model as it is in memory.
     """
     from kleene.errors import ExtractionError
-    from kleene.proof.bounds import require_as_saved
+    from kleene.proof.bounds import as_saved
     from kleene.proof.certificate import Certificate
     from kleene.proof.verify import verify
 
     certificate = proof if isinstance(proof, Certificate) else Certificate.load(proof)
-    require_as_saved(model)
+    as_saved(model)
     document = certificate.to_dict()
     found = verify(model.to_files(), document["dfa"], document)
     if not found.holds:

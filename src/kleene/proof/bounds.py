@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kleene.data.alphabet import END, START
-from kleene.data.words import as_word
 from kleene.errors import ExtractionError
-from kleene.extraction.table import require_memoryless
 from kleene.model import Model
-from kleene.nn.config import CELLS, SIMILARITIES, TRANSITIONS
+from kleene.nn.config import SIMILARITIES, TRANSITIONS
+from kleene.proof.verify_files import CELLS, ModelFiles, load_model
 
 Array: TypeAlias = NDArray[np.float64]
 Interval: TypeAlias = tuple[Array, Array]
@@ -51,18 +50,18 @@ class LayerBounds:
         hidden = _mixture(self.S, self.R, self.b_hidden, self.slack)
         return Linear(
             rows=np.concatenate([hidden.rows, self.S], 1),
-            error=np.concatenate([hidden.error, self.slack * _size(self.S).max(0)]),
+            error=np.concatenate([hidden.error, self.slack * size(self.S).max(0)]),
         )
 
     def start(self) -> Interval:
         """R h + b and h at h = 0, (gates*hidden + hidden,)."""
         value = np.concatenate([self.b_hidden, np.zeros(self.S.shape[1])])
-        return value - self.slack * _size(value), value + self.slack * _size(value)
+        return value - self.slack * size(value), value + self.slack * size(value)
 
     def input(self, x: Interval) -> Interval:
         """W x + b over boxes of x."""
         lo, hi = linear_range(x, self.W, self.b_input)
-        error = self.slack * (_reach(x) @ _size(self.W).T + _size(self.b_input))
+        error = self.slack * (reach(x) @ size(self.W).T + size(self.b_input))
         return _bounded(lo - error, hi + error)
 
 
@@ -116,8 +115,9 @@ class Bounds:
             name: np.asarray(weight.detach().cpu().numpy(), np.float64)
             for name, weight in model.network.state_dict().items()
         }
-        terms = max(config.input_size, config.hidden_size if config.num_layers > 1 else 1)
-        terms += config.hidden_size + 2 * config.num_states + 128
+        hidden = config.hidden_size
+        inner = hidden if config.num_layers > 1 or config.cell_object.has_memory else 1
+        terms = max(config.input_size, inner) + hidden + 2 * config.num_states + 128
         return cls(
             embedding=weights["embedding.weight"],
             layers=tuple(
@@ -162,29 +162,29 @@ class Bounds:
 
     def apply(self, x: Interval, hidden: Interval) -> Interval:
         """The cell's u from both halves of its pre-activations, (..., gates*hidden [+ hidden])."""
-        size = self.layers[0].S.shape[1]
+        n = self.layers[0].S.shape[1]
         (x_lo, x_hi), (lo, hi) = x, hidden
         if self.cell != "gru":
-            a_lo, a_hi = x_lo + lo[..., :-size], x_hi + hi[..., :-size]
+            a_lo, a_hi = x_lo + lo[..., :-n], x_hi + hi[..., :-n]
             if self.cell == "rnn-relu":
                 return np.maximum(a_lo, 0) * (1 - FUNCTION), np.maximum(a_hi, 0) * (1 + FUNCTION)
             return np.tanh(a_lo) - FUNCTION, np.tanh(a_hi) + FUNCTION
-        gates = slice(0, 2 * size)
-        rz_lo = _sigmoid(x_lo[..., gates] + lo[..., gates]) - FUNCTION
-        rz_hi = _sigmoid(x_hi[..., gates] + hi[..., gates]) + FUNCTION
+        gates = slice(0, 2 * n)
+        rz_lo = sigmoid(x_lo[..., gates] + lo[..., gates]) - FUNCTION
+        rz_hi = sigmoid(x_hi[..., gates] + hi[..., gates]) + FUNCTION
         r_lo, z_lo = np.split(np.clip(rz_lo, 0, 1), 2, -1)
         r_hi, z_hi = np.split(np.clip(rz_hi, 0, 1), 2, -1)
-        q = lo[..., 2 * size : 3 * size], hi[..., 2 * size : 3 * size]
-        h_lo, h_hi = lo[..., 3 * size :], hi[..., 3 * size :]
-        x_n = x_lo[..., 2 * size :], x_hi[..., 2 * size :]
-        error = self.slack * (_reach(x_n) + _reach(q))
+        q = lo[..., 2 * n : 3 * n], hi[..., 2 * n : 3 * n]
+        h_lo, h_hi = lo[..., 3 * n :], hi[..., 3 * n :]
+        x_n = x_lo[..., 2 * n :], x_hi[..., 2 * n :]
+        error = self.slack * (reach(x_n) + reach(q))
         a_lo = x_n[0] + np.minimum(r_lo * q[0], r_hi * q[0]) - error
         a_hi = x_n[1] + np.maximum(r_lo * q[1], r_hi * q[1]) + error
         n_lo, n_hi = np.tanh(a_lo) - FUNCTION, np.tanh(a_hi) + FUNCTION
         # (1 - z) n + z h grows with n and with h, and lies between them: z at one of its ends.
         u_lo = np.minimum(n_lo + z_lo * (h_lo - n_lo), n_lo + z_hi * (h_lo - n_lo))
         u_hi = np.maximum(n_hi + z_lo * (h_hi - n_hi), n_hi + z_hi * (h_hi - n_hi))
-        error = 16 * UNIT * (1 + _reach((h_lo, h_hi)))
+        error = 16 * UNIT * (1 + reach((h_lo, h_hi)))
         return u_lo - error, u_hi + error
 
     def gaps(self, layer: int, u: Interval, winner: int) -> Interval:
@@ -194,15 +194,15 @@ class Bounds:
         keys = S / np.maximum(norms, 1e-12)
         offsets = -(S**2).sum(1) / 2 if self.similarity == "euclidean" else np.zeros(len(S))
         lo, hi = linear_range(u, keys - keys[winner], offsets - offsets[winner])
-        reach = _reach(u)
+        most = reach(u)
         if self.similarity == "cosine":
-            far = np.maximum(np.linalg.norm(reach, axis=-1, keepdims=True), 1e-12)
+            far = np.maximum(np.linalg.norm(most, axis=-1, keepdims=True), 1e-12)
             nearest = np.maximum(np.maximum(u[0], -u[1]), 0)
             near = np.maximum(np.linalg.norm(nearest, axis=-1, keepdims=True), 1e-12)
             lo, hi = np.where(lo > 0, lo / far, lo / near), np.where(hi > 0, hi / near, hi / far)
             error = np.full(len(S), 4 * self.slack)
         else:
-            sizes = reach @ _size(keys).T + _size(offsets)
+            sizes = most @ size(keys).T + size(offsets)
             error = self.slack * (sizes + sizes[..., winner, None])
         lo, hi = _bounded(lo - error, hi + error)
         lo[..., winner] = hi[..., winner] = 0
@@ -243,47 +243,22 @@ class Bounds:
     def classes(self, lo: Array, hi: Array, winner: int) -> Array:
         """The most by which any other class may beat the winner at the end, (box,)."""
         hidden = self.hidden(lo, hi)
-        size = self.layers[0].S.shape[1]
-        u = hidden[-1][0][:, -size:], hidden[-1][1][:, -size:]
+        n = self.layers[0].S.shape[1]
+        u = hidden[-1][0][:, -n:], hidden[-1][1][:, -n:]
         if self.end_token:
             x = self.x_gates[0][END : END + 1], self.x_gates[1][END : END + 1]
             for i, layer in enumerate(self.layers):
                 u = self.apply(layer.input(u) if i else x, hidden[i])
         D, offset = self.head - self.head[winner], self.b_head - self.b_head[winner]
-        terms = _reach(u) @ _size(self.head).T + _size(self.b_head)
+        terms = reach(u) @ size(self.head).T + size(self.b_head)
         worst = linear_range(u, D, offset)[1]
         worst += self.slack * (terms + terms[:, winner, None])
         return np.asarray(np.delete(worst, winner, 1).max(1, initial=-np.inf))
 
 
-def require_provable(model: Model) -> None:
-    """Refuse a network that the bounds are not for."""
-    require_memoryless(model)
-    require_as_saved(model)
-
-
-def require_as_saved(model: Model) -> None:
-    """Refuse a network that runs otherwise than its folder would, or not in float32."""
-    network, config = model.network, model.network.config
-    cure = "compare it with the automaton on sequences instead"
-    if not config.num_symbols:
-        raise ExtractionError(f"a proof needs symbols as input, got vectors; {cure}")
-    if config.custom_cell is not None:
-        raise ExtractionError(
-            f"a proof knows the cells {', '.join(CELLS)}, got {config.cell!r}; {cure}"
-        )
-    if config.transition == "sample":
-        raise ExtractionError(f"a proof needs one answer, transition 'sample' is random; {cure}")
-    for symbol in model.alphabet.symbols:
-        if isinstance(symbol, str) and model.tokens in ("text", "words"):
-            found = list(as_word(symbol, model.tokens))
-            if found != [symbol]:
-                raise ExtractionError(
-                    "a proof needs symbols that a text can contain, but "
-                    f"tokens={model.tokens!r} reads {symbol!r:.60} as {found!r:.60}; train with "
-                    "tokens='symbols'"
-                )
-    rnn = network.rnn
+def as_saved(model: Model, cells: tuple[str, ...] = CELLS) -> ModelFiles:
+    """The model as a folder would hold it, if its network runs as it would from there."""
+    rnn, config = model.network.rnn, model.network.config
     described = {
         "similarity": (rnn.similarity, SIMILARITIES[config.similarity]),
         "transition": (rnn.transition, TRANSITIONS[config.transition]),
@@ -296,33 +271,29 @@ def require_as_saved(model: Model) -> None:
                 f"network.rnn.{name} is {runs!r}, but a saved folder would run with {said!r}; a "
                 "proof is about the folder: build the network with the settings it should run with"
             )
-    for name, weight in network.state_dict().items():
-        values = weight.detach().cpu()
-        if str(values.dtype) != "torch.float32" or not bool(values.isfinite().all()):
-            raise ExtractionError(
-                f"a proof needs finite float32 weights, got {values.dtype} in {name}; call "
-                "network.float() first, or train again"
-            )
+    return load_model(model.to_files(), cells)
 
 
 def linear_range(u: Interval, D: Array, offset: Array) -> Interval:
     """The exact range of D u + offset over boxes of u, (..., hidden) -> (..., row)."""
     middle, radius = (u[0] + u[1]) / 2, (u[1] - u[0]) / 2
-    value, reach = middle @ D.T + offset, radius @ abs(D).T
-    return value - reach, value + reach
+    value, off = middle @ D.T + offset, radius @ abs(D).T
+    return value - off, value + off
 
 
 def _mixture(S: Array, W: Array, b: Array, slack: float) -> Linear:
     """W h + b for h = alpha S, as a mixture of its values at the centroids."""
-    error = slack * (_size(S) @ _size(W).T + _size(b)).max(0)
+    error = slack * (size(S) @ size(W).T + size(b)).max(0)
     return Linear(rows=S @ W.T + b, error=error)
 
 
-def _size(a: Array) -> Array:
+def size(a: Array) -> Array:
+    """Magnitudes, larger by what underflow may lose."""
     return np.asarray(abs(a) + UNDERFLOW)
 
 
-def _reach(u: Interval) -> Array:
+def reach(u: Interval) -> Array:
+    """The largest magnitude in each interval, larger by what underflow may lose."""
     return np.asarray(np.maximum(abs(u[0]), abs(u[1])) + UNDERFLOW)
 
 
@@ -332,5 +303,6 @@ def _bounded(lo: Array, hi: Array) -> Interval:
     return np.where(known, lo, np.nan), np.where(known, hi, np.nan)
 
 
-def _sigmoid(x: Array) -> Array:
+def sigmoid(x: Array) -> Array:
+    """1 / (1 + e^-x)."""
     return 0.5 + 0.5 * np.tanh(0.5 * x)

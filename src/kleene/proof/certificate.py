@@ -1,26 +1,103 @@
-"""The outcome of a proof: a `Certificate` that anybody can check again, or a `Refusal`."""
+"""The outcome of a proof: a certificate that anybody can check again, or a `Refusal`."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kleene.automata import DFA
+from kleene.automata import DFA, CounterMachine
 from kleene.automata.formats.json import dump
 from kleene.errors import AutomatonError, ExtractionError
 from kleene.files import format_mismatch, read_regular, write_atomically
 from kleene.machine import Symbol, Word
-from kleene.proof.verify import CERTIFY, FORMAT, FORMAT_2, Verification
+from kleene.proof.verify import CERTIFY, COUNTER_FORMAT, DOOR, FORMAT, FORMAT_2, Verification, mean
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Certificate:
+class _Document:
+    """What all certificates have: a claim about a model folder, and a file."""
+
+    holds: ClassVar[bool] = True
+    formats: ClassVar[tuple[str, ...]]
+    readers: ClassVar[Mapping[str, Callable[[Any], Any]]] = {
+        "format": str,
+        "claim": str,
+        "temperatures": lambda values: tuple(map(float, values)),
+        "model_sha256": str,
+    }
+    """How each field is read from JSON."""
+
+    format: str
+    """The version of the document."""
+    claim: str
+    """What is proved, in one sentence."""
+    temperatures: tuple[float, ...]
+    """The temperature of each layer that the proof is about."""
+    model_sha256: str
+    """Digest of everything that an answer depends on: settings, alphabet and weights."""
+    verification: Verification | None = None
+    """What the verifier found; None in a certificate read from a file, until it is verified."""
+
+    @property
+    def temperature(self) -> float:
+        """The temperature the proof is about; the mean, where layers differ."""
+        return mean(list(self.temperatures))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON: what is checked, and nothing that is not."""
+        names = [field.name for field in fields(self) if field.name != "verification"]
+        return {"door": DOOR, **{name: _plain(getattr(self, name)) for name in names}}
+
+    def to_json(self) -> str:
+        """A document that `from_json` and the verifier read."""
+        return dump(self.to_dict())
+
+    @classmethod
+    def from_json(cls, document: str | Mapping[str, Any]) -> Self:
+        """Read what `to_json` wrote; whether it still holds is for `verify` to say."""
+        try:
+            found = json.loads(document) if isinstance(document, str) else dict(document)
+        except (ValueError, RecursionError) as error:
+            raise ExtractionError(f"the certificate is not JSON ({error}); {CERTIFY}") from None
+        kind = found.get("format") if isinstance(found, dict) else None
+        if kind not in cls.formats:
+            raise ExtractionError(format_mismatch(kind, cls.formats[0], CERTIFY))
+        try:
+            return cls(**{name: read(found[name]) for name, read in cls.readers.items()})
+        except (KeyError, TypeError, ValueError, OverflowError, AutomatonError) as error:
+            reason = f"{type(error).__name__}: {error}"[:200]
+            raise ExtractionError(f"the certificate is damaged ({reason}); {CERTIFY}") from None
+
+    def save(self, path: str | Path) -> Path:
+        """Write the document to a file."""
+        return write_atomically(path, self.to_json() + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a file that `save` wrote."""
+        try:
+            return cls.from_json(read_regular(path).decode("utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+            raise ExtractionError(f"cannot read {path}: {reason}; give a certificate") from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, DFA | CounterMachine):
+        return json.loads(value.to_json())
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return [_plain(part) for part in value] if isinstance(value, tuple) else value
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Certificate(_Document):
     """A proof that a network and an automaton give the same label to every sequence.
 
     It is an invariant. Each *location* is a box of mixtures per layer, `lo` <= alpha <= `hi`,
@@ -30,12 +107,19 @@ class Certificate:
     checks just that.
     """
 
-    holds: ClassVar[bool] = True
+    formats: ClassVar[tuple[str, ...]] = (FORMAT, FORMAT_2)
+    readers: ClassVar[Mapping[str, Callable[[Any], Any]]] = {
+        **_Document.readers,
+        "dfa": DFA.from_json,
+        "centroids": lambda rows: tuple(tuple(map(int, layers)) for layers in rows),
+        "dfa_states": lambda states: tuple(map(int, states)),
+        "transitions": lambda rows: np.array(rows, np.int32),
+        "lo": lambda ends: np.array(ends, np.float64),
+        "hi": lambda ends: np.array(ends, np.float64),
+    }
 
-    claim: str
-    """What is proved, in one sentence."""
-    temperatures: tuple[float, ...]
-    """The temperature of each layer that the proof is about."""
+    format: str = FORMAT
+    dfa: DFA
     centroids: tuple[tuple[int, ...], ...]
     """The centroids that each location lies around, one per layer."""
     dfa_states: tuple[int, ...]
@@ -46,42 +130,17 @@ class Certificate:
     """Least probability of each centroid, (location, layer, centroid)."""
     hi: NDArray[np.float64]
     """Greatest probability of each centroid, (location, layer, centroid)."""
-    model_sha256: str
-    """Digest of everything that `predict` depends on: settings, alphabet and weights."""
-    dfa: DFA
-    format: str = FORMAT
-    """The version of the document; version 2 has a digest that leaves out the data layout."""
-    verification: Verification | None = None
-    """What the verifier found; None in a certificate read from a file, until it is verified."""
-
-    @property
-    def temperature(self) -> float:
-        """The temperature the proof is about; the mean, where layers differ."""
-        return sum(self.temperatures) / len(self.temperatures)
 
     @property
     def eps(self) -> NDArray[np.float64]:
         """The most probability mass outside its centroids that each location allows."""
-        lead = np.array(self.centroids)[..., None]
-        others = self.hi.copy()
-        np.put_along_axis(others, lead, 0, -1)
-        kept = np.take_along_axis(self.lo, lead, -1)[..., 0]
-        return np.asarray(np.minimum(others.sum(-1), 1 - kept).max(-1))
+        kept = np.take_along_axis(self.lo, np.array(self.centroids)[..., None], -1)
+        return np.asarray((1 - kept[..., 0]).max(-1))
 
     @property
     def checked_pairs(self) -> int:
         """How many pairs of location and symbol there are."""
         return self.transitions.size
-
-    @property
-    def running_temperature(self) -> float | None:
-        """The temperature the network runs with, None until the certificate is verified."""
-        return None if self.verification is None else self.verification.running_temperature
-
-    @property
-    def at_running_temperature(self) -> bool:
-        """Whether the verifier has found it to be about the network as it runs."""
-        return self.verification is not None and self.verification.at_running_temperature
 
     def __str__(self) -> str:
         size = (
@@ -93,64 +152,42 @@ class Certificate:
         margins = f"output margin at least {self.verification.output_margin:.3g}"
         return f"{self.verification}; {size}, {margins}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON: what is checked, and nothing that is not."""
-        return {
-            "format": self.format,
-            "claim": self.claim,
-            "temperatures": list(self.temperatures),
-            "model_sha256": self.model_sha256,
-            "dfa": json.loads(self.dfa.to_json()),
-            "centroids": [list(layers) for layers in self.centroids],
-            "dfa_states": list(self.dfa_states),
-            "transitions": self.transitions.tolist(),
-            "lo": self.lo.tolist(),
-            "hi": self.hi.tolist(),
-        }
 
-    def to_json(self) -> str:
-        """A document that `from_json` and the verifier read."""
-        return dump(self.to_dict())
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CounterCertificate(_Document):
+    """A proof that an LSTM and a counter machine agree, up to a depth and a length.
 
-    @classmethod
-    def from_json(cls, document: str | Mapping[str, Any]) -> Certificate:
-        """Read what `to_json` wrote; whether it still holds is for `verify` to say."""
-        try:
-            fields = json.loads(document) if isinstance(document, str) else dict(document)
-        except (ValueError, RecursionError) as error:
-            raise ExtractionError(f"the certificate is not JSON ({error}); {CERTIFY}") from None
-        found = fields.get("format") if isinstance(fields, dict) else None
-        if found not in (FORMAT, FORMAT_2):
-            raise ExtractionError(format_mismatch(found, FORMAT, CERTIFY))
-        try:
-            return cls(
-                claim=str(fields["claim"]),
-                temperatures=tuple(map(float, fields["temperatures"])),
-                centroids=tuple(tuple(map(int, layers)) for layers in fields["centroids"]),
-                dfa_states=tuple(map(int, fields["dfa_states"])),
-                transitions=np.array(fields["transitions"], np.int32),
-                lo=np.array(fields["lo"], np.float64),
-                hi=np.array(fields["hi"], np.float64),
-                model_sha256=str(fields["model_sha256"]),
-                dfa=DFA.from_json(fields["dfa"]),
-                format=found,
-            )
-        except (KeyError, TypeError, ValueError, OverflowError, AutomatonError) as error:
-            reason = f"{type(error).__name__}: {error}"[:200]
-            raise ExtractionError(f"the certificate is damaged ({reason}); {CERTIFY}") from None
+    The boxes of such a proof drift, so the document has none: the verifier computes its own.
+    """
 
-    def save(self, path: str | Path) -> Path:
-        """Write the document to a file."""
-        return write_atomically(path, self.to_json() + "\n")
+    formats: ClassVar[tuple[str, ...]] = (COUNTER_FORMAT,)
+    readers: ClassVar[Mapping[str, Callable[[Any], Any]]] = {
+        **_Document.readers,
+        "machine": CounterMachine.from_json,
+        "depth": int,
+        "length": int,
+        "rises": lambda rises: None if rises is None else tuple(map(int, rises)),
+        "unit": int,
+        "step": float,
+    }
 
-    @classmethod
-    def load(cls, path: str | Path) -> Certificate:
-        """Read a file that `save` wrote."""
-        try:
-            return cls.from_json(read_regular(path).decode("utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-            raise ExtractionError(f"cannot read {path}: {reason}; give a certificate") from None
+    format: str = COUNTER_FORMAT
+    machine: CounterMachine
+    depth: int
+    """How far the machine's counter may get from 0."""
+    length: int
+    """The most symbols of a sequence."""
+    rises: tuple[int, ...] | None
+    """What each symbol adds to the depth where the counter has stopped; see `verify_counter`."""
+    unit: int
+    """The unit of the memory that counts; it decides how the verifier splits its boxes."""
+    step: float
+    """What that unit adds for one step of the counter."""
+
+    def __str__(self) -> str:
+        if self.verification is None:
+            return f"certificate up to depth {self.depth}, length {self.length}, not verified yet"
+        return str(self.verification)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,8 +207,6 @@ class Refusal:
     """The centroid at which the proof breaks."""
     symbol: Symbol | None = None
     """The symbol at which it breaks; None where it is the class that is not certain."""
-    competitor: int | None = None
-    """The centroid that may win instead of the right one."""
 
     def __str__(self) -> str:
         return self.reason

@@ -8,40 +8,34 @@ function. Every result is checked by the verifier, which is other code, before i
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
 from kleene.automata import DFA
 from kleene.automata.symbols import check_same_alphabet, show_word
 from kleene.automata.table import explore
-from kleene.errors import SettingError
-from kleene.extraction.table import NetworkTable, transition_table
-from kleene.machine import Word
+from kleene.extraction.table import NetworkTable, require_memoryless, transition_table
 from kleene.model import Model
-from kleene.proof.bounds import Bounds, require_provable
-from kleene.proof.certificate import Certificate, Refusal
+from kleene.proof.bounds import Bounds, as_saved
+from kleene.proof.certificate import Certificate, CounterCertificate, Refusal
 from kleene.proof.invariant import Break, Locations, Proof, largest_closing, prove
-from kleene.proof.verify import CLAIM, claim_at, verify
-from kleene.proof.verify_files import load_model
+from kleene.proof.verify import CLAIM, verify
 
 
-def certify(
-    model: Model, dfa: DFA | None = None, *, temperature: float | None = None
-) -> Certificate | Refusal:
+def certify(model: Model, dfa: DFA | None = None) -> Certificate | Refusal:
     """Prove that the network gives every sequence the label that the automaton gives it.
 
-    Without `dfa`, the automaton is the one in the network's own table. The temperature is the one
-    the network runs with unless another is given.
+    Without `dfa`, the automaton is the one in the network's own table. The proof is about the
+    temperature that the network runs with.
     """
-    if temperature is not None and not (temperature > 0 and math.isfinite(temperature)):
-        raise SettingError(f"temperature must be a finite number > 0, got {temperature!r}")
-    bounds, table, goal = _prepare(model, dfa)
-    rnn = model.network.rnn
-    running = [math.exp(rnn.get_parameter(f"log_temperature_l{i}")) for i in range(rnn.num_layers)]
-    temperatures = running if temperature is None else [float(temperature)] * len(running)
+    require_memoryless(model)
+    saved = as_saved(model)
+    bounds, table = Bounds.of(model), transition_table(model)
+    goal = table.dfa.minimize() if dfa is None else dfa
+    check_same_alphabet(model.alphabet.symbols, goal.alphabet)
+    temperatures = saved.temperatures
     tau = sum(temperatures) / len(temperatures)
     word = table.dfa.difference(goal)
     candidates = _candidates(model, bounds, table, goal, word is None)
@@ -49,20 +43,42 @@ def certify(
     for locations in candidates:
         outcome = prove(bounds, locations, temperatures)
         if isinstance(outcome, Proof):
-            return _certificate(model, goal, locations, outcome, temperatures, temperature)
+            certificate = Certificate(
+                claim=CLAIM,
+                temperatures=tuple(temperatures),
+                centroids=tuple(map(tuple, locations.centroids.tolist())),
+                dfa_states=tuple(locations.dfa_states.tolist()),
+                transitions=locations.transitions,
+                lo=np.maximum(outcome.lo, 0),
+                hi=np.minimum(outcome.hi, 1),
+                model_sha256=saved.digest,
+                dfa=goal,
+            )
+            return verified(model, certificate)
         outcomes.append(outcome)
     if word is not None:
-        return _refuse_word(goal, table, word, tau)
+        reason = (
+            f"the network in hard mode labels {show_word(word)} {table.dfa.run(word)!r}, the "
+            f"automaton labels it {goal.run(word)!r}; certify without an automaton to prove the "
+            "network's own"
+        )
+        return Refusal(reason=reason, temperature=tau, word=word)
     largest = largest_closing(bounds, candidates, tau)
-    return _refuse_break(model, bounds, candidates[0], outcomes[0], tau, largest)
+    return _refuse_break(model, candidates[0], outcomes[0], tau, largest)
 
 
-def _prepare(model: Model, dfa: DFA | None) -> tuple[Bounds, NetworkTable, DFA]:
-    require_provable(model)
-    bounds, table = Bounds.of(model), transition_table(model)
-    goal = table.dfa.minimize() if dfa is None else dfa
-    check_same_alphabet(model.alphabet.symbols, goal.alphabet)
-    return bounds, table, goal
+Proved = TypeVar("Proved", Certificate, CounterCertificate)
+
+
+def verified(model: Model, certificate: Proved) -> Proved | Refusal:
+    """The certificate, after the verifier has checked it against the files of the model."""
+    document = certificate.to_dict()
+    machine = document["dfa"] if isinstance(certificate, Certificate) else document["machine"]
+    checked = verify(model.to_files(), machine, document)
+    if checked.holds:
+        return replace(certificate, verification=checked)
+    reason = f"the prover found a proof that the verifier refuses: {checked}"
+    return Refusal(reason=reason, temperature=certificate.temperature)
 
 
 # -- where the boxes are -----------------------------------------------------------------------
@@ -116,54 +132,8 @@ def _merge(locations: Locations) -> Locations:
     )
 
 
-# -- what is handed back -----------------------------------------------------------------------
-
-
-def _certificate(
-    model: Model,
-    goal: DFA,
-    locations: Locations,
-    proof: Proof,
-    temperatures: Sequence[float],
-    asked: float | None,
-) -> Certificate | Refusal:
-    """The certificate, after the verifier has checked it against the files of the model."""
-    files = model.to_files()
-    certificate = Certificate(
-        claim=CLAIM if asked is None else claim_at(asked),
-        temperatures=tuple(temperatures),
-        centroids=tuple(map(tuple, locations.centroids.tolist())),
-        dfa_states=tuple(locations.dfa_states.tolist()),
-        transitions=locations.transitions,
-        lo=np.maximum(proof.lo, 0),
-        hi=np.minimum(proof.hi, 1),
-        model_sha256=load_model(files).digest,
-        dfa=goal,
-    )
-    document = certificate.to_dict()
-    checked = verify(files, document["dfa"], document, temperature=asked)
-    if checked.holds:
-        return replace(certificate, verification=checked)
-    reason = f"the prover found a proof that the verifier refuses: {checked}"
-    return Refusal(reason=reason, temperature=certificate.temperature)
-
-
-def _refuse_word(goal: DFA, table: NetworkTable, word: Word, tau: float) -> Refusal:
-    """The automaton is another one than the network's."""
-    reason = (
-        f"the network in hard mode labels {show_word(word)} {table.dfa.run(word)!r}, the automaton "
-        f"labels it {goal.run(word)!r}; certify without an automaton to prove the network's own"
-    )
-    return Refusal(reason=reason, temperature=tau, word=word)
-
-
 def _refuse_break(
-    model: Model,
-    bounds: Bounds,
-    locations: Locations,
-    broken: Break,
-    tau: float,
-    largest: float | None,
+    model: Model, locations: Locations, broken: Break, tau: float, largest: float | None
 ) -> Refusal:
     """The automaton is the right one, but at this temperature the bounds do not close."""
     state, symbol = int(locations.centroids[broken.location, 0]), None
@@ -172,7 +142,7 @@ def _refuse_break(
     else:
         symbol = model.alphabet.symbols[broken.column]
         target = locations.centroids[locations.transitions[broken.location, broken.column], 0]
-        what = f"state {state} on {symbol!r} may go to {broken.competitor} instead of {target}"
+        what = f"state {state} on {symbol!r} may not go to state {target}"
     if largest is not None:
         cure = f"it closes up to temperature {largest:.3g}"
     else:
@@ -183,5 +153,4 @@ def _refuse_break(
         largest_temperature=largest,
         state=state,
         symbol=symbol,
-        competitor=broken.competitor,
     )

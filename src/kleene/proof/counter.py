@@ -12,20 +12,15 @@ the gate is saturated, so its two ends bound it; this keeps the drift small.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import TypeAlias
+import json
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kleene.automata.counter.configuration_graph import (
-    clipped_after,
-    configuration_graph,
-    reachable,
-)
 from kleene.automata.counter.machine import CounterMachine
-from kleene.automata.symbols import check_same_alphabet, show
+from kleene.automata.symbols import check_same_alphabet
 from kleene.data.alphabet import END, FIRST_SYMBOL, START, Alphabet
 from kleene.errors import ExtractionError
 from kleene.extraction.counter.units import CountingUnit, record_memory, require_memory
@@ -36,14 +31,21 @@ from kleene.proof.bounds import (
     Array,
     Bounds,
     Interval,
-    _reach,
-    _sigmoid,
-    _size,
+    as_saved,
     linear_range,
-    require_as_saved,
+    reach,
+    sigmoid,
+    size,
 )
+from kleene.proof.certificate import CounterCertificate
+from kleene.proof.certify import verified
+from kleene.proof.verify import counter_claim, read_machine
+from kleene.proof.verify_core import NotProvedError
+from kleene.proof.verify_counter import Machine, Place
+from kleene.proof.verify_files import COUNTERS
 
-Key: TypeAlias = tuple[int, int, int, int, int]  # state, counter, height, centroid, unit's count
+Key: TypeAlias = tuple[Place, int, int]  # configuration, centroid, the unit's count
+Boxes: TypeAlias = tuple[dict[Key, int], Interval, Interval]  # numbers, mixtures, memories
 MAX_BOXES = 5_000
 FINDING_WORDS, FINDING_LENGTH = 200, 30
 
@@ -53,7 +55,7 @@ class CounterBound:
     """How far network and machine provably agree."""
 
     depth: int
-    """The machine's counter stays so near to 0, and also if it is counted on where it stopped."""
+    """How far the machine's counter may get from 0; `verify_counter` says what that means."""
     length: int
     """Every such sequence of at most so many symbols gets the machine's label; -1: none does."""
     asked: int
@@ -62,18 +64,29 @@ class CounterBound:
     drift: float
     """The widest box of the counting unit, in steps of the counter."""
     reason: str
+    certificate: CounterCertificate | None = None
+    """The verified proof; None if it does not go as far as it was asked to."""
 
     @property
     def reached(self) -> bool:
-        """Whether the proof went as far as it was asked to."""
-        return self.length >= self.asked
+        """Whether the proof went as far as it was asked to, and the verifier accepts it."""
+        return self.certificate is not None
 
     def __str__(self) -> str:
+        if self.certificate is not None:
+            return f"{self.certificate}; drift {self.drift:.3g} steps"
         return (
-            f"network and machine provably agree on every sequence of depth up to {self.depth} and "
-            f"length up to {self.length} ({self.boxes} boxes, drift {self.drift:.3g} steps): "
-            f"{self.reason}"
+            f"not proved: network and machine provably agree on every sequence of depth up to "
+            f"{self.depth} and length up to {self.length} only ({self.boxes} boxes, drift "
+            f"{self.drift:.3g} steps): {self.reason}"
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "holds": self.reached,
+            **{k: v for k, v in vars(self).items() if k != "certificate"},
+        }
 
 
 def counter_bound(
@@ -86,30 +99,57 @@ def counter_bound(
 ) -> CounterBound:
     """The largest length, up to `length`, at which network and machine provably agree.
 
-    The depth of a sequence is the farthest that the machine's counter gets from 0, over all
-    prefixes; where the counter has stopped for good, it is counted on as before. The unit of the
-    memory that counts decides how boxes are split, not what is true; without it, `find_counter`
-    looks for it.
+    The unit of the memory that counts decides how boxes are split, not what is true; without it,
+    `find_counter` looks for it.
     """
     require_memory(model)
-    require_as_saved(model)
+    saved = as_saved(model, COUNTERS)
+    document = json.loads(machine.to_json())
     check_same_alphabet(model.alphabet.symbols, machine.alphabet)
-    unknown = {o for row in machine.outputs for o in row} - set(model.classes)
-    if unknown:
-        raise ExtractionError(f"the machine has labels that the model has not: {show(unknown)}")
-    return _Proof(model, machine, unit or find_counter(model, machine), depth).run(length)
+    try:
+        read = read_machine(saved, document)
+        rises = read.rises()
+    except NotProvedError as error:
+        raise ExtractionError(f"no proof of this machine: {error}") from None
+    unit = unit or find_counter(model, machine)
+    found = Search(model, read, unit, depth).run(length)
+    if found["length"] < length:
+        return CounterBound(depth=depth, asked=length, **found)
+    certificate = CounterCertificate(
+        claim=counter_claim({"depth": depth, "length": length}),
+        temperatures=tuple(saved.temperatures),
+        model_sha256=saved.digest,
+        machine=machine,
+        depth=depth,
+        length=length,
+        rises=None if rises is None else tuple(rises.tolist()),
+        unit=unit.unit,
+        step=unit.step,
+    )
+    outcome = verified(model, certificate)
+    if isinstance(outcome, CounterCertificate):
+        return CounterBound(depth=depth, asked=length, certificate=outcome, **found)
+    refused = {**found, "length": -1, "reason": str(outcome)}
+    return CounterBound(depth=depth, asked=length, **refused)
 
 
 def find_counter(model: Model, machine: CounterMachine) -> CountingUnit:
-    """The unit of the memory that is nearest to a multiple of the height, on random words."""
-    walk = _Walk.of(model, machine)
-    random = np.random.default_rng(0)
-    moving = np.flatnonzero(walk.adds.any((0, 1)) if walk.heights is None else walk.heights)
+    """The unit of the memory that is nearest to a multiple of the depth, on random words."""
+    read = read_machine(as_saved(model, COUNTERS), json.loads(machine.to_json()))
+    rises, random = read.rises(), np.random.default_rng(0)
+    moving = np.flatnonzero(read.adds.any((0, 1)) if rises is None else rises)
     drawn = random.choice(moving, (FINDING_WORDS, FINDING_LENGTH))
     other = random.random(drawn.shape) < 0.5
-    drawn[other] = random.integers(0, walk.adds.shape[2], int(other.sum()))
+    drawn[other] = random.integers(0, read.adds.shape[2], int(other.sum()))
     record = record_memory(model, list(Alphabet.ids(drawn)))
-    height = np.array([walk.height_after(word) for word in drawn.tolist()]).ravel()
+    heights = []
+    for word in drawn.tolist():
+        place: Place = (read.start, 0, 0)
+        heights.append(0)
+        for symbol in word:
+            place = read.after(place, symbol, rises)
+            heights.append(place[2])
+    height = np.array(heights, np.float64)
     memory = record.memory.reshape(len(height), -1).astype(np.float64)
     steps = height @ memory / max(float(height @ height), 1.0)
     off = np.sqrt(((memory - height[:, None] * steps) ** 2).mean(0)) / np.maximum(abs(steps), 1e-9)
@@ -117,208 +157,103 @@ def find_counter(model: Model, machine: CounterMachine) -> CountingUnit:
     return CountingUnit(unit=unit, step=float(steps[unit]), noise=float(off[unit]))
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Walk:
-    """The machine's configurations (state, counter, height), its columns in the model's order.
+class Search:
+    """Follows boxes of mixtures and memories along a machine."""
 
-    The height is the machine's own counter; where the counter has stopped for good, it goes on by
-    what each symbol adds everywhere else. If a symbol adds different numbers elsewhere, the height
-    stops with the counter.
-    """
-
-    machine: CounterMachine
-    moves: NDArray[np.int32]  # state, clipped counter, symbol
-    adds: NDArray[np.int8]
-    heights: NDArray[np.int64] | None  # symbol: what it adds wherever the counter can move
-
-    @classmethod
-    def of(cls, model: Model, machine: CounterMachine) -> _Walk:
-        columns = [machine.alphabet.index(symbol) for symbol in model.alphabet.symbols]
-        moves = np.asarray(machine.transitions)[:, :, columns]
-        adds = np.asarray(machine.increments)[:, :, columns]
-        graph, clip, nodes = configuration_graph(machine), machine.clip, reachable(machine)
-        stopped = {node for node in nodes if not adds[node[0], node[1] + clip].any()}
-        while left := {node for node in stopped if not graph[node] <= stopped}:
-            stopped -= left
-        if len(stopped) == len(nodes):
-            raise ExtractionError("this machine never counts; certify a finite automaton instead")
-        found: list[set[int]] = [set() for _ in columns]
-        for state, clipped in set(nodes) - stopped:
-            for symbol, add in enumerate(adds[state, clipped + clip].tolist()):
-                target = int(moves[state, clipped + clip, symbol])
-                if not {(target, c) for c in clipped_after(clipped, add, clip)} <= stopped:
-                    found[symbol].add(add)
-        alike = all(len(values) <= 1 for values in found)
-        heights = np.array([max(values, default=0) for values in found]) if alike else None
-        return cls(machine=machine, moves=moves, adds=adds, heights=heights)
-
-    def step(self, state: int, counter: int, height: int, symbol: int) -> tuple[int, int, int]:
-        """The next state, counter and height."""
-        at = state, self.machine.clipped_counter(counter) + self.machine.clip, symbol
-        add = int(self.adds[at])
-        rise = add if self.heights is None else int(self.heights[symbol])
-        return int(self.moves[at]), counter + add, height + rise
-
-    def height_after(self, symbols: list[int]) -> list[int]:
-        """The heights of all prefixes of a word."""
-        now, heights = (int(self.machine.initial), 0, 0), [0]
-        for symbol in symbols:
-            now = self.step(*now, symbol)
-            heights.append(now[2])
-        return heights
-
-
-@dataclass
-class _Boxes:
-    """Boxes by key, as arrays that grow: mixtures, (box, state), and memories, (box, unit)."""
-
-    index: dict[Key, int]
-    alpha: Interval
-    memory: Interval
-
-    def __len__(self) -> int:
-        return len(self.index)
-
-    def place(self, key: Key) -> int:
-        return self.index.setdefault(key, len(self.index))
-
-    def grown(self, targets: NDArray[np.int64], alpha: Interval, memory: Interval) -> _Boxes:
-        """The boxes after they have taken in images."""
-        return _Boxes(
-            self.index,
-            _hulls(self.alpha, targets, alpha, len(self)),
-            _hulls(self.memory, targets, memory, len(self)),
-        )
-
-
-@dataclass
-class _Proof:
-    model: Model
-    machine: CounterMachine
-    unit: CountingUnit
-    depth: int
-    bounds: Bounds = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.bounds = Bounds.of(self.model)
+    def __init__(self, model: Model, machine: Machine, unit: CountingUnit, depth: int) -> None:
+        self.machine, self.unit, self.depth = machine, unit, depth
+        self.rises, self.bounds = machine.rises(), Bounds.of(model)
         self.layer = self.bounds.layers[0]
         self.size = self.layer.S.shape[1]
-        network = self.model.network
-        peephole = network.state_dict().get("rnn.peephole_l0")
-        self.peephole = (
-            np.zeros((3, self.size)) if peephole is None else peephole.double().cpu().numpy()
-        )
-        self.temperature = network.rnn.temperature
-        self.walk = _Walk.of(self.model, self.machine)
-        outputs = self.machine.outputs
-        self.classes = np.array([[self.model.classes.index(o) for o in row] for row in outputs])
+        peephole = model.network.state_dict().get("rnn.peephole_l0")
+        none = np.zeros((3, self.size))
+        self.peephole = none if peephole is None else peephole.double().cpu().numpy()
+        self.temperature = model.network.rnn.temperature
 
-    def run(self, length: int) -> CounterBound:
+    def run(self, length: int) -> dict[str, Any]:
         """Follow the boxes until a class is not certain, or the length is reached."""
-        boxes, ends = self.start(), {(int(self.machine.initial), 0, 0)}
+        boxes, ends = self.start(), {(self.machine.start, 0, 0)}
         reason, found, drift = "the length asked for is reached", length, 0.0
         for t in range(length + 1):
-            drift = float(np.ptp(boxes.memory, axis=0)[:, self.unit.unit].max())
-            hidden = self.layer.recurrent.range(*boxes.alpha)
+            drift = float(np.ptp(boxes[2], axis=0)[:, self.unit.unit].max())
+            hidden = self.layer.recurrent.range(*boxes[1])
             if wrong := self.uncertain(boxes, hidden):
                 reason, found = wrong, t - 1
                 break
-            ends = {after for now in ends for _, after in self.within(*now)}
+            ends = {after for now in ends for _, after in self.within(now)}
             if not ends:
                 reason, found = f"no sequence of this depth has more than {t} symbols", t
                 break
             after = self.advance(boxes, hidden)
-            if len(after) > MAX_BOXES:
+            if len(after[0]) > MAX_BOXES:
                 reason, found = f"more than {MAX_BOXES} boxes", t
                 break
-            if len(after) == len(boxes.alpha[0]) and _same(after, boxes):
+            pairs = zip((*after[1], *after[2]), (*boxes[1], *boxes[2]), strict=True)
+            if all(np.array_equal(a, b) for a, b in pairs):
                 reason = "the boxes are an invariant: it holds of every length"
                 break
             boxes = after
-        return CounterBound(
-            depth=self.depth,
-            length=found,
-            asked=length,
-            boxes=len(boxes),
-            drift=drift / abs(self.unit.step),
-            reason=reason,
-        )
+        drift /= abs(self.unit.step)
+        return {"length": found, "boxes": len(boxes[0]), "drift": drift, "reason": reason}
 
-    def start(self) -> _Boxes:
+    def within(self, place: Place) -> list[tuple[int, Place]]:
+        """The symbols that stay within the depth, and the configuration after each."""
+        return self.machine.within(place, self.depth, self.rises)
+
+    def start(self) -> Boxes:
         """The box after the start token."""
         zero, nothing = self.layer.start(), np.zeros((1, self.size))
         x = self.bounds.x_gates[0][START : START + 1], self.bounds.x_gates[1][START : START + 1]
         u, memory = self.cell(x, (zero[0][None], zero[1][None]), (nothing, nothing))
         lead, alpha = self.mixtures(u)
-        key = (int(self.machine.initial), 0, 0, int(lead[0]), 0)
-        return _Boxes({key: 0}, alpha, memory)
+        return {((self.machine.start, 0, 0), int(lead[0]), 0): 0}, alpha, memory
 
-    def uncertain(self, boxes: _Boxes, hidden: Interval) -> str | None:
+    def uncertain(self, boxes: Boxes, hidden: Interval) -> str | None:
         """What is wrong if, somewhere in a box, the class may not be the machine's."""
-        x = self.bounds.x_gates[0][END : END + 1], self.bounds.x_gates[1][END : END + 1]
-        u, memory = self.cell(x, hidden, boxes.memory)
-        if not self.bounds.end_token:
-            memory = boxes.memory
-            u = hidden[0][:, -self.size :], hidden[1][:, -self.size :]
-        features = (
-            np.concatenate([u[0], memory[0]], 1),
-            np.concatenate([u[1], memory[1]], 1),
-        )
+        memory, u = boxes[2], (hidden[0][:, -self.size :], hidden[1][:, -self.size :])
+        if self.bounds.end_token:
+            x = self.bounds.x_gates[0][END : END + 1], self.bounds.x_gates[1][END : END + 1]
+            u, memory = self.cell(x, hidden, boxes[2])
+        features = np.hstack([u[0], memory[0]]), np.hstack([u[1], memory[1]])
         head, bias = self.bounds.head, self.bounds.b_head
-        terms = _reach(features) @ _size(head).T + _size(bias)
-        for key, i in boxes.index.items():
-            clipped = self.machine.clipped_counter(key[1])
-            winner = self.classes[key[0], clipped + self.machine.clip]
+        terms = reach(features) @ size(head).T + size(bias)
+        for ((state, counter, _), _, _), i in boxes[0].items():
+            winner = self.machine.class_at(state, counter)
             row = features[0][i], features[1][i]
             worst = linear_range(row, head - head[winner], bias - bias[winner])[1]
             worst = worst + self.layer.slack * (terms[i] + terms[i, winner])
             if not (np.delete(worst, winner) < 0).all():  # nan too
-                return f"the class is not certain in state {key[0]} at counter {key[1]}"
+                return f"the class is not certain in state {state} at counter {counter}"
         return None
 
-    def within(
-        self, state: int, counter: int, height: int
-    ) -> Iterator[tuple[int, tuple[int, int, int]]]:
-        """The symbols that stay within the depth, and the configuration after each."""
-        for symbol in range(self.walk.adds.shape[2]):
-            after = self.walk.step(state, counter, height, symbol)
-            if max(abs(after[1]), abs(after[2])) <= self.depth:
-                yield symbol, after
-
-    def advance(self, boxes: _Boxes, hidden: Interval) -> _Boxes:
-        """Step every box on every symbol, as long as its height stays within the depth."""
-        symbols = self.walk.adds.shape[2]
+    def advance(self, boxes: Boxes, hidden: Interval) -> Boxes:
+        """Step every box on every symbol, as long as it stays within the depth."""
+        symbols = self.machine.adds.shape[2]
         tokens = FIRST_SYMBOL + np.arange(symbols)
         x = self.bounds.x_gates[0][None, tokens], self.bounds.x_gates[1][None, tokens]
         grid = hidden[0][:, None], hidden[1][:, None]
-        u, memory = self.cell(x, grid, (boxes.memory[0][:, None], boxes.memory[1][:, None]))
+        u, memory = self.cell(x, grid, (boxes[2][0][:, None], boxes[2][1][:, None]))
         counts = np.rint((memory[0] + memory[1])[..., self.unit.unit] / 2 / self.unit.step)
         flat = [end.reshape(-1, self.size) for end in (*u, *memory)]
         lead, alpha = self.mixtures((flat[0], flat[1]))
-        targets, grown = (
-            np.full(len(lead), -1),
-            _Boxes(dict(boxes.index), boxes.alpha, boxes.memory),
-        )
-        for (state, counter, height, _, _), i in boxes.index.items():
-            for symbol, after in self.within(state, counter, height):
+        index, targets = dict(boxes[0]), np.full(len(lead), -1)
+        for (place, _, _), i in boxes[0].items():
+            for symbol, after in self.within(place):
                 at, count = i * symbols + symbol, counts[i, symbol]
-                key = (*after, int(lead[at]), int(count) if np.isfinite(count) else 0)
-                targets[at] = grown.place(key)
+                key = (after, int(lead[at]), int(count) if np.isfinite(count) else 0)
+                targets[at] = index.setdefault(key, len(index))
         kept = targets >= 0
-        return grown.grown(
-            targets[kept],
-            (alpha[0][kept], alpha[1][kept]),
-            (flat[2][kept], flat[3][kept]),
-        )
+        grown = [
+            _hulls(old, targets[kept], (new[0][kept], new[1][kept]), len(index))
+            for old, new in ((boxes[1], alpha), (boxes[2], (flat[2], flat[3])))
+        ]
+        return index, grown[0], grown[1]
 
     def mixtures(self, u: Interval) -> tuple[NDArray[np.int64], Interval]:
         """The centroid nearest to the middle of each box of u, and the box of mixtures."""
-        S = self.layer.S
-        middle = (u[0] + u[1]) / 2
-        scores = middle @ S.T - ((S**2).sum(1) / 2 if self.bounds.similarity == "euclidean" else 0)
-        if self.bounds.similarity == "cosine":
-            scores = middle @ (S / np.maximum(np.linalg.norm(S, axis=1), 1e-12)[:, None]).T
-        lead = scores.argmax(1)
+        S, middle = self.layer.S, (u[0] + u[1]) / 2
+        offsets = (S**2).sum(1) / 2 if self.bounds.similarity == "euclidean" else 0
+        lead = (middle @ S.T - offsets).argmax(1)
         lo, hi = np.empty((2, len(lead), len(S)))
         for winner in np.unique(lead):
             at = lead == winner
@@ -328,13 +263,12 @@ class _Proof:
 
     def cell(self, x: Interval, hidden: Interval, memory: Interval) -> tuple[Interval, Interval]:
         """u and the next memory, from both halves of the pre-activations and the memory."""
-        size = self.size
-        a = x[0] + hidden[0][..., :-size], x[1] + hidden[1][..., :-size]
-        i, f, g, o = ((a[0][..., k : k + size], a[1][..., k : k + size])
-                      for k in range(0, 4 * size, size))  # fmt: skip
+        n = self.size
+        a = x[0] + hidden[0][..., :-n], x[1] + hidden[1][..., :-n]
+        i, f, g, o = ((a[0][..., k : k + n], a[1][..., k : k + n]) for k in range(0, 4 * n, n))
         written = _product(_gate(self.peep(i, 0, memory)), _tanh(g))
         kept = self.kept(f, memory)
-        error = 8 * UNIT * (1 + _reach(memory))
+        error = 8 * UNIT * (1 + reach(memory))
         after = kept[0] + written[0] - error, kept[1] + written[1] + error
         u = _product(_gate(self.peep(o, 2, after)), _tanh(after))
         return (u[0] - 8 * UNIT, u[1] + 8 * UNIT), after
@@ -343,23 +277,23 @@ class _Proof:
         """A gate's pre-activation with its peephole, a + p c."""
         p = self.peephole[gate]
         ends = p * memory[0], p * memory[1]
-        error = self.layer.slack * (_reach(ends) + _reach(a))
+        error = self.layer.slack * (reach(ends) + reach(a))
         return a[0] + np.minimum(*ends) - error, a[1] + np.maximum(*ends) + error
 
     def kept(self, a: Interval, memory: Interval) -> Interval:
         """sigmoid(a + p c) c: by its ends where it is monotone in c, else as a product."""
         p, (low, high) = self.peephole[1], self.peep(a, 1, memory)
-        least, most = _sigmoid(low), _sigmoid(high)
+        least, most = sigmoid(low), sigmoid(high)
         across = (low < 0) & (high > 0)
         slope = np.where(across, 0.25, np.maximum(least * (1 - least), most * (1 - most)))
-        steep = abs(p) * _reach(memory) * slope * (1 + self.layer.slack)
+        steep = abs(p) * reach(memory) * slope * (1 + self.layer.slack)
         monotone = least - FUNCTION - steep > 0
 
         def end(c: Array, upper: bool) -> Array:
             grows = (c >= 0) == upper  # the larger gate gives the larger product, or the smaller
             pre = np.where(grows, a[1], a[0]) + p * c
-            error = self.layer.slack * (_reach((p * c, p * c)) + _reach(a))
-            gate = _sigmoid(pre + np.where(grows, error, -error))
+            error = self.layer.slack * (reach((p * c, p * c)) + reach(a))
+            gate = sigmoid(pre + np.where(grows, error, -error))
             return np.asarray(np.clip(gate + np.where(grows, FUNCTION, -FUNCTION), 0, 1) * c)
 
         plain = _product(_gate((low, high)), memory)
@@ -369,7 +303,7 @@ class _Proof:
 
 
 def _gate(a: Interval) -> Interval:
-    lo, hi = _sigmoid(a[0]) - FUNCTION, _sigmoid(a[1]) + FUNCTION
+    lo, hi = sigmoid(a[0]) - FUNCTION, sigmoid(a[1]) + FUNCTION
     return np.clip(lo, 0, 1), np.clip(hi, 0, 1)
 
 
@@ -390,8 +324,3 @@ def _hulls(old: Interval, targets: NDArray[np.int64], new: Interval, count: int)
     np.minimum.at(lo, targets, new[0])
     np.maximum.at(hi, targets, new[1])
     return lo, hi
-
-
-def _same(one: _Boxes, other: _Boxes) -> bool:
-    pairs = zip((*one.alpha, *one.memory), (*other.alpha, *other.memory), strict=True)
-    return all(np.array_equal(a, b) for a, b in pairs)

@@ -44,11 +44,10 @@ class Proof:
 
 @dataclass(frozen=True, kw_only=True)
 class Break:
-    """Where a proof breaks first: a location, a symbol (None at the end), who else may win."""
+    """Where a proof breaks: a location, and a symbol; None where the class is not certain."""
 
     location: int
     column: int | None
-    competitor: int | None
 
 
 def prove(bounds: Bounds, locations: Locations, temperatures: Sequence[float]) -> Proof | Break:
@@ -98,48 +97,38 @@ def _grow(
     count, layers = locations.centroids.shape
     lo = np.full((count, layers, bounds.num_states), np.inf)
     hi = np.full((count, layers, bounds.num_states), -np.inf)
-    output_margins = np.full(count, np.inf)
     grown = np.zeros(count)
     x, zero = bounds.start()
-    u = bounds.apply(x, zero[0])
-    first = _advance(bounds, u, zero[1:], locations.centroids[0], temperatures)
-    _enlarge(lo[0], hi[0], first.lo, first.hi, 0)
-    dirty, first_break = np.array([0]), None
+    first = advance(
+        bounds, bounds.apply(x, zero[0]), zero[1:], locations.centroids[0], temperatures
+    )
+    _enlarge(lo[0], hi[0], first[0], first[1], 0)
+    dirty, broken = np.array([0]), None
     for _ in range(ROUNDS):
-        output_margins[dirty] = _output_margins(bounds, locations, lo, hi, dirty)
-        if not (output_margins[dirty] > 0).all():  # nan too
-            worst = dirty[output_margins[dirty].argmin()]
-            return first_break or Break(location=int(worst), column=None, competitor=None)
-        images = list(_images(bounds, locations, inputs, lo, hi, dirty, temperatures))
-        first_break = first_break or _losing(locations, images)
+        margins = _output_margins(bounds, locations, lo, hi, dirty)
+        if not (margins > 0).all():  # nan too
+            return broken or Break(location=int(dirty[margins.argmin()]), column=None)
         changed = set()
-        for image in images:
-            target = image.target
+        for image in _images(bounds, locations, inputs, lo, hi, dirty, temperatures):
+            target, worst = image.target, int(image.margins.argmin())
+            if broken is None and image.margins[worst] <= 0:
+                broken = Break(location=int(image.rows[worst]), column=int(image.columns[worst]))
             growth = min(1.0, GROWTH * 1.5 ** max(0, grown[target] - 2)) if grown[target] else 0
-            if _enlarge(lo[target], hi[target], image.lo, image.hi, growth):
-                changed.add(target)
+            changed |= {target} if _enlarge(lo[target], hi[target], *image.hull, growth) else set()
         if not changed:
             return Proof(lo=lo, hi=hi)
         dirty = np.array(sorted(changed))
         grown[dirty] += 1
-    return first_break or Break(location=int(dirty[0]), column=None, competitor=None)
+    return broken or Break(location=int(dirty[0]), column=None)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Advance:
-    """Steps into one location: the hull of where they lead, and by what margin."""
-
-    lo: Array  # layer state
-    hi: Array  # layer state
-    margins: Array  # step: by how much the location's centroids win at least, in the worst layer
-    competitors: NDArray[np.int64]  # step: the centroid that comes nearest to winning instead
-
-
-@dataclass(frozen=True, kw_only=True)
-class Image(Advance):
-    """Steps from some locations on some symbols."""
+class Image:
+    """Steps from some locations on some symbols into one location."""
 
     target: int
+    hull: Interval  # layer state
+    margins: Array  # step: by how much the location's centroids win at least, in the worst layer
     rows: NDArray[np.int64]  # step: the location it comes from
     columns: NDArray[np.int64]  # step: the symbol it reads
 
@@ -157,54 +146,57 @@ def _images(
     hidden = bounds.hidden(lo[rows], hi[rows])
     deep = bounds.num_states if len(bounds.layers) > 1 else 1  # a mixture for every step
     chunk = max(1, CHUNK // (len(rows) * hidden[0][0].shape[1] * deep))
-    grid = tuple(end[:, None] for end in hidden[0])
+    grid = hidden[0][0][:, None], hidden[0][1][:, None]
     count = len(inputs[0])
     for begin in range(0, count, chunk):
         columns = np.arange(begin, min(begin + chunk, count))
-        x = inputs[0][None, columns], inputs[1][None, columns]
-        u_lo, u_hi = bounds.apply(x, (grid[0], grid[1]))
+        u_lo, u_hi = bounds.apply((inputs[0][None, columns], inputs[1][None, columns]), grid)
         targets = locations.transitions[np.ix_(rows, columns)]
         for target in np.unique(targets):
             i, j = np.nonzero(targets == target)
             above = [(low[i], high[i]) for low, high in hidden[1:]]
-            leads = locations.centroids[target]
-            step = _advance(bounds, (u_lo[i, j], u_hi[i, j]), above, leads, temperatures)
-            yield Image(target=int(target), rows=rows[i], columns=columns[j], **vars(step))
+            low, high, margins = advance(
+                bounds, (u_lo[i, j], u_hi[i, j]), above, locations.centroids[target], temperatures
+            )
+            yield Image(
+                target=int(target),
+                hull=(low, high),
+                margins=margins,
+                rows=rows[i],
+                columns=columns[j],
+            )
 
 
-def _advance(
+def advance(
     bounds: Bounds,
     u: Interval,
     above: Sequence[Interval],
     leads: NDArray[np.int64],
     temperatures: Sequence[float],
-) -> Advance:
-    """From the first layer's u, (step, hidden), through the component and the layers above it."""
-    los, his, worst, rival = [], [], np.full(len(u[0]), -np.inf), np.zeros(len(u[0]), np.int64)
+) -> tuple[Array, Array, Array]:
+    """From the first layer's u, (step, hidden), through its component and the layers above.
+
+    Returns the hull of the next mixtures, (layer, state), and by how much the leads win at least.
+    """
+    los, his, worst = [], [], np.full(len(u[0]), -np.inf)
     for i, (lead, temperature) in enumerate(zip(leads.tolist(), temperatures, strict=True)):
         gaps = bounds.gaps(i, u, lead)
         lo, hi = bounds.probabilities(gaps, lead, temperature)
         los.append(lo.min(0))
         his.append(hi.max(0))
-        others = gaps[1].copy()
-        others[:, lead] = -np.inf
-        nearest = others.max(1)
-        rival = np.where(nearest > worst, others.argmax(1), rival)
-        worst = np.maximum(worst, nearest)
+        worst = np.maximum(worst, np.delete(gaps[1], lead, 1).max(1, initial=-np.inf))
         if i < len(above):
             u = bounds.apply(bounds.between[i].range(lo, hi), above[i])
-    return Advance(lo=np.array(los), hi=np.array(his), margins=-worst, competitors=rival)
+    return np.array(los), np.array(his), -worst
 
 
 def _enlarge(lo: Array, hi: Array, image_lo: Array, image_hi: Array, growth: float) -> bool:
     """Make a box hold an image, in place, and say whether it did not before."""
-    if (lo <= image_lo * (1 - SPARE)).all() and (image_hi * (1 + SPARE) <= hi).all():
-        return False
+    low, high = lo <= image_lo * (1 - SPARE), image_hi * (1 + SPARE) <= hi
     factor = growth + 4 * SPARE
-    np.minimum(lo, np.where(lo <= image_lo * (1 - SPARE), lo, image_lo * (1 - factor)), out=lo)
-    grown_hi = np.where(image_hi * (1 + SPARE) <= hi, hi, image_hi * (1 + factor))
-    np.maximum(hi, grown_hi, out=hi)
-    return True
+    np.minimum(lo, np.where(low, lo, image_lo * (1 - factor)), out=lo)
+    np.maximum(hi, np.where(high, hi, image_hi * (1 + factor)), out=hi)
+    return not (low.all() and high.all())
 
 
 def _output_margins(
@@ -216,21 +208,6 @@ def _output_margins(
         chosen = np.nonzero(locations.classes[rows] == winner)[0]
         margins[chosen] = -bounds.classes(lo[rows[chosen]], hi[rows[chosen]], int(winner))
     return margins
-
-
-def _losing(locations: Locations, images: list[Image]) -> Break | None:
-    """The step whose centroid may lose by most to one of another state, if there is any."""
-    leads = locations.centroids[:, 0].tolist()
-    state_of = dict(zip(leads, locations.dfa_states.tolist(), strict=True))
-    worst, found = 0.0, None
-    for image in images:
-        at = int(image.margins.argmin())
-        rival = int(image.competitors[at])
-        if image.margins[at] <= worst and state_of.get(rival) != locations.dfa_states[image.target]:
-            worst = float(image.margins[at])
-            row, column = int(image.rows[at]), int(image.columns[at])
-            found = Break(location=row, column=column, competitor=rival)
-    return found
 
 
 def largest_closing(

@@ -1,9 +1,9 @@
 """Check a certificate again, from files alone: the model folder, the automaton, the certificate.
 
-The check itself is `verify_core`, the files are read by `verify_files`; the three need NumPy,
-safetensors and the standard library, and share no code with the prover.
+The conditions are in `verify_core` and `verify_counter`, the files are read by `verify_files`. They
+need NumPy, safetensors and the standard library, and share no code with the prover.
 
-    python -m kleene.proof.verify MODEL DFA.json CERTIFICATE.json
+    python -m kleene.proof.verify MODEL MACHINE.json CERTIFICATE.json [--exact]
 """
 
 from __future__ import annotations
@@ -11,17 +11,23 @@ from __future__ import annotations
 import json
 import math
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from kleene.errors import AutomatonError, ExtractionError
-from kleene.proof.verify_core import Boxes, Layer, Network, NotProvedError, check, need
+from kleene.proof import verify_counter
+from kleene.proof.outward import Enclosure
+from kleene.proof.verify_core import Boxes, Ints, Network, NotProvedError, check, need
 from kleene.proof.verify_files import (
+    CELLS,
+    COUNTERS,
     Document,
     Folder,
     ModelFiles,
+    columns_of,
     hashable,
     indices,
     load_document,
@@ -32,13 +38,16 @@ CLAIM = (
     "on every sequence over its alphabet, of every length, `predict` of this model folder, in "
     "float32, at the temperature it runs with, returns the label that this automaton gives"
 )
+DOOR = "a sequence of symbols in, the index of a class out"
 ASSUMES = (
     "IEEE float32 sums and products in any order, sigmoid, tanh and exp within their error bounds, "
     "eval mode, and symbols of the alphabet"
 )
 CERTIFY = "run `kleene certify MODEL DFA.json --out CERTIFICATE.json` again"
 FORMAT, FORMAT_2 = "kleene.certificate/3", "kleene.certificate/2"
+COUNTER_FORMAT = "kleene.counter-certificate/1"
 SAME = 2.0**-20  # temperatures that differ by less, relatively, are the same to the bounds
+MAX_DEPTH, MAX_LENGTH = 10_000, 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,12 +57,12 @@ class Verification:
     holds: bool
     reason: str
     claim: str = CLAIM
+    door: str = DOOR
     assumes: str = ASSUMES
+    exact: bool = False
+    """Whether the bounds were computed in outward-rounded arithmetic, not plain float64."""
     temperature: float | None = None
-    """The temperature the proof is for (the mean, where layers differ)."""
-    running_temperature: float | None = None
-    """The temperature that `predict` runs with."""
-    at_running_temperature: bool = False
+    """The temperature that `predict` runs with, which the proof is for (the mean of the layers)."""
     checked_pairs: int = 0
     """Pairs of a box and a symbol."""
     margin: float | None = None
@@ -67,82 +76,80 @@ class Verification:
 
 def verify(
     model_folder: Folder,
-    dfa_json: Document,
+    machine_json: Document,
     certificate_json: Document,
     *,
-    temperature: float | None = None,
+    exact: bool = False,
 ) -> Verification:
     """Check a certificate; documents are paths, JSON texts or objects, a folder also its contents.
 
-    It holds only if it is for the temperature that the model runs with, or for `temperature` where
-    that is given. Files that cannot be read are errors.
+    With `exact` every bound is rounded outward, so that nothing rests on the precision of float64.
+    Files that cannot be read are errors.
     """
-    folder = load_model(model_folder)
-    dfa = load_document(dfa_json, "kleene.dfa/1", AutomatonError, "export the automaton again")
-    certificate = load_document(certificate_json, FORMAT, ExtractionError, CERTIFY, older=FORMAT_2)
-    running = _mean(folder.temperatures)
-    proved = None
+    formats = (FORMAT, FORMAT_2, COUNTER_FORMAT)
+    certificate = load_document(certificate_json, formats, ExtractionError, CERTIFY)
+    counter = certificate["format"] == COUNTER_FORMAT
+    folder = load_model(model_folder, COUNTERS if counter else CELLS)
+    kind = "kleene.counter/1" if counter else "kleene.dfa/1"
+    machine = load_document(machine_json, (kind,), AutomatonError, "export the automaton again")
+    temperature = mean(folder.temperatures)
     try:
-        temperatures = [float(value) for value in certificate["temperatures"]]
-        proved = _mean(temperatures)
-        wanted = folder.temperatures if temperature is None else [temperature] * len(temperatures)
-        need(
-            len(temperatures) == len(folder.temperatures) and _same(temperatures, wanted),
-            f"it is for temperature {proved:g}, not for {_mean(wanted):g}"
-            + (f"; {CERTIFY}, or give temperature {proved:g}" if temperature is None else ""),
-        )
-        own = _same(temperatures, folder.temperatures)
-        claims = (claim_at(proved), CLAIM) if own else (claim_at(proved),)
-        need(certificate["claim"] in claims, "it claims something else")
-        pairs, margin, output_margin = _check(folder, dfa, certificate, wanted)
+        check_about(folder, certificate)
+        claim = counter_claim(certificate) if counter else CLAIM
+        need(certificate["claim"] == claim, "it claims something else")
+        net = enclosed(folder.network) if exact else folder.network
+        with np.errstate(all="ignore"):  # nan is inside no box
+            found = (check_counter if counter else check_boxes)(net, folder, machine, certificate)
     except NotProvedError as wrong:
         reason = f"not proved: {wrong}"
     except (KeyError, IndexError, TypeError, ValueError, ArithmeticError) as error:
         detail = f"{type(error).__name__}: {error}"[:200]
         reason = f"not proved: the certificate is damaged ({detail}); {CERTIFY}"
     else:
-        count = f"{len(certificate['dfa_states'])} boxes and {pairs} steps checked"
+        by = f"{found.pop('count')} checked{' in outward-rounded arithmetic' if exact else ''}"
+        reason = f"proved: {claim} (door: {DOOR}; temperature {temperature:g}; {by})"
         return Verification(
-            holds=True,
-            reason=f"proved: {CLAIM} (temperature {running:g}; {count})"
-            if own
-            else f"proved: {claim_at(proved)}, as asked for; nothing is proved about temperature "
-            f"{running:g}, which it runs with ({count})",
-            claim=CLAIM if own else claim_at(proved),
-            temperature=proved,
-            running_temperature=running,
-            at_running_temperature=own,
-            checked_pairs=pairs,
-            margin=margin,
-            output_margin=output_margin,
+            holds=True, reason=reason, claim=claim, exact=exact, temperature=temperature, **found
         )
-    return Verification(holds=False, reason=reason, temperature=proved, running_temperature=running)
+    return Verification(holds=False, reason=reason, exact=exact, temperature=temperature)
 
 
-def claim_at(temperature: float) -> str:
-    """The claim of a proof for a temperature that somebody asked for."""
-    return CLAIM.replace("the temperature it runs with", f"temperature {temperature:g}")
-
-
-def _check(
-    folder: ModelFiles, dfa: dict[str, Any], certificate: dict[str, Any], temperatures: list[float]
-) -> tuple[int, float, float]:
-    for key in ("alphabet", "start", "outputs", "transitions"):
-        same = json.dumps(dfa[key]) == json.dumps(certificate["dfa"][key])
-        need(same, "it is about another automaton")
+def check_about(folder: ModelFiles, certificate: dict[str, Any]) -> None:
+    """Demand that the certificate is about this model, its door and its temperature."""
     digest = folder.digest
     if certificate["format"] == FORMAT_2:
         need(folder.old_digest is not None, f"it leaves out how numbers are read; {CERTIFY}")
         digest = str(folder.old_digest)
+    temperatures = [float(value) for value in certificate["temperatures"]]
+    pairs = list(zip(temperatures, folder.temperatures, strict=False))
+    same = all(0 < a < math.inf and abs(a - b) <= SAME * b for a, b in pairs)
+    need(
+        same and len(temperatures) == len(folder.temperatures),
+        f"it is for temperature {mean(temperatures):g}, not for {mean(folder.temperatures):g}; "
+        f"{CERTIFY}",
+    )
+    need(certificate.get("door", DOOR) == DOOR, "it is about another door")
     need(certificate["model_sha256"] == digest, f"it is about another model; {CERTIFY}")
-    symbols, alphabet = folder.symbols, [hashable(symbol) for symbol in dfa["alphabet"]]
-    columns = {symbol: column for column, symbol in enumerate(alphabet)}
-    same = len(alphabet) == len(columns) == len(symbols) and columns.keys() == set(symbols)
-    need(same, "model and automaton have different alphabets")
-    size, count = len(dfa["outputs"]), len(certificate["dfa_states"])
-    centroids, layers = len(folder.network.layers[0].S), len(folder.network.layers)
-    moves = indices(dfa["transitions"], (size, len(alphabet)), size)
-    start = int(indices([dfa["start"]], (1,), size)[0])
+
+
+def counter_claim(certificate: Mapping[str, Any]) -> str:
+    """The claim of a counter proof, which ends at a depth and a length."""
+    ends = f"of depth up to {certificate['depth']} and length up to {certificate['length']}"
+    return CLAIM.replace("of every length", ends).replace("automaton", "counter machine")
+
+
+def check_boxes(
+    net: Network, folder: ModelFiles, dfa: dict[str, Any], certificate: dict[str, Any]
+) -> dict[str, Any]:
+    """Check the boxes of a certificate about an automaton."""
+    for key in ("alphabet", "start", "outputs", "transitions"):
+        alike = json.dumps(dfa[key]) == json.dumps(certificate["dfa"][key])
+        need(alike, "it is about another automaton")
+    columns = columns_of(dfa["alphabet"], folder.symbols)
+    states, count = len(dfa["outputs"]), len(certificate["dfa_states"])
+    centroids, layers = len(net.layers[0].S), len(net.layers)
+    moves = indices(dfa["transitions"], (states, len(columns)), states)[:, columns]
+    start = int(indices([dfa["start"]], (1,), states)[0])
     shape = (count, layers, centroids)
     lo, hi = (np.array(certificate[end], np.float64) for end in ("lo", "hi"))
     need(count > 0 and lo.shape == hi.shape == shape, "its boxes have another shape")
@@ -150,34 +157,83 @@ def _check(
         lo=lo,
         hi=hi,
         leads=indices(certificate["centroids"], (count, layers), centroids),
-        states=indices(certificate["dfa_states"], (count,), size),
-        following=indices(certificate["transitions"], (count, len(symbols)), count),
+        states=indices(certificate["dfa_states"], (count,), states),
+        following=indices(certificate["transitions"], (count, len(columns)), count),
     )
-    labels = [hashable(label) for label in dfa["outputs"]]
+    classes = class_indices(folder, dfa["outputs"])
     for state in set(boxes.states.tolist()):
-        need(labels[state] in folder.classes, f"no class of the network is {labels[state]!r}")
-    classes = np.array([folder.classes.index(x) if x in folder.classes else -1 for x in labels])
-    net = folder.network
-    at = [
-        Layer(**{**vars(layer), "temperature": tau})
-        for layer, tau in zip(net.layers, temperatures, strict=True)
-    ]
-    net = Network(**{**vars(net), "layers": tuple(at)})
-    moves = moves[:, [columns[symbol] for symbol in symbols]]
-    return boxes.following.size, *check(net, boxes, moves, start, classes)
+        need(classes[state] >= 0, f"no class of the network is {dfa['outputs'][state]!r}")
+    margin, output_margin = check(net, boxes, moves, start, classes)
+    return {
+        "count": f"{count} boxes and {boxes.following.size} steps",
+        "checked_pairs": boxes.following.size,
+        "margin": margin,
+        "output_margin": output_margin,
+    }
 
 
-def _same(some: list[float], others: list[float]) -> bool:
-    return all(
-        0 < a < math.inf and abs(a - b) <= SAME * b for a, b in zip(some, others, strict=True)
+def check_counter(
+    net: Network, folder: ModelFiles, machine: dict[str, Any], certificate: dict[str, Any]
+) -> dict[str, Any]:
+    """Check a certificate about a counter machine."""
+    for key in ("alphabet", "start", "outputs", "transitions", "increments"):
+        alike = json.dumps(machine[key]) == json.dumps(certificate["machine"][key])
+        need(alike, "it is about another machine")
+    need(len(net.layers) == 1, "a counter proof needs a network of one layer")
+    read = read_machine(folder, machine)
+    rises = read.rises()
+    wanted = None if rises is None else rises.tolist()
+    need(certificate["rises"] == wanted, "it measures depth by other numbers than its machine")
+    depth = int(indices([certificate["depth"]], (1,), MAX_DEPTH + 1)[0])
+    length = int(indices([certificate["length"]], (1,), MAX_LENGTH + 1)[0])
+    unit = int(indices([certificate["unit"]], (1,), net.layers[0].S.shape[1])[0])
+    step = float(certificate["step"])
+    need(math.isfinite(step) and step != 0, "its counting unit adds nothing")
+    closed, boxes, margin = verify_counter.check(net, read, depth, length, unit, step)
+    every = ", which hold of every length" if closed else ""
+    return {"count": f"{boxes} boxes{every}", "output_margin": margin}
+
+
+def read_machine(folder: ModelFiles, machine: dict[str, Any]) -> verify_counter.Machine:
+    """A counter machine in the order of the model's symbols and classes."""
+    columns = columns_of(machine["alphabet"], folder.symbols)
+    states, width = len(machine["outputs"]), len(machine["outputs"][0])
+    need(width >= 3 and width % 2 == 1, "its machine sees no counter")
+    shape = (states, width, len(columns))
+    classes = class_indices(folder, [label for row in machine["outputs"] for label in row])
+    need(bool((classes >= 0).all()), "its machine has labels that the network has not")
+    return verify_counter.Machine(
+        moves=indices(machine["transitions"], shape, states)[:, :, columns],
+        adds=indices(machine["increments"], shape, 2, least=-1)[:, :, columns],
+        classes=classes.reshape(states, width),
+        start=int(indices([machine["start"]], (1,), states)[0]),
     )
 
 
-def _mean(values: list[float]) -> float:
+def class_indices(folder: ModelFiles, labels: list[Any]) -> Ints:
+    """The index of the class that each label names; -1 if none does."""
+    known = [hashable(label) for label in labels]
+    return np.array([folder.classes.index(x) if x in folder.classes else -1 for x in known])
+
+
+def enclosed(net: Network) -> Network:
+    """The network on enclosures, so that every bound is rounded outward."""
+
+    def points(part: Any) -> Any:
+        arrays = {name: v for name, v in vars(part).items() if isinstance(v, np.ndarray)}
+        return replace(part, **{name: Enclosure(array) for name, array in arrays.items()})
+
+    on_enclosures: Network = points(net)
+    return replace(on_enclosures, layers=tuple(points(layer) for layer in net.layers))
+
+
+def mean(values: list[float]) -> float:
+    """The mean of some temperatures."""
     return sum(values) / len(values)
 
 
 if __name__ == "__main__":
-    result = verify(*sys.argv[1:4])
+    paths = [argument for argument in sys.argv[1:] if argument != "--exact"]
+    result = verify(*paths[:3], exact="--exact" in sys.argv)
     print(result)
     sys.exit(0 if result.holds else 1)

@@ -1,5 +1,7 @@
 """The conditions of a proof, checked: NumPy only, no files, no search, no code of the prover.
 
+The formulas run on float64 arrays, or on enclosures (`outward`) where float64 is not trusted.
+
 A proof names boxes of mixtures, lo <= alpha <= hi for the weights alpha of the centroids of each
 layer, and an automaton state for each box. `check` demands that
 
@@ -49,16 +51,17 @@ class Layer:
     b: Array  # gates*hidden
     c: Array  # gates*hidden
     S: Array  # centroid hidden
+    P: Array  # 3 hidden: peepholes of an LSTM, else none
     temperature: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """A memory-less network: embedding E, layers, scores of the classes H u + d."""
+    """A network: embedding E, layers, scores of the classes H u + d."""
 
     E: Array  # token input
     layers: tuple[Layer, ...]
-    H: Array  # class hidden
+    H: Array  # class hidden; of an LSTM, class hidden+memory
     d: Array  # class
     cell: str
     similarity: str
@@ -68,8 +71,8 @@ class Network:
     @property
     def g(self) -> float:
         """Relative error of the longest float32 sum of products."""
-        widest = max(layer.W.shape[1] for layer in self.layers)
         k, hidden = self.layers[0].S.shape
+        widest = max(self.H.shape[1] - hidden, *(layer.W.shape[1] for layer in self.layers))
         terms = widest + hidden + 2 * k + 128
         need(terms <= TERMS, f"its sums have {terms} terms, the bounds hold up to {TERMS}")
         return float(1.001 * terms * U)
@@ -135,7 +138,7 @@ def step(net: Network, tokens: Ints, hidden: Sequence[Range], leads: Ints) -> tu
         if i + 1 < len(net.layers):
             above = net.layers[i + 1]
             x = mixed(net, alpha, layer.S @ above.W.T + above.b, size(layer.S, above.W, above.b))
-    return (np.array([h[0] for h in hulls]), np.array([h[1] for h in hulls])), margin
+    return (np.stack([h[0] for h in hulls]), np.stack([h[1] for h in hulls])), margin
 
 
 def token_gates(net: Network, tokens: Ints) -> Range:
@@ -147,7 +150,7 @@ def token_gates(net: Network, tokens: Ints) -> Range:
 
 def at_zero(net: Network) -> list[Range]:
     """R h + c and h at h = 0, of every layer."""
-    rows = [np.append(layer.c, np.zeros(layer.S.shape[1])) for layer in net.layers]
+    rows: list[Array] = [np.hstack([layer.c, np.zeros(layer.S.shape[1])]) for layer in net.layers]
     return [widen(net, (row, row), abs(row) + NU) for row in rows]
 
 
@@ -229,11 +232,11 @@ def gaps(net: Network, S: Array, u: Range, lead: int) -> Range:
     sizes = size(largest(u), keys, offsets)
     sizes = sizes + sizes[:, [lead]]
     if net.similarity == "cosine":  # both ends are divided by |u|
-        inner = np.where((u[0] < 0) & (u[1] > 0), 0, np.minimum(abs(u[0]), abs(u[1])))
+        inner = np.maximum(np.maximum(u[0], -u[1]), 0)
         short, long = (
-            np.maximum(np.sqrt((end**2).sum(1)), 1e-12)[:, None] for end in (inner, largest(u))
+            np.maximum(np.sqrt((end * end).sum(1)), 1e-12)[:, None] for end in (inner, largest(u))
         )
-        low, high = low / np.where(low > 0, long, short), high / np.where(high > 0, short, long)
+        low, high = np.minimum(low / long, low / short), np.maximum(high / long, high / short)
         sizes = np.full(low.shape, 4.0)
     low, high = widen(net, (low, high), sizes)
     low[:, lead] = high[:, lead] = 0
@@ -253,7 +256,7 @@ def output_margin(net: Network, hidden: Sequence[Range], winner: int) -> float:
     sizes = size(largest(u), net.H, net.d)
     gap = linear(u, net.H - net.H[winner], net.d - net.d[winner])
     _, worst = widen(net, gap, sizes + sizes[:, [winner]])
-    return -float(np.delete(worst, winner, 1).max(initial=-np.inf))
+    return float(-np.delete(worst, winner, 1).max(initial=-np.inf))
 
 
 # -- ranges --------------------------------------------------------------------------------------
@@ -261,12 +264,14 @@ def output_margin(net: Network, hidden: Sequence[Range], winner: int) -> float:
 
 def size(x: Array, W: Array, b: Array) -> Array:
     """The sum of the absolute terms of W x + b, each magnitude larger by NU."""
-    return np.asarray((abs(x) + NU) @ (abs(W) + NU).T + (abs(b) + NU))
+    sizes: Array = (abs(x) + NU) @ (abs(W) + NU).T + (abs(b) + NU)
+    return sizes
 
 
 def largest(a: Range) -> Array:
     """The largest magnitude in a range, larger by NU."""
-    return np.asarray(np.maximum(abs(a[0]), abs(a[1])) + NU)
+    magnitudes: Array = np.maximum(abs(a[0]), abs(a[1])) + NU
+    return magnitudes
 
 
 def widen(net: Network, a: Range, sizes: Array) -> Range:
@@ -286,12 +291,14 @@ def sum_of_others(e: Array) -> Array:
     zero = np.zeros((len(e), 1))
     before = np.hstack([zero, e.cumsum(1)[:, :-1]])
     after = np.hstack([zero, e[:, ::-1].cumsum(1)[:, :-1]])[:, ::-1]
-    return np.asarray(before + after)
+    total: Array = before + after
+    return total
 
 
 def sigmoid(x: Array) -> Array:
     """1 / (1 + e^-x)."""
-    return np.asarray(1 / (1 + np.exp(-np.clip(x, -700, 700))))
+    value: Array = 1 / (1 + np.exp(-np.minimum(np.maximum(x, -700), 700)))
+    return value
 
 
 def inside(image: Range, box: Range, otherwise: str) -> None:

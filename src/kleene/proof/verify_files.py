@@ -1,13 +1,11 @@
-"""What the verifier reads: a model folder, an automaton and a certificate.
+"""What the verifier reads: a model folder, an automaton or counter machine, and a certificate.
 
 NumPy, safetensors and the standard library only; nothing here runs code from a file.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,30 +14,27 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kleene.data.words import as_word
 from kleene.errors import ExtractionError, KleeneError, ModelError
 from kleene.files import read_regular
+from kleene.model_folder import check_files, digest_of, read_files, without_sums
+from kleene.proof.outward import Enclosure, exp
 from kleene.proof.verify_core import FIRST, Layer, Network, need
 
 Document: TypeAlias = str | Path | Mapping[str, Any]
 Folder: TypeAlias = str | Path | Mapping[str, bytes]
 
+CELLS, COUNTERS = ("gru", "rnn", "rnn-relu"), ("lstm", "lstm-p")
 KINDS: dict[str, tuple[Any, ...]] = {  # what the bounds are for
-    "cell": ("gru", "rnn", "rnn-relu"),
+    "cell": (*CELLS, *COUNTERS),
     "similarity": ("dot", "euclidean", "cosine"),
     "transition": ("mixture", "gumbel", "soft-argmax", "gumbel-hard"),
     "pooling": ("last",),
     "end_token": (True, False),
 }
 SIZES = ("num_symbols", "num_classes", "input_size", "hidden_size", "num_states", "num_layers")
-MAX_WEIGHTS = 2**34  # bytes of a file of the model
-IDEOGRAPHS = [
-    ("\u3040", "\u30ff"),
-    ("\u3400", "\u4dbf"),
-    ("\u4e00", "\u9fff"),
-    ("\uf900", "\ufaff"),
-    ("\U00020000", "\U0003ffff"),
-]
 TRAINING = ("temperature", "learn_temperature", "dropout")  # of no effect on a trained network
+GATES = {"gru": 3, "rnn": 1, "rnn-relu": 1, "lstm": 4, "lstm-p": 4}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +45,7 @@ class ModelFiles:
     symbols: list[Any]
     classes: list[Any]
     digest: str
-    """SHA-256 of everything that `predict` depends on: settings, alphabet and weights."""
+    """SHA-256 of everything that an answer depends on: settings, alphabet and weights."""
     old_digest: str | None
     """The digest in certificates of version 2; None where it leaves something out."""
 
@@ -60,33 +55,19 @@ class ModelFiles:
         return [layer.temperature for layer in self.network.layers]
 
 
-def load_model(source: Folder) -> ModelFiles:
-    """Read a model folder without torch."""
+def load_model(source: Folder, cells: tuple[str, ...] = CELLS) -> ModelFiles:
+    """Read a model folder by the reader of `Model.load`, without torch."""
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
     name = "the model" if isinstance(source, Mapping) else str(source)
+    files = source if isinstance(source, Mapping) else read_files(Path(source))
     try:
-        files = {
-            part: source[part]
-            if isinstance(source, Mapping)
-            else read_regular(Path(source, part), MAX_WEIGHTS)
-            for part in ("config.json", "model.safetensors", "alphabet.json", "history.json")
-        }
-        config = json.loads(files["config.json"])
-        sums = config.pop("sha256")
-        found = {part: hashlib.sha256(content).hexdigest() for part, content in files.items()}
-        rest = json.dumps(config, sort_keys=True).encode()
-        found["config.json"] = hashlib.sha256(rest).hexdigest()
-        for part, digest in found.items():
-            if sums[part] != digest:
-                raise ModelError(f"{part} of {name} is not the file that was saved; train again")
-        if config["format"] != "kleene.model/1":
-            raise ValueError(f"its format is {config['format']!r}")
+        config = without_sums(check_files(files, name))
         alphabet = json.loads(files["alphabet.json"])
         symbols = [hashable(symbol) for symbol in alphabet["symbols"]]
         classes = [hashable(label) for label in config["classes"]]
-        require_known(config["network"])
+        require_known(config["network"], cells)
         weights = load(files["model.safetensors"])
         network = build_network(config["network"], weights, len(symbols), len(classes))
         if len(set(symbols)) != len(symbols) or len(set(classes)) != len(classes):
@@ -101,21 +82,18 @@ def load_model(source: Folder) -> ModelFiles:
             digest=digest_of(weights, [config, alphabet]),
             old_digest=None if config.get("layout") else digest_of(weights, old),
         )
-    except OSError as error:
-        message = f"cannot read {error.filename}: {error.strerror}; give a model folder"
-        raise ModelError(message) from None
     except KleeneError:
         raise
     except (SafetensorError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelError(f"{name} is not a model folder ({error!r:.200}); train again") from None
 
 
-def require_known(config: Mapping[str, Any]) -> None:
+def require_known(config: Mapping[str, Any], cells: tuple[str, ...]) -> None:
     """Refuse a network that the bounds are not for."""
     for key in config:
         if key not in (*KINDS, *SIZES, *TRAINING):
             raise ExtractionError(f"the verifier does not know the setting {key!r}; upgrade kleene")
-    for key, allowed in KINDS.items():
+    for key, allowed in {**KINDS, "cell": cells}.items():
         if not any(config[key] is one or config[key] == one for one in allowed):
             raise ExtractionError(
                 f"a proof needs {key} in {allowed}, got {config[key]!r}; compare network and "
@@ -131,13 +109,14 @@ def build_network(
 ) -> Network:
     """The network of weights whose shapes, types and values are as the settings say."""
     hidden, k, width = config["hidden_size"], config["num_states"], config["input_size"]
-    rows = hidden * (3 if config["cell"] == "gru" else 1)
+    cell, layers = config["cell"], range(config["num_layers"])
+    rows = GATES[cell] * hidden
     shapes: dict[str, tuple[int, ...]] = {
         "embedding.weight": (config["num_symbols"], width),
-        "head.weight": (config["num_classes"], hidden),
+        "head.weight": (config["num_classes"], hidden * (2 if cell in COUNTERS else 1)),
         "head.bias": (config["num_classes"],),
     }
-    for i in range(config["num_layers"]):
+    for i in layers:
         shapes |= {
             f"rnn.weight_ih_l{i}": (rows, hidden if i else width),
             f"rnn.weight_hh_l{i}": (rows, hidden),
@@ -146,6 +125,8 @@ def build_network(
             f"rnn.centroids_l{i}": (k, hidden),
             f"rnn.log_temperature_l{i}": (),
         }
+        if cell == "lstm-p":
+            shapes[f"rnn.peephole_l{i}"] = (3, hidden)
     if (config["num_symbols"], config["num_classes"]) != (FIRST + symbols, classes):
         raise ValueError("the weights are for another number of symbols or classes")
     if {name: array.shape for name, array in weights.items()} != shapes:
@@ -157,25 +138,24 @@ def build_network(
                 "network.float(), save and certify again"
             )
     w = {name: array.astype(np.float64) for name, array in weights.items()}
-    with np.errstate(over="ignore"):  # the core refuses what float32 cannot hold
-        temperatures = [np.exp(w[f"rnn.log_temperature_l{i}"]) for i in range(config["num_layers"])]
-    layers = [
-        Layer(
-            W=w[f"rnn.weight_ih_l{i}"],
-            R=w[f"rnn.weight_hh_l{i}"],
-            b=w[f"rnn.bias_ih_l{i}"],
-            c=w[f"rnn.bias_hh_l{i}"],
-            S=w[f"rnn.centroids_l{i}"],
-            temperature=float(temperatures[i]),
-        )
-        for i in range(config["num_layers"])
-    ]
+    nothing = np.zeros((3, hidden))
     return Network(
         E=w["embedding.weight"],
-        layers=tuple(layers),
+        layers=tuple(
+            Layer(
+                W=w[f"rnn.weight_ih_l{i}"],
+                R=w[f"rnn.weight_hh_l{i}"],
+                b=w[f"rnn.bias_ih_l{i}"],
+                c=w[f"rnn.bias_hh_l{i}"],
+                S=w[f"rnn.centroids_l{i}"],
+                P=w.get(f"rnn.peephole_l{i}", nothing),
+                temperature=float(exp(Enclosure(w[f"rnn.log_temperature_l{i}"]))),
+            )
+            for i in layers
+        ),
         H=w["head.weight"],
         d=w["head.bias"],
-        cell=config["cell"],
+        cell=cell,
         similarity=config["similarity"],
         hard=config["transition"] in ("soft-argmax", "gumbel-hard"),
         end_token=config["end_token"],
@@ -185,61 +165,23 @@ def build_network(
 def require_tokens(symbols: list[Any], tokens: str) -> None:
     """Refuse symbols that no text contains once `predict` has split it."""
     for symbol in symbols:
-        if not isinstance(symbol, str) or tokens not in ("text", "words"):
-            continue
-        if not (is_token(symbol) if tokens == "text" else symbol.split() == [symbol]):
-            raise ExtractionError(
-                f"a proof needs symbols that a text can contain, but tokens={tokens!r} never gives "
-                f"{symbol!r:.60}; train with tokens='symbols'"
-            )
-
-
-def is_token(symbol: str) -> bool:
-    """Whether `tokens="text"` splits this text into itself alone.
-
-    A token is a word in lower case, with apostrophes inside, or dots, or one other character.
-    """
-    if symbol != unicodedata.normalize("NFC", symbol.lower().replace("’", "'")):
-        return False
-    if symbol == "_" or (len(symbol) > 1 and set(symbol) == {"."}):
-        return True
-    lead = symbol[:1]
-    if lead.isalnum() and not is_ideograph(lead):
-        return all(
-            part[:1].isalnum()
-            and all(is_mark(c) or (c.isalnum() and not is_ideograph(c)) for c in part)
-            for part in symbol.split("'")
-        )
-    return lead not in ("", "_") and not lead.isspace() and all(map(is_mark, symbol[1:]))
-
-
-def is_ideograph(character: str) -> bool:
-    """Whether a character is a word of its own."""
-    return any(first <= character <= last for first, last in IDEOGRAPHS)
-
-
-def is_mark(character: str) -> bool:
-    """Whether a character combines with the one before it."""
-    mark = unicodedata.category(character)[0] == "M" and "\u0300" <= character < "\U00020000"
-    return mark or character in "\u200c\u200d"
-
-
-def digest_of(weights: Mapping[str, NDArray[Any]], about: Any) -> str:
-    """SHA-256 over JSON values and weights."""
-    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode() + b"\n")
-    for name in sorted(weights):
-        array = np.ascontiguousarray(weights[name])
-        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode() + array.tobytes())
-    return digest.hexdigest()
+        if isinstance(symbol, str) and tokens in ("text", "words"):
+            found = list(as_word(symbol, tokens))
+            if found != [symbol]:
+                raise ExtractionError(
+                    f"a proof needs symbols that a text can contain, but tokens={tokens!r} reads "
+                    f"{symbol!r:.60} as {found!r:.60}; train with tokens='symbols'"
+                )
 
 
 # -- documents -----------------------------------------------------------------------------------
 
 
 def load_document(
-    source: Document, wanted: str, error: type[Exception], cure: str, *, older: str = ""
+    source: Document, formats: tuple[str, ...], error: type[Exception], cure: str
 ) -> dict[str, Any]:
-    """A parsed JSON object of the wanted format, or of an older one."""
+    """A parsed JSON object of one of the formats."""
+    wanted = formats[0]
     if isinstance(source, Mapping):
         content: Any = dict(source)
     else:
@@ -252,17 +194,25 @@ def load_document(
         except (ValueError, RecursionError) as failed:
             raise error(f"expected JSON of format {wanted}, got {failed}; {cure}") from None
     found = content.get("format") if isinstance(content, dict) else None
-    if found not in (wanted, older or wanted):
+    if found not in formats:
         raise error(f"expected format {wanted!r}, got {found!r:.60}; {cure}")
     return dict(content)
 
 
-def indices(values: Any, shape: tuple[int, ...], below: int) -> NDArray[np.int64]:
-    """Whole numbers from 0 on, as an array; false and true are none."""
+def columns_of(alphabet: list[Any], symbols: list[Any]) -> list[int]:
+    """The column of each symbol of the model in a machine's alphabet, which must be the same."""
+    columns = {hashable(symbol): column for column, symbol in enumerate(alphabet)}
+    same = len(alphabet) == len(columns) == len(symbols) and columns.keys() == set(symbols)
+    need(same, "model and automaton have different alphabets")
+    return [columns[symbol] for symbol in symbols]
+
+
+def indices(values: Any, shape: tuple[int, ...], below: int, least: int = 0) -> NDArray[np.int64]:
+    """Whole numbers from `least` on, as an array; false and true are none."""
     array = np.array(values, dtype=object)
     need(array.shape == shape, f"expected indices of shape {shape}, got {array.shape}")
-    good = all(type(value) is int and 0 <= value < below for value in array.flat)
-    need(good, f"an index is not a whole number from 0 to {below - 1}")
+    good = all(type(value) is int and least <= value < below for value in array.flat)
+    need(good, f"an index is not a whole number from {least} to {below - 1}")
     return array.astype(np.int64)
 
 

@@ -38,7 +38,7 @@ def trust(
     warning = _unknown_symbols(model, words)
     if adds_up(model.network):
         return _summed(model, words, warning)
-    proved = reading.certificate is not None and reading.certificate.at_running_temperature
+    proved = reading.certificate is not None
     matter = [one for one in reading.ambiguities if one.matters]
     return {
         "states": reading.dfa.num_states,

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from kleene.proof.robustness import EditSearch
     from kleene.proof.verify import Verification
 
-TEMPERATURE = option(None, "TAU", "The temperature of the proof. [default: the network's own]")
 VERBOSE = flag("--verbose", "Show the whole claim, what it assumes, and the margins.")
 
 
@@ -31,7 +30,6 @@ def certify(
     dfa: Path | None = argument(
         "[MACHINE.json]", "An automaton or counter machine. [default: the network's own automaton]"
     ),
-    temperature: float | None = TEMPERATURE,
     depth: int = option(20, "D", "Counter machine: sequences up to this depth.", min=1),
     length: int = option(1000, "L", "Counter machine: sequences up to this length.", min=0),
     teach: Path | None = option(
@@ -45,12 +43,12 @@ def certify(
 
     Status 0 means: on every sequence over its alphabet, of every length, `predict` of this model
     folder, in float32, at the temperature it runs with, returns the label that this automaton
-    gives (with --temperature: at that one). Status 1: there is no proof, and the answer says what
-    breaks it. The proof assumes IEEE float32 sums and products in any order, sigmoid, tanh and exp
-    within their error bounds, eval mode, and symbols of the alphabet.
+    gives. Status 1: there is no proof, and the answer says what breaks it. The proof assumes IEEE
+    float32 sums and products in any order, sigmoid, tanh and exp within their error bounds, eval
+    mode, and symbols of the alphabet.
 
     With a counter machine, status 0 means the same of every sequence of at most --length symbols on
-    which the machine's counter stays within --depth; such a proof has no certificate to verify.
+    which the machine's counter stays within --depth.
 
     \b
     Example:
@@ -67,13 +65,11 @@ def certify(
 
     machine = None if dfa is None else load_machine(dfa)
     if isinstance(machine, CounterMachine):
-        if out is not None or temperature is not None:
-            raise SettingError("--out and --temperature are for finite automata; leave them out")
-        return _certify_counter(model, machine, depth, length, teach, json)
+        return _certify_counter(model, machine, depth, length, teach, out, json)
     if teach is not None:
         raise SettingError("--teach needs a counter machine; `extract --method counter` reads one")
     with progress("proving"):
-        outcome = prove(Model.load(model), machine, temperature=temperature)
+        outcome = prove(Model.load(model), machine)
     proved = outcome.verification if isinstance(outcome, Certificate) else None
     if isinstance(outcome, Certificate) and out is not None:
         outcome.save(out)
@@ -92,16 +88,20 @@ def _sentence(proved: Verification, dfa: DFA | None) -> str:
     """What was proved, in one sentence."""
     if dfa is not None and dfa.num_states == 1:
         return f"proved, but says little: the network answers {dfa.output(0)} to every sequence"
-    if proved.at_running_temperature:
-        return "proved: `kleene predict` gives every sequence the label of this automaton"
-    return (
-        f"proved at temperature {proved.temperature:g} only: every sequence gets the label of this "
-        f"automaton; the network runs with {proved.running_temperature:g}"
-    )
+    exact = ", checked in outward-rounded arithmetic" if proved.exact else ""
+    if "of every length" not in proved.claim:
+        return f"proved: {proved.claim}{exact}"
+    return f"proved: `kleene predict` gives every sequence the label of this automaton{exact}"
 
 
 def _certify_counter(
-    folder: Path, machine: CounterMachine, depth: int, length: int, teach: Path | None, json: bool
+    folder: Path,
+    machine: CounterMachine,
+    depth: int,
+    length: int,
+    teach: Path | None,
+    out: Path | None,
+    json: bool,
 ) -> bool:
     from kleene.induction.teach_counter import teach_counter
     from kleene.model import Model
@@ -115,15 +115,18 @@ def _certify_counter(
         say(f"wrote {teach}")
     with progress("proving"):
         bound = counter_bound(model, machine, unit, depth=depth, length=length)
-    answer_json({"holds": bound.reached, **asdict(bound)}) if json else answer(str(bound))
+    if bound.certificate is not None and out is not None:
+        bound.certificate.save(out)
+        say(f"wrote {out}")
+    answer_json(bound.to_dict()) if json else answer(str(bound))
     return bound.reached
 
 
 def verify(
     model: Path = MODEL,
-    dfa: Path = argument("DFA.json", "The automaton."),
+    dfa: Path = argument("MACHINE.json", "The automaton, or the counter machine."),
     certificate: Path = argument("CERTIFICATE.json", "What `kleene certify --out` wrote."),
-    temperature: float | None = TEMPERATURE,
+    exact: bool = flag("--exact", "Round every bound outward; float64 is not trusted."),
     verbose: bool = VERBOSE,
     json: bool = JSON,
 ) -> bool:
@@ -131,18 +134,20 @@ def verify(
 
     Status 0 means: on every sequence over its alphabet, of every length, `predict` of this model
     folder, in float32, at the temperature it runs with, returns the label that this automaton
-    gives. Status 1: that is not proved. With --temperature, the same for that temperature. The
-    proof assumes IEEE float32 sums and products in any order, sigmoid, tanh and exp within their
-    error bounds, eval mode, and symbols of the alphabet.
+    gives. For a counter machine: of every sequence up to the depth and the length that the
+    certificate names. Status 1: that is not proved. The proof assumes IEEE float32 sums and
+    products in any order, sigmoid, tanh and exp within their error bounds, eval mode, and symbols
+    of the alphabet.
 
     \b
     Example:
       kleene verify model dfa.json certificate.json
+      kleene verify model dfa.json certificate.json --exact
     """
     from kleene.proof.verify import verify as check
 
     with progress("verifying"):
-        result = check(model, dfa, certificate, temperature=temperature)
+        result = check(model, dfa, certificate, exact=exact)
     if json:
         answer_json(asdict(result))
     else:
