@@ -77,12 +77,11 @@ def random_model(
 
 def largest_temperature(model: Model) -> float:
     """The largest temperature that has a proof, up to 64 times the model's own."""
-    highest = 64 * model.network.rnn.temperature
-    found = certify(model, temperature=highest)
-    if isinstance(found, Certificate):
-        return highest
-    assert found.largest_temperature is not None
-    return found.largest_temperature
+    own = model.network.rnn.temperature
+    model.network.rnn.temperature = 64 * own
+    found = certify(model)
+    model.network.rnn.temperature = own
+    return 64 * own if isinstance(found, Certificate) else found.largest_temperature or 0.0
 
 
 @functools.cache

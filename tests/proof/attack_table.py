@@ -12,13 +12,9 @@ from attacks import ATTACKS  # noqa: E402
 
 PAGE = HERE.parents[1] / "docs" / "explanation" / "proofs.md"
 
-
-def table() -> str:
-    rows = [f"| {i} | {f.__doc__} | refused |" for i, f in enumerate(ATTACKS.values(), 1)]
-    return "\n".join(["| | attack | answer |", "| --- | --- | --- |", *rows])
-
-
 if __name__ == "__main__":
     before, _, rest = PAGE.read_text().partition("<!-- attacks -->")
     after = rest[rest.index("\n## ") :]
-    PAGE.write_text(f"{before}<!-- attacks -->\n{table()}\n{after}")
+    rows = [f"| {i} | {text} | refused |" for i, text in enumerate(ATTACKS, 1)]
+    table = "\n".join(["| | attack | answer |", "| --- | --- | --- |", *rows])
+    PAGE.write_text(f"{before}<!-- attacks -->\n{table}\n{after}")

@@ -29,8 +29,7 @@ def test_without_an_attack_it_holds(genuine, tmp_path, capsys):
     files = deepcopy(genuine).write(tmp_path)
     assert verify(*files).holds
     assert main(["verify", *map(str, files), "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["temperature"] == pytest.approx(said["running_temperature"], rel=1e-6)
+    assert json.loads(capsys.readouterr().out)["door"] == genuine.certificate["door"]
 
 
 @pytest.mark.parametrize("name", ATTACKS)
@@ -44,6 +43,7 @@ def test_an_attack_is_refused(name, genuine, tmp_path, capsys):
         status, reason = 2, str(error)
     else:
         assert not found.holds
+        assert not verify(*files, exact=True).holds
         status, reason = 1, str(found)
         assert reason.startswith("not proved: ")
     assert "\n" not in reason
@@ -55,4 +55,4 @@ def test_an_attack_is_refused(name, genuine, tmp_path, capsys):
 def test_the_page_lists_every_attack():
     assert len(ATTACKS) >= 30
     rows = re.findall(r"^\| \d+ \| (.+?) \| refused \|$", PAGE.read_text(), re.MULTILINE)
-    assert rows == [function.__doc__ for function in ATTACKS.values()]
+    assert rows == list(ATTACKS)

@@ -11,7 +11,7 @@ from random_models import random_model
 from kleene.model import Model
 from kleene.proof import verify_core as core
 from kleene.proof.bounds import Bounds
-from kleene.proof.invariant import _advance
+from kleene.proof.invariant import advance
 from kleene.proof.verify_files import load_model
 
 KINDS = [
@@ -99,16 +99,15 @@ def test_points_of_a_box_step_into_the_bounds(kind, width):
                 (low, high), margin = core.step(net, np.array([token]), hidden, leads)
                 temperatures = [layer.temperature for layer in net.layers]
                 u = bounds.apply(x, own[0])
-                image = _advance(bounds, u, own[1:], leads, temperatures)
+                own_low, own_high, margins = advance(bounds, u, own[1:], leads, temperatures)
                 for i, points in enumerate(after):
-                    assert (low[i] <= points.min(0)).all()
-                    assert (points.max(0) <= high[i]).all()
-                    assert (image.lo[i] <= points.min(0)).all()
-                    assert (points.max(0) <= image.hi[i]).all()
+                    for least, most in ((low[i], high[i]), (own_low[i], own_high[i])):
+                        assert (least <= points.min(0)).all()
+                        assert (points.max(0) <= most).all()
                 gaps = scores - scores[:, [lead]]
                 beaten = np.delete(gaps, lead, 1).max()
                 assert margin <= -beaten
-                assert image.margins.min() <= -beaten
+                assert margins.min() <= -beaten
         found = Exact(net).classes(alphas)
         for winner in range(2):
             least = (found[:, winner] - found[:, 1 - winner]).min()
@@ -128,10 +127,11 @@ def test_prover_and_verifier_find_the_same_bounds_by_other_formulas(kind):
     (low, high), margin = core.step(net, np.array([core.FIRST]), hidden, leads)
     rows = slice(core.FIRST, core.FIRST + 1)
     u = bounds.apply((bounds.x_gates[0][rows], bounds.x_gates[1][rows]), own[0])
-    image = _advance(bounds, u, own[1:], leads, [layer.temperature for layer in net.layers])
-    np.testing.assert_allclose(image.lo, low, rtol=1e-6, atol=1e-12)
-    np.testing.assert_allclose(image.hi, high, rtol=1e-6, atol=1e-12)
-    assert image.margins[0] == pytest.approx(margin, rel=1e-6, abs=1e-9)
+    temperatures = [layer.temperature for layer in net.layers]
+    own_low, own_high, margins = advance(bounds, u, own[1:], leads, temperatures)
+    np.testing.assert_allclose(own_low, low, rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(own_high, high, rtol=1e-6, atol=1e-12)
+    assert margins[0] == pytest.approx(margin, rel=1e-6, abs=1e-9)
     for winner in range(2):
         least = core.output_margin(net, hidden, winner)
         assert -bounds.classes(lo[None], hi[None], winner)[0] == pytest.approx(least, rel=1e-6)

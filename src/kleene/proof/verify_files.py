@@ -68,7 +68,10 @@ def load_model(source: Folder, cells: tuple[str, ...] = CELLS) -> ModelFiles:
         symbols = [hashable(symbol) for symbol in alphabet["symbols"]]
         classes = [hashable(label) for label in config["classes"]]
         require_known(config["network"], cells)
-        weights = load(files["model.safetensors"])
+        try:
+            weights = load(files["model.safetensors"])
+        except KeyError as kind:  # a type that NumPy has not
+            raise ExtractionError(f"a proof needs finite float32 weights, got {kind}") from None
         network = build_network(config["network"], weights, len(symbols), len(classes))
         if len(set(symbols)) != len(symbols) or len(set(classes)) != len(classes):
             raise ValueError("a symbol or class appears twice")
