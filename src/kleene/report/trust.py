@@ -20,10 +20,11 @@ from kleene.proof.robustness import EditSearch
 MAX_AMBIGUITIES = 8  # that are listed
 MAX_EDITED = 200  # examples whose edits are searched
 MAX_UNKNOWN = 0.05  # share of unknown symbols above which nothing is ticked
-SUMMED = (
-    "The answer is a sum of weights: each state has one per class, and the mean and the maximum of "
-    "its probability over all steps are multiplied by it. The state at the end does not decide, so "
-    "no automaton is compared with the network; the shares of all symbols add up to the logits."
+SUMMED = "The answer is the sum of what the states on the way weigh for each class."
+SUMMED_DETAIL = (
+    "Each state has a weight per class; the mean and the maximum of its probability over all steps "
+    "are multiplied by it. The state at the end does not decide, so no automaton is compared with "
+    "the network; the shares of all symbols add up to the logits."
 )
 
 
@@ -86,6 +87,7 @@ def _summed(model: Model, words: Sequence[Word], warning: str | None) -> dict[st
         "proved": False,
         "warning": warning,
         "summed": SUMMED,
+        "detail": SUMMED_DETAIL,
         "nearest": {"same": same, "total": total, "text": kept} if total else None,
     }
 

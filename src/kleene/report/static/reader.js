@@ -102,6 +102,7 @@
         ),
       );
       ribbon.classList.toggle("dense", path.between !== "");
+      controls.hidden = ribbon.hidden = !path.states.length;
       slider.max = Math.max(path.states.length - 1, 0);
       if (path.states.length) go(jump ? Infinity : at);
       else {

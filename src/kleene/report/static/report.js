@@ -21,7 +21,7 @@ Kleene.report = function (report, place) {
   const headline = figures.no_better
     ? `Nothing was learned: this ${kind} is no better than always answering ${figures.no_better}.`
     : trust.proved
-    ? `This ${kind} is a machine of ${trust.states} states: proved for sequences of every length.`
+    ? `This ${kind} is a machine of ${trust.states} state${trust.states === 1 ? "" : "s"}: proved for sequences of every length.`
     : trust.faithful
       ? `This ${kind} behaves as a machine of ${trust.states} states on every sequence that was tried.`
       : model.pooling === "states"
@@ -46,11 +46,11 @@ Kleene.report = function (report, place) {
     ],
     !trust.summed && [
       "Proof",
-      trust.proved ? "yes" : "none",
+      !trust.proved ? "none" : trust.states === 1 ? "constant" : "yes",
       !trust.proved
         ? "see below"
         : trust.states === 1
-          ? "of a constant: it says nothing"
+          ? "proved to give every sequence the same answer"
           : "for sequences of every length",
     ],
   ].filter(Boolean);
@@ -138,7 +138,7 @@ Kleene.report = function (report, place) {
         Object.entries({
           Model: report.name,
           Made: report.made,
-          Network: `${kind}, ${model.centroids} centroids of ${model.hidden} numbers, ${model.layers} layer${model.layers > 1 ? "s" : ""}`,
+          Network: `${kind}, ${model.centroids} centroid${model.centroids === 1 ? "" : "s"} of ${model.hidden} numbers, ${model.layers} layer${model.layers > 1 ? "s" : ""}`,
           Temperature: model.temperature === null ? "none" : model.temperature.toFixed(2),
           "Examples": `${number(report.words)}, by ${{ chars: "characters", words: "words", text: "words and punctuation marks", symbols: "symbols" }[model.tokens]}`,
           Alphabet: `${number(model.symbols)} symbols`,

@@ -128,7 +128,7 @@
       [
         { name: "training", values: curve(kind), kind: "one" },
         has(`validation_${kind}`) && {
-          name: "held out",
+          name: "validation",
           values: curve(`validation_${kind}`),
           kind: "two",
         },
@@ -199,7 +199,7 @@
   /** Fidelity, disagreement, ambiguities and the proof, in plain words. */
   Kleene.trust = function (trust) {
     const row = (checked, title, ...body) => {
-      const good = checked && !trust.warning;
+      const good = checked && !trust.warning && trust.states !== 1;
       return h(
         "li",
         { class: good ? "good" : "care" },
@@ -215,7 +215,12 @@
         "ul",
         { class: "checks" },
         warning,
-        row(true, "The shares of all symbols add up to the answer", trust.summed),
+        row(
+          true,
+          "The shares of all symbols add up to the answer",
+          trust.summed,
+          h("details", {}, h("summary", {}, "Details"), h("p", {}, trust.detail)),
+        ),
         kept &&
           row(
             kept.same === kept.total,
@@ -232,6 +237,8 @@
         "ul",
         { class: "checks" },
         warning,
+        trust.states === 1 &&
+          row(false, "The automaton has one state", "It gives every sequence the same answer, so agreement and proof are no success."),
         row(
           trust.fidelity.overall === 1,
           `Automaton and network agree on ${Kleene.percent(trust.fidelity.overall)} of the sequences that were tried`,
@@ -250,12 +257,8 @@
             ),
         ),
         row(
-          trust.proved && trust.states > 1,
-          !trust.proved
-            ? "Not proved"
-            : trust.states > 1
-              ? "Proved for all sequences"
-              : "Proved to be a constant, which is no success",
+          trust.proved,
+          trust.proved ? "Proved for all sequences" : "Not proved",
           trust.proof,
           (trust.robust || trust.detail) &&
             h(

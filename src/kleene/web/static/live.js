@@ -102,8 +102,11 @@ Kleene.live = function (place) {
             );
           }
           if (!newest()) return;
-          clear("One answer a line; join the lines to read them as one.");
-          reasons.replaceChildren(table(found));
+          clear();
+          reasons.replaceChildren(
+            h("p", { class: "note" }, "One answer a line; join the lines to read them as one."),
+            table(found),
+          );
         } catch (error) {
           if (newest()) clear(error.message, true);
         }
@@ -137,7 +140,8 @@ Kleene.live = function (place) {
           });
           bars.replaceChildren(
             ...Object.entries(one.probabilities || {}).map(([name, share], i) => {
-              const bar = h("span", { class: `bar k${i % 8}` });
+              const color = view.colors ? `state c${i % 8}` : `k${i % 8}`; // as states of the class
+              const bar = h("span", { class: `bar ${color}` });
               bar.style.setProperty("--share", share.toFixed(4));
               return h(
                 "div",
