@@ -17,7 +17,8 @@ from kleene.machine import Label, Word
 
 # Control characters, and those that reverse the direction of the text after them.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_NAME = re.compile(r"\S+(?: \S+)?  +")  # of a line such as `accuracy  98.00%`
+_NAME = re.compile(r"\S+(?: \S+)?  +|  +")  # of a line such as `accuracy  98.00%`
+_CODE = re.compile("`[^`]*`")
 UNLIMITED = 100_000  # columns, where the answer does not go to a terminal
 
 
@@ -25,10 +26,13 @@ def say(note: str, kind: str = "") -> None:
     """Tell the person at the terminal something that is not part of the answer, in one line."""
     if not _is_main_process():
         return
-    begin = "\r\x1b[K" if sys.stderr.isatty() else ""  # over a `^C`, or a line of progress
+    line, begin = f"kleene: {kind}{escaped(' '.join(note.split()))}", ""
+    if sys.stderr.isatty():
+        begin = "\r\x1b[K"  # over a `^C`, or a line of progress
+        line = _CODE.sub(lambda found: found[0].replace(" ", "\xa0"), line)  # can be copied
+        line = wrapped(line, shutil.get_terminal_size().columns).replace("\xa0", " ")
     with suppress(OSError):  # the terminal may be gone, which is no reason to stop
-        line = escaped(" ".join(note.split()))
-        print(f"{begin}kleene: {kind}{line}", file=sys.stderr, flush=True)
+        print(f"{begin}{line}", file=sys.stderr, flush=True)
 
 
 def answer(text: str = "") -> None:

@@ -65,7 +65,7 @@ class Summary:
                 f"{figures['rows']:,} rows, {len(model.classes)} classes, {symbols:,} symbols",
             ),
             *self._accuracies(),
-            ("network", f"{model.network.config.cell}, {states or 'no'} states"),
+            ("network", f"{model.network.config.cell}, {states or 'no'} state{'s'[states == 1 :]}"),
             ("learned by", ORIGINS.get(model.origin, model.origin)),
             *(("" if i else "log", step) for i, step in enumerate(model.settings["fit_log"])),
             ("time", f"{self.seconds:.1f} s\n"),

@@ -7,7 +7,7 @@ from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kleene.cli.automaton_files import load_machine
+from kleene.cli.automaton_files import load_dfa, load_machine
 from kleene.cli.console import answer, answer_json, answer_result, answer_table, say
 from kleene.cli.options import JSON, MODEL, ROWS, OpenData, argument, flag, option, reads_data
 from kleene.cli.progress import progress
@@ -77,16 +77,16 @@ def certify(
     if json:
         checked = {} if proved is None else asdict(proved)
         answer_json({"holds": outcome.holds, **loads(outcome.to_json()), **checked})
-    elif proved is None or verbose:
-        answer(str(outcome))
+    elif isinstance(outcome, Certificate) and proved is not None and not verbose:
+        answer(_sentence(proved, outcome.dfa))
     else:
-        answer(_sentence(proved, outcome.dfa if isinstance(outcome, Certificate) else None))
+        answer(str(outcome))
     return outcome.holds
 
 
-def _sentence(proved: Verification, dfa: DFA | None) -> str:
+def _sentence(proved: Verification, dfa: DFA) -> str:
     """What was proved, in one sentence."""
-    if dfa is not None and dfa.num_states == 1:
+    if dfa.num_states == 1:
         return f"proved, but says little: the network answers {dfa.output(0)} to every sequence"
     exact = ", checked in outward-rounded arithmetic" if proved.exact else ""
     if "of every length" not in proved.claim:
@@ -151,7 +151,7 @@ def verify(
     if json:
         answer_json(asdict(result))
     else:
-        answer(_sentence(result, None) if result.holds and not verbose else str(result))
+        answer(_sentence(result, load_dfa(dfa)) if result.holds and not verbose else str(result))
     return result.holds
 
 
