@@ -44,7 +44,6 @@ def test_a_python_object_is_read_and_drawn(kleene: Kleene, words: Path) -> None:
         (["has_bb:nothing", "--data", "words.tsv"], "cannot import has_bb:nothing"),
         (["has_bb:classify", "--data", "words.tsv", "--method", "lstar"], "--method"),
         ([".", "--alphabet", "a b"], "trained elsewhere"),
-        (["has_bb:classify", "--data", "words.tsv", "--start", "1"], "--start and --end"),
         (["has_bb:classify", "--data", "words.tsv", "--front", "f.txt"], "must end in"),
         (["words.onnx", "--data", "words.tsv"], "not an ONNX model"),
     ],

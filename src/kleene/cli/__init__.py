@@ -47,7 +47,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if debug:
             traceback.print_exc()
         say(_reason(error), "error: ")
-        _report(error)
         try:
             sys.stdout.flush()
         except OSError:
@@ -101,14 +100,6 @@ def _reason(error: BaseException) -> str:
         return f"{reason}; see `{path} --help`"
     name = type(error).__name__
     return f"internal error; please report it with the output of --debug ({name}: {error})"
-
-
-def _report(error: BaseException) -> None:
-    """Hand the error to torchrun, which reports that of the first process that failed."""
-    if "TORCHELASTIC_ERROR_FILE" in os.environ:
-        from torch.distributed.elastic.multiprocessing.errors import get_error_handler
-
-        get_error_handler().record_exception(error)
 
 
 def _is_shared(arguments: list[str]) -> bool:

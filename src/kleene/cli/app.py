@@ -45,6 +45,8 @@ RENAMED_OPTIONS = {
     "--no-consolidate": "--learn network",
     "--prefer": "--learn",
     "--induction-seconds": "--search-seconds",
+    "--html": "`Explanation.to_html` in Python, or `kleene report`",
+    "--test": "`kleene evaluate MODEL DATA`",
     "--token": "--token-file or KLEENE_TOKEN",
     "--watch": "`kleene report`, which shows the run",
 }

@@ -30,8 +30,6 @@ class Summary:
 
     model: Model
     seconds: float
-    tested: Evaluation | None
-    """The network on the rows of --test."""
 
     @property
     def figures(self) -> dict[str, Any]:
@@ -43,14 +41,10 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        found = {name: self.figures.get(name) for name in ACCURACIES}
-        if self.tested is not None:
-            found["test_accuracy"] = self.tested.accuracy
-        states = self.model.network.rnn.num_states
         return {
-            **found,
+            **{name: self.figures.get(name) for name in ACCURACIES},
             "origin": self.model.origin,
-            "states": states,
+            "states": self.model.network.rnn.num_states,
             "seconds": round(self.seconds, 3),
         }
 
@@ -94,8 +88,6 @@ class Summary:
     def _accuracies(self) -> list[tuple[str, str]]:
         """A line for each accuracy."""
         figures, lines = self.figures, []
-        if self.tested is not None:
-            lines.append(("test", _share(self.tested.accuracy, len(self.tested.labels))))
         if figures["held_out_interval"]:
             low, high = map(percent, figures["held_out_interval"])
             text = _share(figures["held_out_accuracy"], figures["held_out_rows"])

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from kleene.cli.console import say
 from kleene.cli.data import DataSource
 from kleene.cli.run_folder import RunFolder
-from kleene.cli.summary import Summary, evaluate_file
+from kleene.cli.summary import Summary
 from kleene.data.files import Data
 from kleene.data.fingerprint import file_digest
 from kleene.data.store import Store, encode, open_store
@@ -45,8 +45,6 @@ class TrainingRun:
     checkpoint_every: float
     baseline: bool
     """Whether n-grams are fitted to the same rows, for comparison."""
-    test: DataSource | None
-    """Further rows on which the trained network is measured."""
     process_group: ProcessGroup
 
     @classmethod
@@ -131,9 +129,7 @@ class TrainingRun:
                 say(f"the run in {self.out} is finished; nothing to do")
                 estimator = SequenceClassifier.load(self.out)
             folder.store.unlink(missing_ok=True)
-            seconds, model = time.monotonic() - started, estimator.model
-            tested = None if self.test is None else evaluate_file(model, self.test)[0]
-            return Summary(model=model, seconds=seconds, tested=tested)
+            return Summary(model=estimator.model, seconds=time.monotonic() - started)
 
     def _fit_stored(
         self, estimator: SequenceClassifier, path: Path, run: Run, *, baseline: bool

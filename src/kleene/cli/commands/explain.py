@@ -14,7 +14,6 @@ from kleene.errors import SettingError
 
 if TYPE_CHECKING:
     from kleene.cli.data import DataSource
-    from kleene.explain.explain import Explanation
     from kleene.machine import Word
     from kleene.model import Model
 
@@ -31,7 +30,6 @@ def explain(
         "level|evidence|contribution|lean|path",
         "How symbols are weighed. [default: what fits the model]",
     ),
-    html: Path | None = option(None, "OUT", "Write a web page to this file."),
     n: int | None = option(
         None, "N", "Symbols in a phrase. [default: as many as decide, else 2]", "-n", min=1
     ),
@@ -52,7 +50,7 @@ def explain(
     \b
     Example:
       kleene explain model 0110
-      kleene explain model "not bad at all" --html why.html
+      kleene explain model "not bad at all"
       kleene explain model --file data.tsv --json
       kleene explain model --prototypes reviews.csv --text-column review
       kleene explain model --phrases reviews.csv -n 3
@@ -60,8 +58,6 @@ def explain(
     """
     if sum(one is not None for one in (text, file, prototypes, phrases)) != 1:
         raise SettingError("give one of a sequence, --file, --prototypes and --phrases")
-    if html is not None and (prototypes or phrases):
-        raise SettingError("--html shows explained sequences; leave it out, or see `kleene report`")
     if (n is not None and phrases is None) or (min_count and not (prototypes or phrases)):
         raise SettingError("-n is for --phrases, --min-count for --prototypes and --phrases")
     from kleene.model import Model
@@ -78,9 +74,9 @@ def explain(
             listed = find(trained, words, n=n, method=method, **more)
         answer_result(listed, json=json)
     elif file is not None:
-        _explain(trained, open_data(file).words(trained), method, html, json=json)
+        _explain(trained, open_data(file).words(trained), method, json=json)
     else:
-        _explain(trained, trained.words([str(text)], typed=True), method, html, json=json)
+        _explain(trained, trained.words([str(text)], typed=True), method, json=json)
 
 
 def _prototypes(model: Model, source: DataSource, top: int, min_count: int) -> Any:
@@ -93,9 +89,7 @@ def _prototypes(model: Model, source: DataSource, top: int, min_count: int) -> A
         return read_prototypes(model, words, top=top, min_count=min_count, process_group=group)
 
 
-def _explain(
-    model: Model, words: Sequence[Word], method: str | None, html: Path | None, *, json: bool
-) -> None:
+def _explain(model: Model, words: Sequence[Word], method: str | None, *, json: bool) -> None:
     from kleene.data.validate import UnknownSymbols
     from kleene.explain.explain import explain_many
 
@@ -105,20 +99,9 @@ def _explain(
             say(str(unknown))
     with progress("explaining"):
         explained = explain_many(model, words, method=method)
-    if html is not None:
-        _write_page(html, explained)
-    for one in explained if html is None or json else []:
+    width = shutil.get_terminal_size().columns
+    for one in explained:
         if json:
             answer_json(one.to_dict(), indent=None)
         else:
-            width = shutil.get_terminal_size().columns
             answer_styled(one.to_text(width=width, colors=shows_colors()))
-
-
-def _write_page(path: Path, explained: Sequence[Explanation]) -> None:
-    from kleene.files import write_atomically
-
-    head = '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Explanation</title>\n'
-    body = "\n<hr>\n".join(one.to_html() for one in explained)
-    write_atomically(path, f"{head}<body>\n{body}\n</body></html>\n")
-    say(f"wrote {path}")

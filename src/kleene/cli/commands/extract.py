@@ -59,8 +59,6 @@ def extract(
     ),
     max_states: int | None = option(None, "N", "Maximum number of states.", min=1, group=ELSEWHERE),
     front: Path | None = option(None, "FILE", "Draw size against error.", group=ELSEWHERE),
-    start: int | None = option(None, "ID", "ONNX: token before a sequence.", group=ELSEWHERE),
-    end: int | None = option(None, "ID", "ONNX: token after a sequence.", group=ELSEWHERE),
     verbose: bool = flag("--verbose", "Show all details of the proof."),
     json: bool = JSON,
     *,
@@ -88,10 +86,10 @@ def extract(
     source = None if data is None else open_data(data)
     onnx = network.lower().endswith(".onnx")
     if not onnx and (":" not in network or Path(network).exists()):
-        if any(given is not None for given in (alphabet, max_states, front, start, end)):
+        if any(given is not None for given in (alphabet, max_states, front)):
             raise SettingError(
-                "--alphabet, --max-states, --front, --start and --end are for networks trained "
-                "elsewhere; leave them out for a model folder"
+                "--alphabet, --max-states and --front are for networks trained elsewhere; leave "
+                "them out for a model folder"
             )
         chosen = {"method": method or "auto", "seconds": seconds, "seed": seed}
         found = _extract_model(Path(network), source, out, chosen)
@@ -100,9 +98,6 @@ def extract(
     else:
         if method is not None:
             raise SettingError("--method is for model folders; other networks are learned actively")
-        if not onnx and (start is not None or end is not None):
-            message = "--start and --end are for ONNX; a Python object adds its own tokens"
-            raise SettingError(message)
         if front is not None:
             check_endings([front], DRAWINGS)
         from kleene.data.alphabet import Alphabet
@@ -112,7 +107,7 @@ def extract(
         symbols = tuple(alphabet.split()) if alphabet else Alphabet.from_words(words).symbols
         if not symbols:
             raise SettingError("the alphabet is not known; give --alphabet or --data")
-        asked = _onnx(network, symbols, start, end) if onnx else _imported(network)
+        asked = _onnx(network, symbols) if onnx else _imported(network)
         limits: Any = {"max_states": max_states, "seconds": seconds, "seed": seed}
         with progress("extracting"):
             found = extract_automaton(asked, words or None, alphabet=symbols, **limits)
@@ -162,12 +157,12 @@ def _extract_model(
     return found
 
 
-def _onnx(path: str, symbols: Sequence[Symbol], start: int | None, end: int | None) -> Any:
+def _onnx(path: str, symbols: Sequence[Symbol]) -> Any:
     from kleene.extraction import adapters
 
     whole = all(str(symbol).isdecimal() for symbol in symbols)
     ids = {symbol: int(str(symbol)) if whole else i for i, symbol in enumerate(symbols)}
-    return adapters.onnx(path, start=start, end=end, ids=ids)
+    return adapters.onnx(path, ids=ids)
 
 
 def _imported(name: str) -> Any:

@@ -7,7 +7,7 @@ from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kleene.cli.automaton_files import load_dfa, load_machine
+from kleene.cli.automaton_files import load_machine
 from kleene.cli.console import answer, answer_json, answer_result, answer_table, say
 from kleene.cli.options import JSON, MODEL, ROWS, OpenData, argument, flag, option, reads_data
 from kleene.cli.progress import progress
@@ -84,10 +84,12 @@ def certify(
     return outcome.holds
 
 
-def _sentence(proved: Verification, dfa: DFA) -> str:
+def _sentence(proved: Verification, machine: DFA | CounterMachine) -> str:
     """What was proved, in one sentence."""
-    if dfa.num_states == 1:
-        return f"proved, but says little: the network answers {dfa.output(0)} to every sequence"
+    from kleene.automata import DFA
+
+    if isinstance(machine, DFA) and machine.num_states == 1:
+        return f"proved, but says little: the network answers {machine.output(0)} to every sequence"
     exact = ", checked in outward-rounded arithmetic" if proved.exact else ""
     if "of every length" not in proved.claim:
         return f"proved: {proved.claim}{exact}"
@@ -151,7 +153,9 @@ def verify(
     if json:
         answer_json(asdict(result))
     else:
-        answer(_sentence(result, load_dfa(dfa)) if result.holds and not verbose else str(result))
+        answer(
+            _sentence(result, load_machine(dfa)) if result.holds and not verbose else str(result)
+        )
     return result.holds
 
 

@@ -26,7 +26,6 @@ def sample(
     lengths: str | None = option(
         None, "A:B", "Lengths from A to below B; or A,B,C. [default: 0:16]"
     ),
-    balance: float | None = option(None, "SHARE", "Share of words inside. [default: 0.5]"),
     dfa: bool = flag("--dfa", "Languages: write the minimal automaton, not words."),
     listed: bool = flag("--list", "List all names."),
     json: bool = flag("--json", "With --list: answer as JSON."),
@@ -54,8 +53,8 @@ def sample(
     if name is None:
         raise SettingError("name a data set; `kleene sample --list` shows all")
     if name in TABLES:
-        if dfa or lengths is not None or balance is not None:
-            raise SettingError(f"--lengths, --balance and --dfa are for languages, got {name}")
+        if dfa or lengths is not None:
+            raise SettingError(f"--lengths and --dfa are for languages, got {name}")
         _write(_table(name, 500 if number is None else number, seed), out)
         return
     from kleene.languages import by_name, names
@@ -65,8 +64,8 @@ def sample(
         raise SettingError(f"there is no data set {name!r}; choose one of {known}")
     language = by_name(name)
     if not dfa:
-        count, share = 1000 if number is None else number, 0.5 if balance is None else balance
-        words, labels = language.sample(count, _lengths(lengths or "0:16"), seed, share)
+        count = 1000 if number is None else number
+        words, labels = language.sample(count, _lengths(lengths or "0:16"), seed)
         pairs = zip(words, labels, strict=True)
         _write("".join(f"{_text(word)}\t{int(label)}\n" for word, label in pairs), out)
     elif language.dfa is None:

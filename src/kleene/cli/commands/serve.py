@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from kleene.cli.console import say
-from kleene.cli.options import OpenData, argument, flag, option, reads_data
+from kleene.cli.options import OpenData, argument, option, reads_data
 from kleene.errors import SettingError
 from kleene.files import read_regular
 
@@ -32,7 +32,6 @@ def serve(
     log_level: Literal["debug", "info", "warning", "error", "critical"] = option(
         "warning", None, "At info, one line a request."
     ),
-    browser: bool = flag("--open", "Open the page in a browser."),
     *,
     open_data: OpenData,
 ) -> None:
@@ -74,10 +73,6 @@ def serve(
             say(f"serving {names} on {page} (Ctrl-C ends it)")
             if secret is not None:
                 say("requests must carry the token; the page asks for it")
-            if browser:
-                import webbrowser
-
-                webbrowser.open(page)
 
         with suppress(KeyboardInterrupt):  # the server raises a second Ctrl-C again
             serve_models(settings, listening, workers, started)

@@ -32,7 +32,6 @@ def train(
     checkpoint_every: float = option(30.0, "SECONDS", "Seconds between checkpoints.", min=0),
     resume: bool = flag("--resume", "Continue an interrupted run."),
     overwrite: bool = flag("--overwrite", "Replace an earlier run or model."),
-    test: str | None = option(None, "FILE", "Further rows to measure the trained network on."),
     baseline: bool = flag(
         "--baseline/--no-baseline", "Fit n-grams with logistic regression for comparison.", True
     ),
@@ -76,7 +75,6 @@ def train(
             threads=threads,
             checkpoint_every=checkpoint_every,
             baseline=baseline,
-            test=open_data(test) if test else None,
             process_group=process_group,
         )
         summary = run.train(resume=resume, overwrite=overwrite)
