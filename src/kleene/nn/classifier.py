@@ -240,8 +240,8 @@ def _check_parts(
             f"layer must be an SRRNN, SRGRU or SRLSTM, got {type(layer).__name__}; "
             "read other networks with kleene.read"
         )
-    if not layer.bias or layer.cell.name not in CELLS:
-        raise ModelError("layer must have biases and one of Kleene's own cells")
+    if not layer.bias or layer.bidirectional or layer.cell.name not in CELLS:
+        raise ModelError("layer must have biases, one direction and one of Kleene's own cells")
     full = layer.hidden_size * (1 + layer.cell.has_memory)
     if head.in_features not in (layer.hidden_size, full):
         sizes = " or ".join(map(str, sorted({layer.hidden_size, full})))

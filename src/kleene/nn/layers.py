@@ -40,7 +40,7 @@ class SRRNN(StateRegularized):
 
     h_t = sum_i alpha_i s_i with alpha = softmax(u_t . S / tau), u_t = phi(W x_t + R h_{t-1} + b)
 
-    `nonlinearity` is phi, 'tanh' or 'relu'; `bidirectional` must be False.
+    `nonlinearity` is phi, 'tanh' or 'relu'.
 
     >>> import torch
     >>> from kleene.nn import SRRNN
@@ -72,8 +72,6 @@ class SRGRU(StateRegularized):
 
     h_t = sum_i alpha_i s_i with alpha = softmax(u_t . S / tau), u_t = GRU(x_t, h_{t-1})
 
-    `bidirectional` must be False.
-
     >>> import torch
     >>> from kleene.nn import SRGRU
     >>> output, last = SRGRU(3, 8, num_states=5)(torch.zeros(7, 2, 3))
@@ -102,8 +100,8 @@ class SRLSTM(StateRegularized):
     h_t = sum_i alpha_i s_i with alpha = softmax(u_t . S / tau),
     u_t, c_t = LSTM(x_t, h_{t-1}, c_{t-1})
 
-    With `peephole` the gates see the memory: the paper's SR-LSTM-P. `bidirectional` must be False
-    and `proj_size` 0: the centroids are the projection.
+    With `peephole` the gates see the memory: the paper's SR-LSTM-P. `proj_size` must be 0: the
+    centroids are the projection.
 
     >>> import torch
     >>> from kleene.nn import SRLSTM

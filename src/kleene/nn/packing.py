@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
 from typing import NamedTuple, TypeAlias, cast
 
 import torch
@@ -73,6 +74,16 @@ class Packed(NamedTuple):
         if self.unsorted is not None:
             state = state[:, self.unsorted]
         return state[:, 0] if self.unbatched else state
+
+
+def reversal(batch_sizes: Sequence[int]) -> Tensor:
+    """The packed rows of all sequences read backwards; applied twice it changes nothing."""
+    starts = list(accumulate(batch_sizes, initial=0))
+    lengths: list[int] = []
+    for t, (n, after) in enumerate(pairwise([*batch_sizes, 0])):
+        lengths = [t + 1] * (n - after) + lengths
+    rows = [starts[lengths[b] - 1 - t] + b for t, n in enumerate(batch_sizes) for b in range(n)]
+    return torch.tensor(rows, dtype=torch.int64)
 
 
 def pack(input: Tensor | PackedSequence, batch_first: bool, input_size: int) -> Packed:

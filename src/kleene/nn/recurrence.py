@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
 from torch import Tensor
@@ -103,7 +102,13 @@ class Scan:
         """Weights of the centroids, (steps, state)."""
         return None if self.centroids is None else self.carried
 
-    @cached_property
+    def reordered(self, rows: Tensor) -> Scan:
+        """The same with its steps in another order."""
+        names = ("carried", "memory", "scores", "mixtures")
+        steps = {name: getattr(self, name) for name in names}
+        return replace(self, **{name: s[rows] for name, s in steps.items() if s is not None})
+
+    @property
     def hidden(self) -> Tensor:
         """Hidden vectors of all steps, (steps, hidden)."""
         if self.mixtures is not None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -37,8 +38,26 @@ def scan(
     `with_hidden` announces that the hidden vectors of all steps will be used, which makes them
     cheaper.
     """
+    run = _run
+    exporting = getattr(torch.compiler, "is_exporting", torch.compiler.is_compiling)  # torch 2.6
+    if torch.compiler.is_dynamo_compiling() and not exporting():
+        run = _run_eagerly  # a graph of every step would compile for minutes
+    return run(recurrence, inputs, batch_sizes, hidden, memory, with_hidden)
+
+
+def _run(
+    recurrence: Recurrence,
+    inputs: Gates,
+    batch_sizes: Sequence[int],
+    hidden: Tensor,
+    memory: Tensor | None,
+    with_hidden: bool,
+) -> Scan:
     found = dispatch(recurrence, inputs, batch_sizes, hidden, memory, with_hidden)
     return found if found is not None else loop(recurrence, inputs, batch_sizes, hidden, memory)
+
+
+_run_eagerly = torch.compiler.disable(_run)  # type: ignore[no-untyped-call]
 
 
 def loop(
@@ -175,11 +194,12 @@ class _States:
 
 def last_steps(batch_sizes: Sequence[int], device: torch.device | None = None) -> Tensor:
     """Rows of the last step of each sequence that has one, in the packed layout."""
-    sizes = torch.tensor([*batch_sizes, 0])
-    ends = sizes[:-1] - sizes[1:]  # how many sequences end at each step
-    starts = sizes.cumsum(0)[:-1] - sizes[:-1]
-    times = torch.repeat_interleave(torch.arange(len(ends)), ends).flip(0)
-    return (starts[times] + torch.arange(len(times))).to(device)
+    rows: list[int] = []
+    start = 0
+    for n, after in pairwise([*batch_sizes, 0]):
+        rows = [*range(start + after, start + n), *rows]  # those that end at this step
+        start += n
+    return torch.tensor(rows, dtype=torch.int64, device=device)
 
 
 def _last(values: Tensor | None, last: Tensor, initial: Tensor) -> Tensor:

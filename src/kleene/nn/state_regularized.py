@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor, nn
@@ -13,12 +14,15 @@ from torch.nn.utils.rnn import PackedSequence
 from kleene.errors import SettingError
 from kleene.nn.cells import Cell
 from kleene.nn.mode import OWN, Mode
-from kleene.nn.packing import Initial, Packed, pack
+from kleene.nn.packing import Initial, Packed, pack, reversal
 from kleene.nn.recurrence import Component, Gates, Projected, Recurrence, Scan
 from kleene.nn.scan import scan
 from kleene.nn.similarity import Similarity, dot
 from kleene.nn.trace import Trace, make_trace
 from kleene.nn.transition import Transition, mixture
+
+NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "peephole", "centroids", "log_temperature")
+"""The weights of a layer, before the layer's number."""
 
 
 class StateRegularized(nn.Module):
@@ -34,7 +38,9 @@ class StateRegularized(nn.Module):
         bias: whether the cell has the biases b_ih and b_hh.
         batch_first: whether tensors are (batch, time, size) instead of (time, batch, size).
         dropout: on the output of every layer but the last, while training.
-        bidirectional: must be False; here for the order of torch's arguments.
+        bidirectional: whether a second cell, with centroids of its own, reads from right to left;
+            layers then count twice in the arguments `layer` of methods: 2 i + 1 is the reverse of
+            layer i.
         num_states: the number of centroids; 0 for the plain network.
         transition: how the probabilities of the states become the next hidden vector.
         similarity: how near a vector is to a centroid.
@@ -64,11 +70,6 @@ class StateRegularized(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        if bidirectional:
-            raise SettingError(
-                "bidirectional must be False: a state machine reads from left to right; "
-                "run a second module on the reversed sequences instead"
-            )
         for name, value, least in [
             ("input_size", input_size, 1),
             ("hidden_size", hidden_size, 1),
@@ -79,7 +80,11 @@ class StateRegularized(nn.Module):
                 raise SettingError(f"{name} must be at least {least}, got {value}")
         self.cell, self.input_size, self.hidden_size = cell, input_size, hidden_size
         self.num_layers, self.bias, self.batch_first = num_layers, bias, batch_first
-        self.dropout, self.num_states = float(dropout), num_states
+        self.dropout, self.num_states, self.bidirectional = (
+            float(dropout),
+            num_states,
+            bidirectional,
+        )
         self.transition, self.similarity = transition, similarity
         self.regularized = num_states > 0
 
@@ -88,19 +93,21 @@ class StateRegularized(nn.Module):
                 name, nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
             )
 
-        for layer in range(num_layers):
-            rows = cell.gates * hidden_size
-            parameter(f"weight_ih_l{layer}", rows, hidden_size if layer else input_size)
-            parameter(f"weight_hh_l{layer}", rows, hidden_size)
+        rows, directions = cell.gates * hidden_size, 1 + bidirectional
+        for layer in self.layers:
+            own = self._suffix(layer)
+            below = input_size if layer < directions else directions * hidden_size
+            parameter(f"weight_ih{own}", rows, below)
+            parameter(f"weight_hh{own}", rows, hidden_size)
             if bias:
-                parameter(f"bias_ih_l{layer}", rows)
-                parameter(f"bias_hh_l{layer}", rows)
+                parameter(f"bias_ih{own}", rows)
+                parameter(f"bias_hh{own}", rows)
             if cell.peepholes:
-                parameter(f"peephole_l{layer}", cell.peepholes, hidden_size)
+                parameter(f"peephole{own}", cell.peepholes, hidden_size)
             if num_states:
-                parameter(f"centroids_l{layer}", num_states, hidden_size)
-                parameter(f"log_temperature_l{layer}")
-                self.get_parameter(f"log_temperature_l{layer}").requires_grad_(learn_temperature)
+                parameter(f"centroids{own}", num_states, hidden_size)
+                parameter(f"log_temperature{own}")
+                self.get_parameter(f"log_temperature{own}").requires_grad_(learn_temperature)
         self.reset_parameters()
         self.temperature = temperature
 
@@ -116,18 +123,41 @@ class StateRegularized(nn.Module):
                 nn.init.uniform_(weight, -bound, bound)
 
     @property
+    def layers(self) -> range:
+        """The numbers of the layers, each direction counted."""
+        return range(self.num_layers * (1 + self.bidirectional))
+
+    def _suffix(self, layer: int) -> str:
+        """The end of the names of a layer's weights, as in torch."""
+        if not self.bidirectional:
+            return f"_l{layer}"
+        return f"_l{layer // 2}_reverse" if layer % 2 else f"_l{layer // 2}"
+
+    @property
+    def all_weights(self) -> list[list[Tensor]]:
+        """The weights of every layer and direction, as in torch; centroids included."""
+        return [
+            [
+                self._weight(name, layer)
+                for name in NAMES
+                if hasattr(self, name + self._suffix(layer))
+            ]
+            for layer in self.layers
+        ]
+
+    @property
     def temperature(self) -> float:
         """Tau of the paper; setting it sets every layer's. (The mean, where layers differ.)"""
         if not self.num_states:
             return 1.0
-        logs = [self._weight("log_temperature", i) for i in range(self.num_layers)]
-        return sum(math.exp(log.item()) for log in logs) / self.num_layers
+        logs = [self._weight("log_temperature", layer).item() for layer in self.layers]
+        return sum(math.exp(min(log, 700.0)) for log in logs) / len(logs)
 
     @temperature.setter
     def temperature(self, value: float) -> None:
         if not value > 0:
             raise SettingError(f"temperature must be > 0, got {value}")
-        for layer in range(self.num_layers if self.num_states else 0):
+        for layer in self.layers if self.num_states else ():
             with torch.no_grad():
                 self._weight("log_temperature", layer).fill_(math.log(value))
 
@@ -139,7 +169,7 @@ class StateRegularized(nn.Module):
 
     def _weight(self, name: str, layer: int) -> Tensor:
         """A parameter, or what a parametrisation has put in its place."""
-        name = f"{name}_l{layer}"
+        name += self._suffix(layer)
         weight = self._parameters.get(name)  # quicker than by attribute
         return getattr(self, name) if weight is None else weight
 
@@ -194,15 +224,22 @@ class StateRegularized(nn.Module):
         `with_hidden` announces that the hidden vectors of the top layer will be used.
         """
         drops = self.training if mode.dropout is None else mode.dropout
+        directions = 1 + self.bidirectional
+        backwards = reversal(batch_sizes) if self.bidirectional else None
         scans: list[Scan] = []
-        for layer in range(self.num_layers):
-            if layer:
-                below = nn.functional.dropout(scans[-1].hidden, self.dropout, drops)
-                inputs = self.inputs(below, layer)
+        for layer in self.layers:
+            order = backwards if layer % 2 else None  # None from left to right
+            if order is not None:
+                assert isinstance(inputs, Projected)
+                inputs = self.inputs(inputs.x[order], layer)
+            elif layer:
+                below = torch.cat([one.hidden for one in scans[-directions:]], -1)
+                inputs = self.inputs(nn.functional.dropout(below, self.dropout, drops), layer)
             recurrence = self.recurrence(layer, mode)
             h, c = hidden[layer], memory[layer]
-            needed = with_hidden or layer + 1 < self.num_layers
-            scans.append(scan(recurrence, inputs, batch_sizes, h, c, with_hidden=needed))
+            needed = with_hidden or layer + directions < len(self.layers)
+            found = scan(recurrence, inputs, batch_sizes, h, c, with_hidden=needed)
+            scans.append(found if order is None else found.reordered(order))
         return scans
 
     def end(
@@ -220,7 +257,9 @@ class StateRegularized(nn.Module):
     ) -> tuple[Tensor | PackedSequence, Any]:
         """As `torch.nn.RNN`, `GRU` and `LSTM`: the outputs of all steps, and the last state."""
         packed, scans = self._run(input, hx, mode, with_hidden=True)
-        output = packed.restore(scans[-1].hidden, self.batch_first)
+        top = scans[-1 - self.bidirectional :]
+        hidden = torch.cat([one.hidden for one in top], -1) if len(top) > 1 else top[0].hidden
+        output = packed.restore(hidden, self.batch_first)
         last = packed.restore_state([s.last_hidden for s in scans])
         if not self.cell.has_memory:
             return output, last
@@ -229,10 +268,18 @@ class StateRegularized(nn.Module):
     def trace(
         self, input: Tensor | PackedSequence, hx: Initial = None, *, mode: Mode = OWN
     ) -> Trace:
-        """The record of one pass over the input, always (batch, time, ...)."""
+        """The record of one pass over the input, always (batch, time, ...).
+
+        With `bidirectional` it is of the cells that read from left to right, and `trace.reverse` of
+        the others.
+        """
         packed, scans = self._run(input, hx, mode)
-        components = [self.recurrence(layer, mode).component for layer in range(self.num_layers)]
-        return make_trace(scans, components, packed.batch_sizes, packed.unsorted)
+        components = [self.recurrence(layer, mode).component for layer in self.layers]
+        order = packed.batch_sizes, packed.unsorted
+        if not self.bidirectional:
+            return make_trace(scans, components, *order)
+        reverse = make_trace(scans[1::2], components[1::2], *order)
+        return replace(make_trace(scans[::2], components[::2], *order), reverse=reverse)
 
     def _run(
         self,
@@ -242,7 +289,7 @@ class StateRegularized(nn.Module):
         with_hidden: bool = False,
     ) -> tuple[Packed, list[Scan]]:
         packed = pack(input, self.batch_first, self.input_size)
-        shape = (self.num_layers, packed.batch, self.hidden_size)
+        shape = (len(self.layers), packed.batch, self.hidden_size)
         hidden, memory = packed.initial(hx, self.zeros, shape, self.cell.has_memory)
         return packed, self.scan_layers(
             self.inputs(packed.data),
@@ -259,7 +306,16 @@ class StateRegularized(nn.Module):
     def extra_repr(self) -> str:
         """The settings that differ from torch's."""
         text = f"{self.input_size}, {self.hidden_size}, num_layers={self.num_layers}"
+        text += ", bidirectional=True" if self.bidirectional else ""
         if self.num_states:
             text += f", num_states={self.num_states}, transition={self.transition.name}"
-            text += f", similarity={self.similarity.name}, temperature={self.temperature:g}"
+            text += f", similarity={self.similarity.name}"
+            if not self._weight("log_temperature", 0).is_meta:
+                text += f", temperature={self.temperature:g}"
         return text
+
+    def __prepare_scriptable__(self) -> NoReturn:
+        """Called by `torch.jit.script`, which knows neither protocols nor dataclasses."""
+        raise SettingError(
+            "torch.jit.script is not supported; use torch.export.export or torch.jit.trace"
+        )

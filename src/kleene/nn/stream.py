@@ -30,6 +30,10 @@ class Stream:
     def __init__(
         self, network: StateRegularized, batch: int = 1, embedding: Tensor | None = None
     ) -> None:
+        if network.bidirectional:
+            raise SettingError(
+                "a stream reads from left to right; the network must not be bidirectional"
+            )
         if batch < 1:
             raise SettingError(f"batch must be at least 1, got {batch}")
         self.network, self.batch = network, batch

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
@@ -56,6 +56,8 @@ class Trace:
     temperature: Tensor | None  # scalar; None for networks without centroids
     order: PackedOrder
     below: tuple[Trace, ...] = ()
+    reverse: Trace | None = None
+    """With `bidirectional`, what the cells did that read from right to left."""
 
     @property
     def lengths(self) -> Tensor:
@@ -117,7 +119,7 @@ def make_trace(
     order = PackedOrder.of(batch_sizes, scans[0].last_hidden, input_order)
     traces: list[Trace] = []
     for one, component in zip(scans, components, strict=True):
-        assert one.hidden is not None  # computed now, from the weights of this pass
+        one = replace(one, mixtures=one.hidden)  # computed now, from the weights of this pass
         temperature = None if component is None else component.temperature
         traces.append(Trace(scan=one, temperature=temperature, order=order, below=tuple(traces)))
     return traces[-1]

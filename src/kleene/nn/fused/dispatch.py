@@ -29,13 +29,10 @@ def dispatch(
     with_hidden: bool,
 ) -> Scan | None:
     """Run the pass, or return None if the plain loop must run it."""
+    if _transformed() or not _supported_types(recurrence):
+        return None
     rows = layout(tuple(batch_sizes))
-    if not (
-        _supported_types(recurrence)
-        and not _transformed()
-        and check_inputs(recurrence, inputs, rows, hidden, memory)
-        and load_kernels()
-    ):
+    if not (check_inputs(recurrence, inputs, rows, hidden, memory) and load_kernels()):
         return None
     return _run(recurrence, inputs, rows, hidden, memory, with_hidden)
 
