@@ -7,11 +7,7 @@ import torch
 from networks import CELLS, SIMILARITIES, TRANSITIONS, Remembering, network, ragged
 from textbook import textbook
 from torch import Tensor
-from torch.autograd import gradcheck
-from torch.func import functional_call
 from torch.nn.utils.rnn import pad_packed_sequence
-
-from kleene.nn import dot, gumbel, mixture
 
 LENGTHS = [2, 4, 1, 3]
 
@@ -83,35 +79,6 @@ def test_the_alphas_of_a_trace_are_the_textbooks(cell, similarity) -> None:
     for i, word in enumerate(words):
         for layer, one in zip(trace.layers, textbook(net, word), strict=True):
             same(layer.probs[i, : len(word)], one.alpha)
-
-
-@pytest.mark.parametrize(
-    ("similarity", "transition"),
-    [*((similarity, mixture) for similarity in SIMILARITIES), (dot, gumbel)],
-    ids=lambda choice: choice.name,
-)
-@pytest.mark.parametrize("cell", CELLS)
-def test_gradients_are_those_of_finite_differences(cell, similarity, transition) -> None:
-    net = network(
-        cell,
-        *(2, 2),
-        num_states=3,
-        similarity=similarity,
-        transition=transition,
-        temperature=0.6,
-        learn_temperature=True,
-    )
-    _, packed = ragged([3, 1], 2)
-    names = [name for name, _ in net.named_parameters()]
-
-    def run(x: Tensor, *weights: Tensor) -> tuple[Tensor, ...]:
-        torch.manual_seed(5)  # the same noise every time
-        values = dict(zip(names, weights, strict=True))
-        output, last = functional_call(net, values, (packed._replace(data=x),))
-        return output.data, *(last if net.cell.has_memory else (last,))
-
-    inputs = (packed.data.detach(), *(w.detach() for w in net.parameters()))
-    assert gradcheck(run, [value.clone().requires_grad_() for value in inputs], fast_mode=True)
 
 
 def test_a_learned_temperature_moves_and_a_fixed_one_does_not() -> None:

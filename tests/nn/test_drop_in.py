@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import time
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 from kleene.errors import SettingError
-from kleene.nn import SRGRU, SRLSTM, SRRNN, euclidean
+from kleene.nn import SRGRU, SRLSTM, SRRNN, Stream, use_fused
 
 PAIRS = {
     "rnn": (nn.RNN, SRRNN),
@@ -64,26 +65,30 @@ def initial(cell: str, *shape: int, dtype: torch.dtype = torch.float64):
     return (h, c) if cell == "lstm" else h
 
 
-@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("both", [True, False])
 @pytest.mark.parametrize("batch_first", [True, False])
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("cell", PAIRS)
-def test_padded_input(cell, layers, batch_first, bias) -> None:
-    a, b = pair(cell, 3, 4, layers, bias=bias, batch_first=batch_first, dtype=torch.float64)
+def test_padded_input(cell, layers, batch_first, both) -> None:
+    settings = {"bias": batch_first == both, "batch_first": batch_first, "bidirectional": both}
+    a, b = pair(cell, 3, 4, layers, dtype=torch.float64, **settings)
     x = torch.randn(5, 6, 3, dtype=torch.float64)
     assert_same(a, b, x)
-    assert_same(a, b, x, initial(cell, layers, 5 if batch_first else 6, 4))
+    assert_same(a, b, x, initial(cell, layers * (1 + both), 5 if batch_first else 6, 4))
+    for theirs, ours in zip(a.all_weights, b.all_weights, strict=True):
+        assert all(torch.equal(*both) for both in zip(theirs, ours, strict=False))
 
 
+@pytest.mark.parametrize("both", [True, False])
 @pytest.mark.parametrize("sort", [True, False])
 @pytest.mark.parametrize("cell", PAIRS)
-def test_packed_input(cell, sort) -> None:
-    a, b = pair(cell, 3, 4, 2, dtype=torch.float64)
+def test_packed_input(cell, sort, both) -> None:
+    a, b = pair(cell, 3, 4, 2, dtype=torch.float64, bidirectional=both)
     lengths = [5, 3, 3, 1] if sort else [3, 1, 5, 3]
     x = torch.randn(5, 4, 3, dtype=torch.float64)
     packed = pack_padded_sequence(x, lengths, enforce_sorted=sort)
     assert_same(a, b, packed)
-    assert_same(a, b, packed, initial(cell, 2, 4, 4))
+    assert_same(a, b, packed, initial(cell, 2 + 2 * both, 4, 4))
 
 
 @pytest.mark.parametrize("cell", PAIRS)
@@ -149,10 +154,50 @@ def test_all_forms_of_the_input_give_the_same_with_the_component_on(cell) -> Non
             torch.testing.assert_close(one, all_of_them[:, i])
 
 
-def test_a_pair_of_initial_states_may_come_as_a_list() -> None:
-    net = network("lstm", 2, 3, num_states=4)
-    x, state = torch.randn(5, 1, 2).double(), list(torch.randn(2, 1, 1, 3).double())
-    assert torch.equal(net(x, state)[0], net(x, tuple(state))[0])
+@pytest.mark.parametrize("build", [SRRNN, SRGRU, SRLSTM])
+def test_two_directions_have_their_own_centroids_and_traces(build) -> None:
+    torch.manual_seed(0)
+    net, x = build(3, 5, num_states=4, bidirectional=True), torch.randn(6, 2, 3)
+    forward, backward = (build(3, 5, num_states=4) for _ in range(2))
+    weights = net.state_dict()
+    forward.load_state_dict({n: w for n, w in weights.items() if not n.endswith("_reverse")})
+    turned = {n.removesuffix("_reverse"): w for n, w in weights.items() if n.endswith("_reverse")}
+    backward.load_state_dict(turned)
+    trace, there, back = net.trace(x), forward.trace(x), backward.trace(x.flip(0))
+    torch.testing.assert_close(trace.probs, there.probs)
+    torch.testing.assert_close(trace.reverse.probs, back.probs.flip(1))
+    assert torch.equal(trace.reverse.states, back.states.flip(1))
+    both = torch.cat([there.hidden, back.hidden.flip(1)], -1)
+    torch.testing.assert_close(net(x)[0].transpose(0, 1), both)
+    with use_fused(False):
+        torch.testing.assert_close(net(x)[0].transpose(0, 1), both)
+
+
+@pytest.mark.parametrize("both", [True, False])
+@pytest.mark.parametrize("build", [SRRNN, SRGRU, SRLSTM])
+def test_an_exported_program_equals_the_module(build, both) -> None:
+    net, x = build(3, 4, 2, num_states=3, bidirectional=both), torch.randn(4, 2, 3)
+    exported = torch.export.export(net, (x,)).module()
+    torch.testing.assert_close(exported(x), net(x))
+
+
+def test_a_compiled_module_equals_the_module_and_compiles_fast() -> None:
+    net, x = SRLSTM(3, 4, num_states=3), torch.randn(20, 2, 3)
+    start = time.process_time()
+    output, _ = torch.compile(net, backend="aot_eager")(x)
+    output.sum().backward()
+    assert time.process_time() - start < 30
+    torch.testing.assert_close(output, net(x)[0])
+
+
+@pytest.mark.parametrize("device", ["meta", "cpu"])
+def test_print_shows_the_settings_also_of_empty_weights(device) -> None:
+    net = SRGRU(2, 3, num_states=4, device=device)
+    if device == "cpu":
+        net.log_temperature_l0.data.fill_(1e30)  # as memory may hold before it is initialised
+    for part in ("SRGRU(2, 3", "num_states=4", "mixture", "dot"):
+        assert part in repr(net)
+    assert "num_states" not in repr(SRGRU(2, 3, num_states=0))
 
 
 def test_initial_values_are_the_papers_and_torchs() -> None:
@@ -197,17 +242,12 @@ def test_parametrised_weights_are_used() -> None:
     torch.testing.assert_close(net(x)[0], plain(x)[0])
 
 
-def test_the_settings_show_in_print() -> None:
-    text = repr(SRGRU(2, 3, num_states=4, similarity=euclidean, temperature=0.5))
-    for part in ("SRGRU(2, 3", "num_states=4", "mixture", "euclidean", "0.5"):
-        assert part in text
-    assert "num_states" not in repr(SRGRU(2, 3, num_states=0))
-
-
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: SRGRU(2, 3, bidirectional=True), "left to right"),
+        (lambda: Stream(SRGRU(2, 3, bidirectional=True)), "left to right"),
+        (lambda: torch.jit.script(SRGRU(2, 3)), "use torch.export.export or torch.jit.trace"),
         (lambda: SRGRU(0, 3), "input_size must be at least 1, got 0"),
         (lambda: SRGRU(2, 0), "hidden_size must be at least 1, got 0"),
         (lambda: SRGRU(2, 3, 0), "num_layers must be at least 1, got 0"),

@@ -7,7 +7,7 @@ import torch
 
 from kleene.errors import SettingError
 from kleene.nn import SRGRU, inference
-from kleene.nn.mode import HARD, PLAIN, Mode
+from kleene.nn.mode import HARD, Mode
 from kleene.nn.transition import gumbel
 
 
@@ -23,11 +23,6 @@ def test_inside_every_vector_is_a_centroid(network: SRGRU) -> None:
     nearest = torch.cdist(output.flatten(0, 1), network.centroids(1)).min(1).values
     torch.testing.assert_close(nearest, torch.zeros(12), atol=1e-5, rtol=0)
     assert not output.requires_grad
-
-
-def test_without_centroids(network: SRGRU) -> None:
-    assert network.trace(torch.randn(2, 1, 3), mode=PLAIN).states is None
-    assert network.trace(torch.randn(2, 1, 3)).states is not None
 
 
 @pytest.mark.parametrize("training", [False, True])

@@ -84,19 +84,6 @@ def test_no_steps() -> None:
     assert trace.lengths.tolist() == [0] * 5
 
 
-def test_the_packed_values_are_those_of_the_padded_ones() -> None:
-    net = network("lstm", 2, 3, num_states=4)
-    packed = ragged(LENGTHS, 2)[1]
-    trace = net.trace(packed)
-    for packed_values, padded in (
-        (trace.scan.hidden, trace.hidden),
-        (trace.scan.memory, trace.memory),
-        (trace.scan.weights, trace.weights),
-    ):
-        unpacked, _ = pad_packed_sequence(packed._replace(data=packed_values), batch_first=True)
-        assert torch.equal(unpacked, padded)
-
-
 def test_a_trace_outlives_changes_of_the_weights() -> None:
     net = network("gru", 2, 3, num_states=4)
     with torch.no_grad():

@@ -1,45 +1,28 @@
-"""Transitions: weights that sum to 1, draws that follow alpha, gradients that pass or do not."""
+"""What tells similarities and transitions apart; `test_cells` has their values and gradients."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import torch
-from networks import TRANSITIONS
 from scipy import stats
-from textbook import textbook_weights
 
-from kleene.nn import Gumbel, gumbel, gumbel_hard, mixture, sample, soft_argmax
-from kleene.nn.mode import OWN, Mode
+from kleene.nn import (
+    Gumbel,
+    cosine,
+    dot,
+    euclidean,
+    gumbel,
+    gumbel_hard,
+    mixture,
+    sample,
+    soft_argmax,
+)
 from kleene.nn.similarity import probabilities
+from kleene.nn.similarity import scores as similarities
 from kleene.nn.transition import gumbel_noise
 
 ONE = torch.ones((), dtype=torch.float64)
-
-
-@pytest.mark.parametrize("transition", TRANSITIONS, ids=lambda t: t.name)
-def test_values_and_gradients_are_those_of_the_definition(transition) -> None:
-    torch.manual_seed(0)
-    scores = torch.randn(6, 4, dtype=torch.float64, requires_grad=True)
-    tau = (0.5 * ONE).requires_grad_()
-    noise = transition.draw(6, 4, scores, True)
-    found = transition(scores, tau, noise)
-    torch.testing.assert_close(found.sum(-1), torch.ones(6).double())
-    rows = [None] * 6 if noise is None else noise
-    expected = torch.stack(
-        [textbook_weights(transition.name, s, tau, g) for s, g in zip(scores, rows, strict=True)]
-    )
-    torch.testing.assert_close(found, expected)
-    if transition is sample:
-        assert not found.requires_grad
-        return
-    towards = torch.randn(6, 4).double()
-    for a, b in zip(
-        torch.autograd.grad((found * towards).sum(), [scores, tau], retain_graph=True),
-        torch.autograd.grad((expected * towards).sum(), [scores, tau]),
-        strict=True,
-    ):
-        torch.testing.assert_close(a, b)
 
 
 @pytest.mark.parametrize("transition", [soft_argmax, gumbel_hard, sample], ids=lambda t: t.name)
@@ -87,16 +70,24 @@ def test_scale_multiplies_the_noise() -> None:
     assert torch.equal(Gumbel(scale=2.5).draw(6, 4, scores, True), 2.5 * once)
 
 
-def test_networks_draw_while_training_only_unless_told() -> None:
-    from networks import network
+def test_the_highest_euclidean_score_is_the_nearest_centroid() -> None:
+    S, u = torch.randn(20, 3).double(), torch.randn(100, 3).double()
+    assert torch.equal(similarities(euclidean, S, u).argmax(-1), torch.cdist(u, S).argmin(-1))
 
-    net = network("gru", 2, 3, num_states=4, transition=gumbel)
-    x = torch.randn(5, 1, 2).double()
 
-    def varies(mode: Mode = OWN) -> bool:
-        return not torch.equal(net(x, mode=mode)[0], net(x, mode=mode)[0])
+def test_a_long_centroid_wins_under_the_dot_product_only() -> None:
+    S = torch.tensor([[1.0, 0.0], [10.0, 10.0]])
+    u = S[:1]
+    assert similarities(dot, S, u).argmax() == 1
+    assert similarities(euclidean, S, u).argmax() == 0
+    assert similarities(cosine, S, u).argmax() == 0
 
-    assert varies()
-    net.eval()
-    assert not varies()
-    assert varies(Mode(noise=True))
+
+def test_cosine_sees_directions_only() -> None:
+    S, u = torch.randn(5, 3).double(), torch.randn(4, 3).double()
+    torch.testing.assert_close(similarities(cosine, 7 * S, 0.1 * u), similarities(cosine, S, u))
+
+
+def test_scores_too_large_for_an_exponential_still_give_probabilities() -> None:
+    alpha = probabilities(torch.tensor([[1e4, 0.0, -1e4]]), 1e-3)
+    assert alpha.tolist() == [[1, 0, 0]]

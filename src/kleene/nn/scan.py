@@ -38,26 +38,8 @@ def scan(
     `with_hidden` announces that the hidden vectors of all steps will be used, which makes them
     cheaper.
     """
-    run = _run
-    exporting = getattr(torch.compiler, "is_exporting", torch.compiler.is_compiling)  # torch 2.6
-    if torch.compiler.is_dynamo_compiling() and not exporting():
-        run = _run_eagerly  # a graph of every step would compile for minutes
-    return run(recurrence, inputs, batch_sizes, hidden, memory, with_hidden)
-
-
-def _run(
-    recurrence: Recurrence,
-    inputs: Gates,
-    batch_sizes: Sequence[int],
-    hidden: Tensor,
-    memory: Tensor | None,
-    with_hidden: bool,
-) -> Scan:
     found = dispatch(recurrence, inputs, batch_sizes, hidden, memory, with_hidden)
     return found if found is not None else loop(recurrence, inputs, batch_sizes, hidden, memory)
-
-
-_run_eagerly = torch.compiler.disable(_run)  # type: ignore[no-untyped-call]
 
 
 def loop(

@@ -256,6 +256,16 @@ class StateRegularized(nn.Module):
         self, input: Tensor | PackedSequence, hx: Initial = None, *, mode: Mode = OWN
     ) -> tuple[Tensor | PackedSequence, Any]:
         """As `torch.nn.RNN`, `GRU` and `LSTM`: the outputs of all steps, and the last state."""
+        exporting = getattr(
+            torch.compiler, "is_exporting", torch.compiler.is_compiling
+        )  # torch 2.6
+        if torch.compiler.is_dynamo_compiling() and not exporting():
+            return self._forward_eagerly(input, hx, mode)  # type: ignore[no-any-return]
+        return self._forward(input, hx, mode)
+
+    def _forward(
+        self, input: Tensor | PackedSequence, hx: Initial, mode: Mode
+    ) -> tuple[Tensor | PackedSequence, Any]:
         packed, scans = self._run(input, hx, mode, with_hidden=True)
         top = scans[-1 - self.bidirectional :]
         hidden = torch.cat([one.hidden for one in top], -1) if len(top) > 1 else top[0].hidden
@@ -264,6 +274,8 @@ class StateRegularized(nn.Module):
         if not self.cell.has_memory:
             return output, last
         return output, (last, packed.restore_state([s.last_memory for s in scans]))
+
+    _forward_eagerly = torch.compiler.disable(_forward)  # type: ignore[no-untyped-call]
 
     def trace(
         self, input: Tensor | PackedSequence, hx: Initial = None, *, mode: Mode = OWN
