@@ -31,6 +31,7 @@ from kleene.model_folder import (
     PARTS,
     add_digests,
     check_files,
+    model_digest,
     read_files,
 )
 from kleene.nn.cells import Cell
@@ -241,7 +242,9 @@ class Model:
             "first_id": FIRST_SYMBOL,
             "unknown_id": UNKNOWN,
             "tokens": self.tokens,
-            "decide_by": "scores",  # proofs are about scores; probabilities may round to a tie
+            "decide_by": "scores",
+            "proofs": "about the class of the highest score; probabilities may round to a tie",
+            "model_sha256": model_digest(self.to_files()),
         }
         return to_onnx(self.network, about)
 

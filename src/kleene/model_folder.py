@@ -121,6 +121,14 @@ def without_sums(config: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in config.items() if name != "sha256"}
 
 
+def model_digest(files: Mapping[str, bytes]) -> str:
+    """The digest that certificates of a model name."""
+    from safetensors.numpy import load
+
+    config, alphabet = json.loads(files["config.json"]), json.loads(files["alphabet.json"])
+    return digest_of(load(files["model.safetensors"]), [without_sums(config), alphabet])
+
+
 def digest_of(weights: Mapping[str, NDArray[Any]], about: Any) -> str:
     """SHA-256 over JSON values (settings and alphabet) and weights: what answers depend on."""
     digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode() + b"\n")

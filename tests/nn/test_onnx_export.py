@@ -15,6 +15,7 @@ from kleene.data.batch import make_batch
 from kleene.errors import SettingError
 from kleene.export.onnx_network import to_onnx
 from kleene.model import Model
+from kleene.model_folder import model_digest
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import CELLS, SIMILARITIES, NetworkConfig
 from kleene.nn.transition import soft_argmax
@@ -137,6 +138,9 @@ def test_a_model_tells_what_its_numbers_mean() -> None:
     session = onnxruntime.InferenceSession(model.to_onnx(), providers=["CPUExecutionProvider"])
     about = json.loads(session.get_modelmeta().custom_metadata_map["kleene"])
     assert about["classes"] == ["x", "y", ["z", 1]]
+    assert about["decide_by"] == "scores"
+    assert "highest score" in about["proofs"]
+    assert about["model_sha256"] == model_digest(model.to_files())
     symbols = {symbol: about["first_id"] + i for i, symbol in enumerate(about["symbols"])}
     ids = [symbols.get(symbol, about["unknown_id"]) for symbol in "abba!"]
     assert ids == model.alphabet.encode("abba!").tolist()

@@ -151,7 +151,7 @@ def test_a_large_budget_finds_the_same_shortest_change():
 
 def test_one_edit_is_singular():
     dfa = DFA(alphabet="ab", transitions=[[1, 0], [1, 1]], outputs=(False, True))
-    found = EditSearch(dfa, kinds=["insert"])("b")
+    found = EditSearch(dfa, kinds=["insert"])("")
     assert str(found) == "1 edit changes False to True: insert 'a' before 1"
 
 

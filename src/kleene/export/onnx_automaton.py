@@ -28,33 +28,33 @@ def to_onnx(dfa: DFA) -> bytes:
     outputs = [*(numbers[label] for label in dfa.outputs), -1]
 
     graph = Graph()
-    zero, one = graph.constant(0, np.int64), graph.constant(1, np.int64)
+    zero, one = graph.integer(0), graph.integer(1)
     known = graph(
         "And",
         graph("GreaterOrEqual", "ids", zero),
-        graph("Less", "ids", graph.constant(width, np.int64)),
+        graph("Less", "ids", graph.integer(width)),
     )
-    columns = graph("Where", known, "ids", graph.constant(width, np.int64))
+    columns = graph("Where", known, "ids", graph.integer(width))
     columns = graph("Transpose", columns, perm=[1, 0])
-    count = graph("Concat", graph.constant([1], np.int64), graph("Shape", "lengths"), axis=0)
-    padding = graph("Expand", graph.constant(width, np.int64), count)
+    count = graph("Concat", graph.integer([1]), graph("Shape", "lengths"), axis=0)
+    padding = graph("Expand", graph.integer(width), count)
     columns = graph("Concat", columns, padding, axis=0)  # onnxruntime has no loop of no steps
     steps = graph("Squeeze", graph("Shape", columns, end=1))
-    time = graph("Unsqueeze", graph("Range", zero, steps, one), graph.constant([1], np.int64))
+    time = graph("Unsqueeze", graph("Range", zero, steps, one), graph.integer([1]))
     mask = graph("Less", time, "lengths")  # (time, batch)
-    flat = graph.constant(table.ravel(), np.int64)
-    row = graph.constant(width + 1, np.int64)
+    flat = graph.integer(table.ravel())
+    row = graph.integer(width + 1)
 
     def turn(body: Graph, before: list[str], given: list[str]) -> tuple[list[str], list[str]]:
         place = body("Add", body("Mul", before[0], row), given[0])
         following = body("Gather", flat, place, axis=0)
         return [body("Where", given[1], following, before[0])], []
 
-    initial = graph("Expand", graph.constant(dfa.initial, np.int64), graph("Shape", "lengths"))
+    initial = graph("Expand", graph.integer(dfa.initial), graph("Shape", "lengths"))
     (last,), _ = graph.scan(
         turn, [(initial, np.int64)], [(columns, np.int64), (mask, np.bool_)], []
     )
-    label = graph("Gather", graph.constant(outputs, np.int64), last, axis=0)
+    label = graph("Gather", graph.integer(outputs), last, axis=0)
     about = {
         "format": FORMAT,
         "alphabet": [to_plain(symbol) for symbol in dfa.alphabet],

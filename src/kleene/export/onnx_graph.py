@@ -16,6 +16,9 @@ import numpy as np
 
 from kleene.errors import extra
 
+with extra("onnx"):
+    from onnx import checker, helper, numpy_helper
+
 OPSET = 18  # the first in which all reductions take their axes as an input
 IR_VERSION = 8  # as old as that opset, so that older runtimes can read the file
 
@@ -35,15 +38,19 @@ class Graph:
     def results(self, operator: str, count: int, *inputs: str, **attributes: Any) -> list[str]:
         """Add a node and return the names of its results."""
         names = [self._name(operator.lower()) for _ in range(count)]
-        self.nodes.append(_helper().make_node(operator, inputs, names, **attributes))
+        self.nodes.append(helper.make_node(operator, inputs, names, **attributes))
         return names
 
     def constant(self, value: Any, dtype: Any = np.float32) -> str:
         """Add a constant."""
         name = self._name("constant")
         array = np.ascontiguousarray(np.asarray(value, dtype=dtype))
-        self.constants.append(_onnx().numpy_helper.from_array(array, name))
+        self.constants.append(numpy_helper.from_array(array, name))
         return name
+
+    def integer(self, value: Any) -> str:
+        """Add a constant of whole numbers."""
+        return self.constant(value, np.int64)
 
     def scan(
         self,
@@ -58,48 +65,42 @@ class Graph:
         names of what is carried on and of the outputs. Returns the names of the last carried values
         and of the outputs of all iterations, stacked.
         """
-        helper, body = _helper(), Graph(f"{self._name('body')}_")
+        body = Graph(f"{self._name('body')}_")
         before = [body._name("carried") for _ in carried]
         given = [body._name("input") for _ in inputs]
-        after, out = step(body, before, given)
-        after, out = [[body("Identity", name) for name in names] for names in (after, out)]
-        types = [dtype for _, dtype in carried]
+        results = [
+            [body("Identity", name) for name in names] for names in step(body, before, given)
+        ]
+        types = [*(dtype for _, dtype in carried), *(dtype for _, dtype in inputs)]
+        ends = [*(dtype for _, dtype in carried), *outputs]
         graph = helper.make_graph(
             body.nodes,
             self._name("step"),
-            [tensor(n, t) for n, t in zip(before, types, strict=True)]
-            + [tensor(n, t) for n, (_, t) in zip(given, inputs, strict=True)],
-            [tensor(n, t) for n, t in zip(after, types, strict=True)]
-            + [tensor(n, t) for n, t in zip(out, outputs, strict=True)],
+            [tensor(n, t) for n, t in zip([*before, *given], types, strict=True)],
+            [tensor(n, t) for n, t in zip([*results[0], *results[1]], ends, strict=True)],
             body.constants,
         )
-        names = self.results(
-            "Scan",
-            len(carried) + len(outputs),
-            *(name for name, _ in carried),
-            *(name for name, _ in inputs),
-            body=graph,
-            num_scan_inputs=len(inputs),
-        )
+        sources = [name for name, _ in (*carried, *inputs)]
+        options = {"body": graph, "num_scan_inputs": len(inputs)}
+        names = self.results("Scan", len(ends), *sources, **options)
         return names[: len(carried)], names[len(carried) :]
 
     def output(self, name: str, public: str, dtype: Any, *shape: str | int) -> Any:
         """Give a result its public name."""
-        self.nodes.append(_helper().make_node("Identity", [name], [public]))
+        self.nodes.append(helper.make_node("Identity", [name], [public]))
         return tensor(public, dtype, *shape)
 
     def model(
         self, name: str, inputs: list[Any], outputs: list[Any], about: Mapping[str, Any]
     ) -> bytes:
         """The contents of the file; `about` goes into its metadata, as JSON, under "kleene"."""
-        helper = _helper()
         graph = helper.make_graph(self.nodes, name, inputs, outputs, self.constants)
         opsets = [helper.make_opsetid("", OPSET)]
         made = helper.make_model(
             graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="kleene"
         )
         helper.set_model_props(made, {"kleene": json.dumps(about)})
-        _onnx().checker.check_model(made)
+        checker.check_model(made)
         content: bytes = made.SerializeToString()
         return content
 
@@ -110,17 +111,5 @@ class Graph:
 
 def tensor(name: str, dtype: Any, *shape: str | int) -> Any:
     """The description of an input or output; a name as an axis means any size."""
-    helper = _helper()
     kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     return helper.make_tensor_value_info(name, kind, list(shape) or None)
-
-
-def _helper() -> Any:
-    return _onnx().helper
-
-
-def _onnx() -> Any:
-    with extra("onnx"):
-        import onnx
-        from onnx import checker, helper, numpy_helper  # noqa: F401  (attributes of the package)
-    return onnx

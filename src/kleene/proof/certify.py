@@ -20,6 +20,7 @@ from kleene.extraction.table import NetworkTable, require_memoryless, transition
 from kleene.model import Model
 from kleene.proof.bounds import Bounds, as_saved
 from kleene.proof.certificate import Certificate, CounterCertificate, Refusal
+from kleene.proof.functions import unmeasured
 from kleene.proof.invariant import Break, Locations, Proof, largest_closing, prove
 from kleene.proof.verify import CLAIM, verify
 
@@ -76,7 +77,9 @@ def verified(model: Model, certificate: Proved) -> Proved | Refusal:
     machine = document["dfa"] if isinstance(certificate, Certificate) else document["machine"]
     checked = verify(model.to_files(), machine, document)
     if checked.holds:
-        return replace(certificate, verification=checked)
+        note = unmeasured()
+        assumes = checked.assumes if note is None else f"{checked.assumes}; {note}"
+        return replace(certificate, verification=replace(checked, assumes=assumes))
     reason = f"the prover found a proof that the verifier refuses: {checked}"
     return Refusal(reason=reason, temperature=certificate.temperature)
 

@@ -1,18 +1,17 @@
 """Certified robustness: can any n edits of a sequence change its label?
 
 The answer is exact. A certified network gives every sequence the label that its automaton gives, so
-it is enough to search the automaton: `cost[i, q]`, the least number of edits with which the first i
-symbols lead to state q, is a shortest path in the product of sequence and automaton.
+it is enough to search for a shortest path in the product of sequence and automaton.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kleene.automata import DFA
 from kleene.data.alphabet import to_json_symbol
@@ -115,119 +114,91 @@ class EditSearch:
         if unknown or not kinds:
             shown = ", ".join(map(repr, unknown)) or "none"
             raise SettingError(f"kinds must be some of {', '.join(KINDS)}, got {shown}")
-        self.dfa, self.budget = dfa, edits
-        self.kinds = tuple(kind for kind in KINDS if kind in kinds)
-        self._columns = dfa.columns
-        self._allowed = None if substitutes is None else self._allow(substitutes)
-        self._moves = np.asarray(dfa.transitions)
-        self._distinct: NDArray[np.intp] = np.unique(self._moves, axis=1, return_index=True)[1]
-        self._any = np.zeros((dfa.num_states, dfa.num_states), bool)  # from to: by some symbol
-        self._any[np.arange(dfa.num_states)[:, None], self._moves] = True
-
-    def _allow(
-        self, substitutes: Mapping[Symbol, Collection[Symbol]]
-    ) -> dict[int, NDArray[np.intp]]:
-        for symbol in (s for old, new in substitutes.items() for s in (old, *new)):
-            if symbol not in self._columns:
+        for symbol in (s for old, new in (substitutes or {}).items() for s in (old, *new)):
+            if symbol not in dfa.columns:
                 raise AlphabetError(f"the substitute {symbol!r} is not in the alphabet; remove it")
-        return {
-            self._columns[old]: np.array([self._columns[s] for s in new if s != old], np.intp)
-            for old, new in substitutes.items()
-        }
+        self.dfa, self.budget, self.substitutes = dfa, edits, substitutes
+        self.kinds = tuple(kind for kind in KINDS if kind in kinds)
+        self._moves = np.asarray(dfa.transitions).tolist()
+        self._apart = [  # by state: two symbols, if there are, that lead to each next state
+            [s for place in np.unique(row) for s in np.flatnonzero(row == place)[:2].tolist()]
+            for row in np.asarray(dfa.transitions)
+        ]
 
     def __call__(self, sequence: Word) -> Robustness:
         """The answer for one sequence, whose symbols are all in the alphabet."""
-        missing = [symbol for symbol in sequence if symbol not in self._columns]
+        missing = [symbol for symbol in sequence if symbol not in self.dfa.columns]
         if missing:
             raise AlphabetError(
                 f"the symbol {missing[0]!r} is not in the alphabet; the proof is about sequences "
                 "over the alphabet only"
             )
-        word = [self._columns[symbol] for symbol in sequence]
-        cost, label = self._costs(word), self.dfa.run(sequence)
-        ends = [q for q in range(self.dfa.num_states) if self.dfa.outputs[q] != label]
-        best = min(ends, key=lambda q: int(cost[-1, q]), default=None)
+        label = self.dfa.run(sequence)
+        steps = self._search([self.dfa.columns[symbol] for symbol in sequence], label)
         found: dict[str, Any] = {}
-        if best is not None and cost[-1, best] <= self.budget:
-            steps = self._trace(word, cost, best)
+        if steps is not None:
+            symbols = [s.new if isinstance(s, Edit) else s for s in steps if not _deletes(s)]
+            edited = "".join(map(str, symbols)) if isinstance(sequence, str) else tuple(symbols)
             found = {
                 "edits": tuple(step for step in steps if isinstance(step, Edit)),
-                "edited": _like(sequence, [_symbol(s) for s in steps if not _deletes(s)]),
-                "edited_label": self.dfa.outputs[best],
+                "edited": edited,
+                "edited_label": self.dfa.run(edited),
             }
         return Robustness(
             sequence=sequence, label=label, budget=self.budget, kinds=self.kinds, **found
         )
 
-    def _costs(self, word: Sequence[int]) -> NDArray[np.int32]:
-        """The least number of edits to each state after each prefix, (position, state)."""
-        far = self.budget + 1
-        cost = np.full((len(word) + 1, self.dfa.num_states), far, np.int32)
-        cost[0, self.dfa.initial] = 0
-        self._insert(cost[0])
-        for i, column in enumerate(word):
-            here, after = cost[i], cost[i + 1]
-            np.minimum.at(after, self._moves[:, column], here)
-            if "substitute" in self.kinds:
-                for other in self._others(column):
-                    np.minimum.at(after, self._moves[:, other], here + 1)
-            if "delete" in self.kinds:
-                np.minimum(after, here + 1, out=after)
-            self._insert(after)
-        return cost
+    def _search(self, word: Sequence[int], label: Label) -> list[Edit | Symbol] | None:
+        """The symbols kept and the edits made on a shortest path to another label.
 
-    def _insert(self, cost: NDArray[np.int32]) -> None:
-        if "insert" not in self.kinds:
+        Nodes are a position and a state; a symbol that is kept costs nothing, an edit costs 1.
+        """
+        start = (0, self.dfa.initial)
+        cost = {start: 0}
+        before: dict[tuple[int, int], tuple[tuple[int, int], Edit | Symbol]] = {}
+        waiting, done = deque([start]), set()
+        while waiting:
+            node = waiting.popleft()
+            if node in done:
+                continue
+            done.add(node)
+            if node[0] == len(word) and self.dfa.outputs[node[1]] != label:
+                steps = []
+                while node != start:
+                    node, step = before[node]
+                    steps.append(step)
+                return steps[::-1]
+            for after, step in self._steps(word, *node):
+                price = cost[node] + isinstance(step, Edit)
+                if price <= min(self.budget, cost.get(after, self.budget + 1) - 1):
+                    cost[after], before[after] = price, (node, step)
+                    (waiting.append if isinstance(step, Edit) else waiting.appendleft)(after)
+        return None
+
+    def _steps(
+        self, word: Sequence[int], i: int, state: int
+    ) -> Iterator[tuple[tuple[int, int], Edit | Symbol]]:
+        """What can be done at a position in a state, and the node it leads to."""
+        symbols, moves = self.dfa.alphabet, self._moves[state]
+        if "insert" in self.kinds:
+            for column in self._apart[state]:
+                yield (i, moves[column]), Edit(kind="insert", position=i, new=symbols[column])
+        if i == len(word):
             return
-        edits = int(cost.min())
-        while edits < self.budget and (cost[cost <= self.budget] >= edits).any():
-            reached = self._any[cost == edits].any(0)
-            cost[reached & (cost > edits + 1)] = edits + 1
-            edits += 1
-
-    def _others(self, column: int) -> NDArray[np.intp]:
-        """What a symbol may be replaced by; symbols that move all states alike count once."""
-        if self._allowed is not None:
-            return self._allowed.get(column, np.zeros(0, np.intp))
-        return np.asarray(self._distinct[self._distinct != column])
-
-    def _trace(
-        self, word: Sequence[int], cost: NDArray[np.int32], state: int
-    ) -> list[Edit | Symbol]:
-        """The symbols kept and the edits made, along a cheapest way to a state at the end."""
-        symbols, steps, i = self.dfa.alphabet, [], len(word)
-        while i or cost[i, state]:
-            spent = cost[i, state]
-            step = self._back(word, cost, i, state, spent)
-            kind, before, column = step
-            if kind == "keep":
-                steps.append(symbols[column])
-            else:
-                position = i if kind == "insert" else i - 1
-                old = None if kind == "insert" else symbols[word[position]]
-                new = None if kind == "delete" else symbols[column]
-                steps.append(Edit(kind=kind, position=position, old=old, new=new))
-            i, state = i - (kind != "insert"), before
-        return steps[::-1]
-
-    def _back(
-        self, word: Sequence[int], cost: NDArray[np.int32], i: int, state: int, spent: int
-    ) -> tuple[Any, int, int]:
-        """The last step of a cheapest way: what is done, the state before, the symbol read."""
-        if i:
-            ways: list[tuple[str, int, Sequence[int]]] = [("keep", 0, [word[i - 1]])]
-            if "substitute" in self.kinds:
-                ways.append(("substitute", 1, self._others(word[i - 1]).tolist()))
-            for kind, price, columns in ways:
-                for column in columns:
-                    before = (self._moves[:, column] == state) & (cost[i - 1] == spent - price)
-                    if before.any():
-                        return kind, int(before.argmax()), column
-            if "delete" in self.kinds and cost[i - 1, state] == spent - 1:
-                return "delete", state, -1
-        before = self._any[:, state] & (cost[i] == spent - 1)
-        origin = int(before.argmax())
-        return "insert", origin, int((self._moves[origin] == state).argmax())
+        own = symbols[word[i]]
+        if "delete" in self.kinds:
+            yield (i + 1, state), Edit(kind="delete", position=i, old=own)
+        if "substitute" in self.kinds:
+            allowed = None if self.substitutes is None else self.substitutes.get(own, ())
+            columns = (
+                self._apart[state] if allowed is None else [self.dfa.columns[s] for s in allowed]
+            )
+            for column in columns:
+                if column != word[i]:
+                    new = symbols[column]
+                    edit = Edit(kind="substitute", position=i, old=own, new=new)
+                    yield (i + 1, moves[column]), edit
+        yield (i + 1, moves[word[i]]), own
 
 
 def robustness(
@@ -265,13 +236,5 @@ def certified_dfa(model: Model, certificate: Certificate | None = None) -> DFA:
     return outcome.dfa
 
 
-def _symbol(step: Edit | Symbol) -> Symbol:
-    return step.new if isinstance(step, Edit) else step
-
-
 def _deletes(step: Edit | Symbol) -> bool:
     return isinstance(step, Edit) and step.kind == "delete"
-
-
-def _like(sequence: Word, symbols: list[Symbol]) -> Word:
-    return "".join(map(str, symbols)) if isinstance(sequence, str) else tuple(symbols)

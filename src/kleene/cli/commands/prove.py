@@ -62,7 +62,10 @@ def certify(
     from kleene.model import Model
     from kleene.proof.certificate import Certificate
     from kleene.proof.certify import certify as prove
+    from kleene.proof.functions import unmeasured
 
+    if note := unmeasured():
+        say(note)
     machine = None if dfa is None else load_machine(dfa)
     if isinstance(machine, CounterMachine):
         return _certify_counter(model, machine, depth, length, teach, out, json)
