@@ -3,7 +3,7 @@
 The tasks are languages of MLRegTest (dev20), own languages over 16 symbols (seed 0), Tomita 1-7 as
 they are and with 5 % of the labels flipped, random automata, and log sessions. A part is tried on
 the tasks where it could matter. Parts that turned out to be needed by no task were deleted; their
-runs (splits, rule lists, ...) stay in results/ablation.json.
+runs (splits, rule lists, restarts, ...) stay in results/ablation.json.
 
 Run: KLEENE_DATA=... python experiments/ablation.py [--parts merging,likelihood]
 """
@@ -65,7 +65,6 @@ LONG = tuple(f"dev20/04.{name}" for name in MLREGTEST)
 OWN = ("own16/SL.6.1", "own16/TLTT.4.3", "own16/LTTD.4.3")
 TOMITA = tuple(f"tomita/{number}" for number in range(1, 8))
 NOISY = ("noisy/3", "noisy/5", "noisy/7", "random/10 states 2 symbols noise 0.1")
-SEARCH = candidates.CandidateSearch
 PARTS: dict[str, tuple[Patches, tuple[str, ...]]] = {
     "all": ([], (*LONG, *OWN, *TOMITA, *NOISY, "own16/Zp.3.1", "dev20/04.04.Zp.3.1.3")),
     "merging": (
@@ -76,8 +75,7 @@ PARTS: dict[str, tuple[Patches, tuple[str, ...]]] = {
         [(candidates, "patterns", none_of), (learner, "patterns", none_of)],
         (*LONG[1:2], *LONG[3:4], "dev20/04.04.Reg.0.0.1"),
     ),
-    "restarts": ([(SEARCH, "restart", nothing)], (*NOISY, "logs/sessions")),
-    "likelihood": ([(patterns, "likeliest", lambda feature, *_: feature)], (*LONG[:3], *OWN[:2])),
+    "likelihood": ([(patterns, "likeliest", lambda feature, *_: [feature])], (*LONG[:3], *OWN[:2])),
     "variation": ([(patterns, "_vary", nothing)], (*LONG[1:2], *LONG[3:4])),
     "counters": (
         [(feature_pool, "counters", none_of), (feature_pool, "weighted_counters", none_of)],

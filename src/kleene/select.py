@@ -48,6 +48,8 @@ that the most common class gets wrong; and the number of rows that is always all
 UNEXPLAINED, UNEXPLAINED_VALIDATION = 0.01, 0.005
 """Shares of the most common class's errors, on training and on validation rows, that an automaton
 may leave and still be taken without training a network."""
+MIN_ERRORS = 5
+"""Errors up to which an automaton that explains all other rows is not replaced by a smaller one."""
 NGRAM_LOSS = 0.03
 """Accuracy that n-grams may lose against the plain cell where they teach the states."""
 
@@ -156,9 +158,9 @@ def choose_automaton(judged: Sequence[Candidate]) -> Candidate:
     """The shortest description among the automata about as good as the one of fewest errors.
 
     The description of a pattern is short, however large its automaton: a reason to believe a
-    pattern that explains all rows. Where errors are left, the smallest automaton of about as many
-    errors is taken, if its table and the labels are described in fewer bits. Numbers of errors are
-    taken to be Poisson; one is added, since none seen does not mean none.
+    pattern that explains all rows. Where many errors are left, the smallest automaton of about as
+    many errors is taken, if its table and the labels are described in fewer bits. Numbers of errors
+    are taken to be Poisson; one is added, since none seen does not mean none.
     """
     best = min(judged, key=lambda one: (one.held_out_errors, one.errors))
     good = [one for one in judged if _about_as_good(one, best)]
@@ -186,7 +188,7 @@ def _smaller(one: _Judged, shortest: _Judged) -> bool:
     allowed = shortest.errors + sqrt(shortest.errors)
     saves = one.length_by_table < shortest.length_by_table
     return (
-        shortest.errors > 0
+        shortest.errors > MIN_ERRORS
         and one.num_states < shortest.num_states
         and one.errors <= allowed
         and saves

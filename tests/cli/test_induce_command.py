@@ -45,9 +45,26 @@ def test_the_answer_is_json_and_has_no_more_states_than_asked_for(
     assert answer["dfa"]["format"] == "kleene.dfa/1"
 
 
+def test_it_asks_for_the_words_that_decide(kleene: Kleene, tmp_path: Path) -> None:
+    """Every word with "ab" has "abc": the rows do not say which is the rule."""
+    rows, given = tmp_path / "rows.tsv", ["abc", "cab", "acb", "bca", "ccc", "aabc", "bbab", "caac"]
+    words = [(one + other).replace("ab", "abc") for one in given for other in given]
+    rows.write_text("".join(f"{word}\t{int('ab' in word)}\n" for word in words * 5))
+    told = kleene("induce", rows, "--ask", 3).out.splitlines()
+    answer = json.loads(kleene("induce", rows, "--ask", 3, "--json").out)
+    assert answer["alternatives"] > 0
+    assert 0 < len(answer["questions"]) <= 3
+    at = told.index(
+        f"{answer['alternatives']} other automata explain the rows as well; "
+        "label these words to decide:"
+    )
+    assert told[at + 1 :] == answer["questions"]
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
+        ("--ask", "-1"),
         ("--seconds", "0"),
         ("--max-states", "0"),
         ("--out", "dfa.xyz"),

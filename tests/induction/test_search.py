@@ -105,16 +105,6 @@ def test_a_table_is_refined_to_fewer_states_and_errors() -> None:
     assert [dfa.run(word) for word in words] == labels
 
 
-def test_a_search_stops_at_its_limit_of_look_ups() -> None:
-    words, labels = random_rows(0)
-    evidence = Evidence.from_rows(words, labels, alphabet=(0, 1, 2), classes=(0, 1, 2))
-    budget = Budget(look_ups=2_000)
-    random = np.random.default_rng(0)
-    Search(evidence, budget).refine(random.integers(0, 6, (6, 3)).astype(np.int32))
-    assert budget.is_spent
-    assert budget.work[0] < 2_000 + 100_000  # one more change at most
-
-
 def test_equal_rows_count_once_with_their_number() -> None:
     words, labels = random_rows(0)
     once = Evidence.from_rows(words, labels, alphabet=(0, 1, 2), classes=(0, 1, 2))
@@ -151,6 +141,7 @@ def test_a_search_that_look_ups_end_is_the_same_again() -> None:
     one, other = (
         search_automaton(evidence, some, seconds=1e-4, limit=60.0, seed=3) for _ in range(2)
     )
+    assert one.work < 0.01  # a few changes more at most
     assert one.stopped_early
     assert one.dfa == other.dfa
     assert one.description_length == other.description_length

@@ -1,11 +1,8 @@
-"""The search for automata, step by step.
+"""The search for automata: merge the states of prefix trees, then combine patterns.
 
-1. Merge the states of prefix trees.
-2. Combine patterns.
-3. Restart from disturbed tables.
-
-Each step adds candidates; the steps end as soon as a candidate is good. Candidates are compared by
-description length.
+Each step adds candidates; the search ends as soon as a candidate is good. Candidates are compared
+by description length. An automaton with errors also pays for the claim that labels are wrong
+(`noise_bits`), so that clean rows are not explained by a shorter rule with a few errors.
 """
 
 from __future__ import annotations
@@ -17,14 +14,13 @@ from math import ceil, inf
 import numpy as np
 
 from kleene.induction.evidence import Evidence
-from kleene.induction.kernels import MIN_GAIN
+from kleene.induction.kernels import noise_bits
 from kleene.induction.merging import merged
 from kleene.induction.patterns import patterns
-from kleene.induction.result import FROM_DATA, MERGED
-from kleene.induction.search import Budget, Found, Search, Table, majorities
+from kleene.induction.search import Budget, Found, Search, majorities
 
-MAX_WORDS, MAX_WORDS_RESTARTED = 32_000, 2_000
-"""Samples of the distinct words: for every step, and for the restarts."""
+MAX_WORDS = 32_000
+"""A sample of the distinct words that the search sees."""
 GOOD_BELOW = 0.02
 """The share of held-out rows that a good candidate may get wrong."""
 SHORTEST_SHARES = (0.15, 0.2, 0.25, 0.35, 0.5, 0.7, 1.0)
@@ -34,19 +30,18 @@ SHORT_QUANTILE, MAX_STATES_AMBIGUOUS = 0.01, 8
 another automaton may explain the words."""
 MAX_STATES_REFINED = 40
 """Larger patterns are not refined."""
-MAX_FAILURES = 60
-"""Restarts in a row without a shorter description."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A table with its description length, where it comes from, and its errors."""
+    """A table with its description length, the step that found it, and its errors."""
 
     found: Found
-    origin: str
     method: str
     training_errors: int
     held_out_errors: int
+    noise_bits: float
+    """Bits of the claim that some labels are wrong; 0 for a candidate without errors."""
 
     @property
     def num_states(self) -> int:
@@ -55,8 +50,8 @@ class Candidate:
 
     @property
     def description_length(self) -> float:
-        """Bits of the model and of the labels."""
-        return self.found.description_length
+        """Bits of the model, of the labels, and of the claim that some of them are wrong."""
+        return self.found.description_length + self.noise_bits
 
     @property
     def errors(self) -> int:
@@ -66,7 +61,7 @@ class Candidate:
     @property
     def length_by_table(self) -> float:
         """Bits of the table, with all transitions written down, and of the labels."""
-        return self.found.length_by_table
+        return self.found.length_by_table + self.noise_bits
 
 
 class CandidateSearch:
@@ -86,16 +81,14 @@ class CandidateSearch:
         self.training, self.held_out, self.budget = training, held_out, budget
         self.max_states, self.hopeless, self.seed = max_states, hopeless, seed
         self.progress = progress
-        self.random = np.random.default_rng(seed)
-        self.search = self._search(_sample(training, MAX_WORDS, seed))
-        self.sample = _sample(training, MAX_WORDS_RESTARTED, seed)
+        self.search = self._search(_sample(training, MAX_WORDS, seed), budget)
         self.found: list[Candidate] = []
         single_state = np.zeros((1, len(training.alphabet)), dtype=np.int32)
         self.add(self.search.judge(single_state), "majority")
         self.baseline_errors = self.found[0].training_errors
 
     def run(self) -> None:
-        """Merge states, then combine patterns unless merging has found a good automaton; restart.
+        """Merge states, then combine patterns unless merging has found a good automaton.
 
         Without held-out rows, an automaton without errors may know the rows by heart: try both.
         """
@@ -104,8 +97,6 @@ class CandidateSearch:
             self.add_patterns(share=0.1)
         if not (self.is_good and self.held_out.rows):
             self.add_patterns()
-        if not self.is_hopeless:
-            self.restart()
 
     # -- the candidates -------------------------------------------------------------------------
 
@@ -114,7 +105,7 @@ class CandidateSearch:
         """The candidate of the shortest description."""
         return min(self.found, key=lambda one: one.description_length)
 
-    def add(self, found: Found, method: str, origin: str = FROM_DATA) -> None:
+    def add(self, found: Found, method: str) -> None:
         """Keep a candidate unless it has too many states."""
         if self.max_states is not None and found.num_states > self.max_states:
             return
@@ -122,16 +113,19 @@ class CandidateSearch:
         others = Search(self.held_out, Budget()).votes(found.table)
         states = np.arange(found.num_states)
         outputs = majorities(votes, found.outputs)
+        errors = int(votes.sum() - votes[states, outputs].sum())
+        held_out_errors = int(others.sum() - others[states, outputs].sum())
+        rows = self.training.rows + self.held_out.rows
         candidate = Candidate(
             found=found,
-            origin=origin,
             method=method,
-            training_errors=int(votes.sum() - votes[states, outputs].sum()),
-            held_out_errors=int(others.sum() - others[states, outputs].sum()),
+            training_errors=errors,
+            held_out_errors=held_out_errors,
+            noise_bits=noise_bits(errors + held_out_errors, rows),
         )
         self.found.append(candidate)
         if candidate is self.best:
-            self.progress(f"{found.num_states} states, {found.description_length:,.0f} bits")
+            self.progress(f"{found.num_states} states, {candidate.description_length:,.0f} bits")
 
     @property
     def is_hopeless(self) -> bool:
@@ -169,7 +163,8 @@ class CandidateSearch:
         not known ahead. Wrong labels leave too many states, which refining merges.
         """
         evidence, budget = self.search.evidence, self.budget.part(0.1)
-        order = self.random.permutation(evidence.num_words)  # words of one length in random order
+        random = np.random.default_rng(self.seed)
+        order = random.permutation(evidence.num_words)  # words of one length in random order
         by_length = order[np.argsort(np.diff(evidence.starts)[order], kind="stable")]
         tables = []
         for share in SHORTEST_SHARES:
@@ -177,13 +172,13 @@ class CandidateSearch:
             table = merged(evidence.subset(shortest), budget)
             if table is not None:
                 tables.append(self.search.judge(table))
-                self.add(tables[-1], "merges", MERGED)
+                self.add(tables[-1], "merges")
             if self.is_perfect or budget.is_spent:
                 break
         if tables and not self.is_perfect:
             best = min(tables, key=lambda found: found.description_length)
             search = self._search(evidence, self.budget.part(0.1))
-            self.add(search.refine(best.table), "merges", MERGED)
+            self.add(search.refine(best.table), "merges")
 
     def add_patterns(self, share: float = 0.5) -> None:
         """Add combinations of features, as they are and refined."""
@@ -195,39 +190,8 @@ class CandidateSearch:
             if self.is_perfect:
                 break
 
-    def restart(self) -> None:
-        """Refine disturbed and random tables while there are errors."""
-        search = self._search(self.sample)
-        small = [one for one in self.found if one.num_states <= MAX_STATES_REFINED]
-        shortest = min(small, key=lambda one: one.description_length)
-        best, failures = search.judge(shortest.found.table), 0
-        while failures < MAX_FAILURES and not self.is_good:
-            found = search.refine(self._disturbed(search, best, failures % 3))
-            failures += 1
-            if found.description_length < best.description_length - MIN_GAIN:
-                best, failures = found, 0
-                self.add(self.search.refine(found.table), "restarts")
-
-    def _disturbed(self, search: Search, best: Found, kind: int) -> Table:
-        """A random table of about the size of the best, or the best with a few changes."""
-        width, states = len(self.training.alphabet), best.num_states
-        if kind == 0:
-            size = int(self.random.integers(2, states + 4))
-            size = size if self.max_states is None else min(size, self.max_states)
-            return self.random.integers(0, size, (size, width)).astype(np.int32)
-        table = best.table.copy()
-        if kind == 1:  # a few symbols lead to one state from everywhere, or change nothing
-            for symbol in self.random.permutation(width)[: int(self.random.integers(1, 4))]:
-                target = int(self.random.integers(states + 1))
-                table[:, symbol] = target if target < states else np.arange(states)
-        else:
-            used = self.random.permutation(np.flatnonzero(search.uses(table)))
-            changed = used[: int(self.random.integers(2, 4 + len(used) // 4))]
-            table.flat[changed] = self.random.integers(0, states, len(changed))
-        return table
-
-    def _search(self, evidence: Evidence, budget: Budget | None = None) -> Search:
-        return Search(evidence, budget or self.budget, max_states=self.max_states, seed=self.seed)
+    def _search(self, evidence: Evidence, budget: Budget) -> Search:
+        return Search(evidence, budget, max_states=self.max_states, seed=self.seed)
 
 
 def _sample(evidence: Evidence, size: int, seed: int) -> Evidence:

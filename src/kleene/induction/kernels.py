@@ -16,6 +16,8 @@ from kleene.compiling import njit
 
 MIN_GAIN = 1e-6
 """Bits that a change must save."""
+MIN_ERRORS = 5
+"""Errors that are evidence of wrong labels."""
 
 
 class Words(NamedTuple):
@@ -51,6 +53,18 @@ def class_code(votes: Any, log_factorials: Any) -> Any:
         total += votes[c]
         bits -= log_factorials[votes[c]]
     return bits + log_factorials[total + len(votes) - 1]
+
+
+@njit(cache=True, nogil=True)
+def noise_bits(errors: Any, rows: Any) -> Any:
+    """Bits of the claim that labels are wrong, on top of the class codes; 0 without errors.
+
+    A row is named by log2(rows) bits. The claim costs as much as naming a few rows, and up to
+    `MIN_ERRORS` errors cost twice: few errors are no evidence of wrong labels.
+    """
+    if errors == 0:
+        return 0.0
+    return (MIN_ERRORS - 1 + min(errors, MIN_ERRORS)) * np.log2(rows)
 
 
 @njit(cache=True, nogil=True)
@@ -230,15 +244,18 @@ def run_features(
 def rank_features(
     cells: Any, num_cells: Any, values: Any, sizes: Any, words: Any, work: Any
 ) -> Any:
-    """Bits of the class codes if each cell were divided by the values of each feature."""
-    classes = words.counts.shape[1]
+    """Bits of the labels if each cell were divided by the values of each feature."""
+    classes, rows = words.counts.shape[1], words.counts.sum()
     bits = np.zeros(len(values))
     for f in range(len(values)):
         votes = np.zeros((num_cells * sizes[f], classes), np.int64)
         for w in range(len(cells)):
             for c in range(classes):
                 votes[cells[w] * sizes[f] + values[f, w], c] += words.counts[w, c]
+        errors = rows
         for cell in range(len(votes)):
             bits[f] += class_code(votes[cell], words.log_factorials)
+            errors -= votes[cell].max()
+        bits[f] += noise_bits(errors, rows)
     work[0] += values.size // 2
     return bits

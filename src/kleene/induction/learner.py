@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 from kleene.data.alphabet import Alphabet
 from kleene.data.validate import as_classes, as_labels, as_words
 from kleene.errors import DataError, SettingError
-from kleene.induction.candidates import (
-    GOOD_BELOW,
-    Candidate,
-    CandidateSearch,
-)
+from kleene.induction.alternatives import Explanations
+from kleene.induction.candidates import GOOD_BELOW, Candidate, CandidateSearch
 from kleene.induction.evidence import Evidence
+from kleene.induction.kernels import noise_bits
 from kleene.induction.patterns import patterns
 from kleene.induction.result import FrontPoint, Induction
 from kleene.induction.search import Budget, Found, Search
@@ -124,8 +122,8 @@ def search_automaton(
 
     The search does the work of `seconds` on an ordinary core, counted in look-ups, and ends after
     `limit` seconds of CPU time (by default `seconds`). Only this time limit is non-deterministic.
-    Nothing is refined or restarted where the best automaton has a larger share of the errors of the
-    most common class than `hopeless`.
+    Nothing is refined where the best automaton has a larger share of the errors of the most common
+    class than `hopeless`.
     """
     budget = Budget(look_ups=LOOK_UPS)
     if seconds is not None:
@@ -153,24 +151,34 @@ def search_automaton(
         few = chosen.held_out_errors <= GOOD_BELOW * held_out.rows
         if few and chosen.method == "patterns":  # all rows may tell a pattern more
             again += _patterns(search, seed)
-        final = min(again, key=lambda one: one.description_length)
-    votes = search.votes(final.table)
+        final = min(again, key=lambda one: total_bits(search, one))
     return Induction(
         dfa=search.dfa(final),
-        description_length=final.description_length,
-        training_errors=int(votes.sum() - votes.max(1).sum()),
+        description_length=total_bits(search, final),
+        training_errors=search.errors(final.table),
         rows=everything.rows,
         distinct_rows=everything.num_words,
         held_out_errors=chosen.held_out_errors if held_out.rows else None,
         held_out_rows=held_out.rows,
-        origin=chosen.origin,
         method=chosen.method,
         front=_front(candidates.found, bool(held_out.rows)),
         seconds=budget.elapsed,
         work=float(budget.work[0]) / LOOK_UPS_PER_SECOND,
         stopped_early=stopped,
         seed=seed,
+        explanations=Explanations(
+            evidence=everything,
+            tables=tuple(one.found.table for one in candidates.found),
+            max_states=max_states,
+            seed=seed,
+        ),
     )
+
+
+def total_bits(search: Search, found: Found) -> float:
+    """Bits of the model, of the labels, and of the claim that some of them are wrong."""
+    errors = search.errors(found.table)
+    return found.description_length + float(noise_bits(errors, search.evidence.rows))
 
 
 def _patterns(search: Search, seed: int) -> list[Found]:

@@ -1,4 +1,4 @@
-"""Choose among features that agree on all words the one that makes the words most likely.
+"""Rank features that agree on all words by how likely they make the words.
 
 For rows that were drawn class by class, say half of them from a rare language. The words of a class
 then tell more than their labels do: if every word with three "abc" has three "abcd", the rule is
@@ -28,17 +28,18 @@ MAX_ROUNDS, MAX_STALE_ROUNDS = 40, 2
 """Rounds of variations, and how many in a row may make the words no likelier."""
 
 
-def likeliest(feature: Feature, pool: FeaturePool, decides: NDArray[np.int64]) -> Feature:
-    """The feature with the same values, for the words it decides, that makes them likeliest.
+def likeliest(feature: Feature, pool: FeaturePool, decides: NDArray[np.int64]) -> list[Feature]:
+    """Features with the same values for the words that this one decides, the likeliest first.
 
-    The best test of every kind is varied in turn.
+    The best test of every kind is varied in turn. If the words do not tell, the given feature is
+    the first.
     """
     test, values = feature.test, pool.run([feature])[0]
     if test is None or pool.width > MAX_SYMBOLS or len(set(values[decides].tolist())) < 2:
-        return feature
+        return [feature]
     drawn = DrawnWords(pool.evidence, values, decides)
-    best, found, stale = drawn.bits(feature), feature, 0
-    seen, waiting = {test}, [(best, test)]
+    best, stale = drawn.bits(feature), 0
+    found, seen, waiting = [(best, feature)], {test}, [(best, test)]
     for _ in range(MAX_ROUNDS):
         new: list[Occurrence] = []
         for one in _best_of_each_kind(waiting):
@@ -53,11 +54,13 @@ def likeliest(feature: Feature, pool: FeaturePool, decides: NDArray[np.int64]) -
             pool.budget.work[0] += drawn.cost(made[i])
             bits = drawn.bits(made[i])
             waiting.append((bits, new[i]))
+            found.append((bits, made[i]))
             if bits < best:
-                best, found, stale = bits, made[i], 0
+                best, stale = bits, 0
         if not same or stale > MAX_STALE_ROUNDS:
             break
-    return found if best < drawn.own_bits else feature
+    ranked = [one for _, one in sorted(found, key=lambda pair: pair[0])]
+    return ranked if best < drawn.own_bits else [feature, *ranked]
 
 
 def _best_of_each_kind(tests: Sequence[tuple[float, Occurrence]]) -> list[tuple[float, Occurrence]]:

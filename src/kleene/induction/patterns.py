@@ -38,8 +38,14 @@ class Pattern:
     bits: float
 
 
-def patterns(evidence: Evidence, budget: Budget, *, seed: int = 0) -> Iterator[Pattern]:
-    """The automata of the best products of features, the best first."""
+def patterns(
+    evidence: Evidence, budget: Budget, *, seed: int = 0, variants: int = 0
+) -> Iterator[Pattern]:
+    """The automata of the best products of features, the best first.
+
+    Each product is followed by its `variants`, which replace one feature by another that agrees
+    with it on the words.
+    """
     if not 0 < len(evidence.alphabet) <= MAX_SYMBOLS or not evidence.num_words:
         return
     if evidence.num_words > MAX_WORDS:
@@ -47,7 +53,14 @@ def patterns(evidence: Evidence, budget: Budget, *, seed: int = 0) -> Iterator[P
         evidence = evidence.subset(np.sort(random.permutation(evidence.num_words)[:MAX_WORDS]))
     pool = FeaturePool(evidence, budget)
     for product in _beam(pool):
-        for features in dict.fromkeys([_likeliest_features(product, pool), product.features]):
+        ranked = _ranked_features(product, pool)
+        first = tuple(features[0] for features in ranked)
+        others = [
+            (*first[:i], other, *first[i + 1 :])
+            for i, features in enumerate(ranked)
+            for other in features[1 : 1 + variants]
+        ]
+        for features in dict.fromkeys([first, product.features, *others]):
             made = replace(product, features=features)
             dfa = made.automaton(evidence)
             if dfa is not None:
@@ -174,12 +187,12 @@ def _vary(pool: FeaturePool, cells: NDArray[np.int64]) -> None:
             pool.climb(cells, letters, place)
 
 
-def _likeliest_features(product: Product, pool: FeaturePool) -> tuple[Feature, ...]:
-    """The features, each replaced by the likeliest that agrees with it wherever it decides rightly.
+def _ranked_features(product: Product, pool: FeaturePool) -> list[list[Feature]]:
+    """For each feature, the likeliest features that agree with it wherever it decides rightly.
 
     Words with a wrong output are ignored: another feature may be right about them.
     """
-    features, values = list(product.features), product.values.copy()
+    ranked, values = [], product.values.copy()
     labels, seen = product.labels(pool.evidence)
     labels = np.where(seen, labels, -1)
     right = pool.evidence.counts.argmax(1)
@@ -191,6 +204,6 @@ def _likeliest_features(product: Product, pool: FeaturePool) -> tuple[Feature, .
             outputs.append(labels[product.codes(changed)])
         now = np.where(values[i] == 1, outputs[1], outputs[0])
         decides = np.flatnonzero((outputs[0] != outputs[1]) & (now == right))
-        features[i] = likeliest(feature, pool, decides)
-        values[i] = pool.run([features[i]])[0]
-    return tuple(features)
+        ranked.append(likeliest(feature, pool, decides))
+        values[i] = pool.run(ranked[-1][:1])[0]
+    return ranked

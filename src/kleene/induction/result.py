@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
 from kleene.automata import DFA
-
-FROM_DATA = "grown from the data"
-MERGED = "merged from the data"
+from kleene.induction.alternatives import Explanations, questions
+from kleene.machine import Word
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,10 +36,8 @@ class Induction:
     distinct_rows: int
     held_out_errors: int | None
     held_out_rows: int
-    origin: str
-    """How it was made from the rows."""
     method: str
-    """The part of the search that found it: merges, patterns, restarts, majority (one state)."""
+    """The part of the search that found it: merges, patterns, majority (one state)."""
     front: tuple[FrontPoint, ...]
     """States against errors, for every automaton that a larger one does not beat."""
     seconds: float
@@ -49,6 +47,26 @@ class Induction:
     stopped_early: bool
     """Whether the search stopped because its budget was spent."""
     seed: int
+    explanations: Explanations = field(repr=False)
+    """The rows and what the search found in them, for `alternatives`."""
+
+    @cached_property
+    def alternatives(self) -> tuple[DFA, ...]:
+        """Other minimal automata that explain the rows as well; searched for at first use."""
+        return self.explanations.alternatives(self.dfa)
+
+    def questions(self, n: int = 5) -> list[Word]:
+        """Up to `n` words whose labels would decide among the automaton and its alternatives.
+
+        Label them, add them to the rows and induce again. There are none where no other automaton
+        explains the rows.
+        """
+        return questions((self.dfa, *self.alternatives), n)
+
+    @property
+    def origin(self) -> str:
+        """How it was made from the rows."""
+        return f"{'merged' if self.method == 'merges' else 'grown'} from the data"
 
     @property
     def accuracy(self) -> float:
@@ -66,9 +84,11 @@ class Induction:
         """Everything as plain values, the automaton as its JSON document."""
         import json
 
-        plain = {name: value for name, value in vars(self).items() if name not in ("dfa", "front")}
+        others = ("dfa", "front", "explanations", "alternatives")
+        plain = {name: value for name, value in vars(self).items() if name not in others}
         return {
             "states": self.dfa.num_states,
+            "origin": self.origin,
             **plain,
             "accuracy": self.accuracy,
             "held_out_accuracy": self.held_out_accuracy,

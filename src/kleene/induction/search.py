@@ -134,10 +134,16 @@ class Search:
         votes: NDArray[np.int64] = count_ends(table, self.words, self.budget.work)[0]
         return votes
 
-    def uses(self, table: Table) -> NDArray[np.int64]:
-        """How often each transition is used, (state, symbol)."""
-        uses: NDArray[np.int64] = count_ends(table, self.words, self.budget.work)[1]
-        return uses
+    def errors(self, table: Table) -> int:
+        """Rows that do not have the commonest class of their state."""
+        votes = self.votes(table)
+        return int(votes.sum() - votes.max(1).sum())
+
+    def errors_of(self, dfa: DFA) -> int:
+        """Rows to which an automaton gives another label."""
+        found = self.judge_dfa(dfa)
+        votes, states = self.votes(found.table), np.arange(found.num_states)
+        return int(votes.sum() - votes[states, found.outputs].sum())
 
     def judge(self, table: Table, model_bits: float = inf) -> Found:
         """The table and its description length, with fewer bits for the model if they are given."""

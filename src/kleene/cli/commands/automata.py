@@ -43,6 +43,7 @@ def induce(
     out: list[Path] | None = AUTOMATON_FILES,
     max_states: int | None = option(None, "N", "Maximum number of states.", min=1),
     seconds: float | None = option(None, "S", "Maximum CPU seconds. [default: a limit of work]"),
+    ask: int = option(0, "N", "Show N words whose labels decide among automata.", min=0),
     seed: int = SEED,
     tokens: str | None = TOKENS,
     json: bool = JSON,
@@ -60,6 +61,7 @@ def induce(
       kleene sample tomita4 -n 2000 > data.tsv
       kleene induce data.tsv --out dfa.svg --out dfa.json
       kleene induce sessions.csv.gz --text-column Sequence --max-states 6 --json
+      kleene induce data.tsv --ask 5      # label these words, add them to the rows
     """
     check_endings(out)
     from kleene.induction import induce as search
@@ -71,7 +73,21 @@ def induce(
             rows.words, rows.labels or [], tokens="symbols", progress=shown.set_note, **limits
         )
     write_machine(found.dfa, out, rows.words)
-    answer_result(found, json=json)
+    if not ask:
+        answer_result(found, json=json)
+        return
+    words, others = found.questions(ask), len(found.alternatives)
+    if json:
+        answer_json({**found.to_dict(), "alternatives": others, "questions": words})
+        return
+    answer(str(found))
+    answer(
+        f"\n{others} other automata explain the rows as well; label these words to decide:"
+        if words
+        else "\nno other automaton was found that explains the rows as well"
+    )
+    for word in words:
+        answer(word if isinstance(word, str) else " ".join(map(str, word)))
 
 
 def compare(
