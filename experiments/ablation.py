@@ -3,7 +3,7 @@
 The tasks are languages of MLRegTest (dev20), own languages over 16 symbols (seed 0), Tomita 1-7 as
 they are and with 5 % of the labels flipped, random automata, and log sessions. A part is tried on
 the tasks where it could matter. Parts that turned out to be needed by no task were deleted; their
-runs (splits, rule lists, restarts, ...) stay in results/ablation.json.
+runs (splits, rule lists, ...) stay in results/ablation.json.
 
 Run: KLEENE_DATA=... python experiments/ablation.py [--parts merging,likelihood]
 """
@@ -65,8 +65,12 @@ LONG = tuple(f"dev20/04.{name}" for name in MLREGTEST)
 OWN = ("own16/SL.6.1", "own16/TLTT.4.3", "own16/LTTD.4.3")
 TOMITA = tuple(f"tomita/{number}" for number in range(1, 8))
 NOISY = ("noisy/3", "noisy/5", "noisy/7", "random/10 states 2 symbols noise 0.1")
+ERRORS_LEFT = ("logs/sessions", "random/4 states 16 symbols long")
 PARTS: dict[str, tuple[Patches, tuple[str, ...]]] = {
-    "all": ([], (*LONG, *OWN, *TOMITA, *NOISY, "own16/Zp.3.1", "dev20/04.04.Zp.3.1.3")),
+    "all": (
+        [],
+        (*LONG, *OWN, *TOMITA, *NOISY, *ERRORS_LEFT, "own16/Zp.3.1", "dev20/04.04.Zp.3.1.3"),
+    ),
     "merging": (
         [(candidates, "merged", nothing)],
         (*TOMITA, "dev20/04.04.Zp.3.1.3", "random/10 states 10 symbols noise 0.0"),
@@ -74,6 +78,10 @@ PARTS: dict[str, tuple[Patches, tuple[str, ...]]] = {
     "patterns": (
         [(candidates, "patterns", none_of), (learner, "patterns", none_of)],
         (*LONG[1:2], *LONG[3:4], "dev20/04.04.Reg.0.0.1"),
+    ),
+    "restarts": (
+        [(candidates.CandidateSearch, "restart", nothing)],
+        (*NOISY, *ERRORS_LEFT),
     ),
     "likelihood": ([(patterns, "likeliest", lambda feature, *_: [feature])], (*LONG[:3], *OWN[:2])),
     "variation": ([(patterns, "_vary", nothing)], (*LONG[1:2], *LONG[3:4])),
@@ -110,6 +118,7 @@ def tasks(data: Path) -> dict[str, Task]:
         name = f"random/{states} states {symbols} symbols noise {noise}"
         size = states, symbols, rows, noise
         made[name] = lambda size=size: _random(*size)
+    made["random/4 states 16 symbols long"] = lambda: _own("Reg", 4, 1, 16)
     for kind, k, t in (("SL", 6, 1), ("TLTT", 4, 3), ("LTTD", 4, 3), ("Zp", 3, 1)):
         given = kind, k, t
         made[f"own16/{kind}.{k}.{t}"] = lambda given=given: _own(*given, 16)

@@ -62,7 +62,7 @@ def main() -> None:
 
 RECIPE = {
     "induce": "defaults",
-    "search": "merges, patterns (products), restarts",  # restarts are gone since
+    "search": "merges, patterns (products), restarts",
     "patterns": "most specific that agree",
 }
 LOGS_RECIPE = {

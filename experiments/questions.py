@@ -1,12 +1,13 @@
 """Questions: how much the labels of a few chosen words help, against as many random words.
 
-Languages of `own_languages.py` over 16 symbols, 2,000 training rows each. Induce an automaton, ask
+Languages of `own_languages.py` over 16 symbols, 2,000 training rows each. Where the automaton is
+already right on all adversarial words, nothing is asked. Otherwise induce an automaton, ask
 for the labels of its questions, add them to the rows, and induce again: 5 questions, then 15, then
 30. If there are fewer questions than that, random words take their place. The other column adds
 random words from the start, drawn like the training rows. Accuracy is that on
 adversarial words (pairs at edit distance one, lengths 20-50), the mean over SA and LA.
 
-Run: python experiments/questions.py [--seed 31] [--only LTT]
+Run: python experiments/questions.py [--seed 47] [--only LTT]
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from ledger import Ledger
-from own_languages import language, rows_of, sample
+from own_languages import CLASSES, language, rows_of, sample
 
 import kleene as kl
 from kleene.automata import DFA
@@ -24,27 +25,15 @@ from kleene.induction import Induction
 from kleene.induction.learner import compile_kernels
 
 WIDTH = 16
-LANGUAGES = (
-    ("LTT", 2, 5),
-    ("TLTTD", 4, 3),
-    ("TLTT", 2, 5),
-    ("PLT", 4, 1),
-    ("PT", 4, 1),
-    ("LTTD", 4, 3),
-    ("coSP", 4, 1),
-    ("TSL", 4, 1),
-    ("LT", 4, 1),
-    ("Reg", 4, 1),
-)
 BATCHES = (5, 15, 30)
 RECIPE = {"rows": 2_000, "induce": "defaults", "batches": list(BATCHES)}
 
 
-def run(kind: str, k: int, t: int, seed: int) -> dict[str, Any] | None:
+def run(kind: str, k: int, t: int, seed: int) -> dict[str, Any]:
     """Accuracy on adversarial words after so many questions, and after as many random words."""
     truth = language(kind, k, t, WIDTH, seed)
-    if truth is None:
-        return None
+    if truth is None:  # words of one label are too rare
+        return {}
     rows = rows_of(truth, seed)
     random = np.random.default_rng([seed, 1])
     extra = sample(truth, range(20, 30), sum(BATCHES), random)[0]
@@ -54,6 +43,8 @@ def run(kind: str, k: int, t: int, seed: int) -> dict[str, Any] | None:
     found = induced(truth, rows, asked)
     accuracy = {"0": adversarial_accuracy(found.dfa, rows)}
     states, alternatives, questions = {"0": found.dfa.num_states}, {}, 0
+    if accuracy["0"] == 1:
+        return {"true_states": truth.num_states, "asked": accuracy, "states": states}
     for batch in BATCHES:
         words = found.questions(batch)
         alternatives[str(len(asked))] = len(found.alternatives)
@@ -91,12 +82,12 @@ def adversarial_accuracy(dfa: DFA, rows: dict[str, Any]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=31, help="of the languages and their rows")
+    parser.add_argument("--seed", type=int, default=47, help="of the languages and their rows")
     parser.add_argument("--only", default="", help="only classes that hold this text")
     options = parser.parse_args()
     compile_kernels()
     ledger = Ledger("questions")
-    for kind, k, t in LANGUAGES:
+    for kind, k, t in CLASSES:
         name = f"{kind}.{k}.{t}"
         if options.only in name:
             row = ledger.run(

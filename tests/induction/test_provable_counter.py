@@ -91,5 +91,5 @@ def test_labels_must_be_the_models():
         increments=MACHINE.increments,
         outputs=tuple(tuple("yes" if o else "no" for o in row) for row in MACHINE.outputs),
     )
-    with pytest.raises(ExtractionError, match="labels that the model has not"):
+    with pytest.raises(ExtractionError, match="labels that the network has not"):
         counter_bound(model, strange, depth=2, length=3)

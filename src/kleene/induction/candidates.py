@@ -1,4 +1,4 @@
-"""The search for automata: merge the states of prefix trees, then combine patterns.
+"""The search for automata: merge the states of prefix trees, combine patterns, restart.
 
 Each step adds candidates; the search ends as soon as a candidate is good. Candidates are compared
 by description length. An automaton with errors also pays for the claim that labels are wrong
@@ -14,13 +14,13 @@ from math import ceil, inf
 import numpy as np
 
 from kleene.induction.evidence import Evidence
-from kleene.induction.kernels import noise_bits
+from kleene.induction.kernels import MIN_GAIN, noise_bits
 from kleene.induction.merging import merged
 from kleene.induction.patterns import patterns
-from kleene.induction.search import Budget, Found, Search, majorities
+from kleene.induction.search import Budget, Found, Search, Table, majorities
 
-MAX_WORDS = 32_000
-"""A sample of the distinct words that the search sees."""
+MAX_WORDS, MAX_WORDS_RESTARTED = 32_000, 2_000
+"""Samples of the distinct words: for every step, and for the restarts."""
 GOOD_BELOW = 0.02
 """The share of held-out rows that a good candidate may get wrong."""
 SHORTEST_SHARES = (0.15, 0.2, 0.25, 0.35, 0.5, 0.7, 1.0)
@@ -30,6 +30,8 @@ SHORT_QUANTILE, MAX_STATES_AMBIGUOUS = 0.01, 8
 another automaton may explain the words."""
 MAX_STATES_REFINED = 40
 """Larger patterns are not refined."""
+MAX_FAILURES = 60
+"""Restarts in a row without a shorter description."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +82,7 @@ class CandidateSearch:
     ) -> None:
         self.training, self.held_out, self.budget = training, held_out, budget
         self.max_states, self.hopeless, self.seed = max_states, hopeless, seed
-        self.progress = progress
+        self.progress, self.random = progress, np.random.default_rng(seed)
         self.search = self._search(_sample(training, MAX_WORDS, seed), budget)
         self.found: list[Candidate] = []
         single_state = np.zeros((1, len(training.alphabet)), dtype=np.int32)
@@ -88,7 +90,7 @@ class CandidateSearch:
         self.baseline_errors = self.found[0].training_errors
 
     def run(self) -> None:
-        """Merge states, then combine patterns unless merging has found a good automaton.
+        """Merge states, then combine patterns unless merging has found a good automaton; restart.
 
         Without held-out rows, an automaton without errors may know the rows by heart: try both.
         """
@@ -97,6 +99,8 @@ class CandidateSearch:
             self.add_patterns(share=0.1)
         if not (self.is_good and self.held_out.rows):
             self.add_patterns()
+        if not self.is_hopeless:
+            self.restart()
 
     # -- the candidates -------------------------------------------------------------------------
 
@@ -163,8 +167,7 @@ class CandidateSearch:
         not known ahead. Wrong labels leave too many states, which refining merges.
         """
         evidence, budget = self.search.evidence, self.budget.part(0.1)
-        random = np.random.default_rng(self.seed)
-        order = random.permutation(evidence.num_words)  # words of one length in random order
+        order = self.random.permutation(evidence.num_words)  # words of one length in random order
         by_length = order[np.argsort(np.diff(evidence.starts)[order], kind="stable")]
         tables = []
         for share in SHORTEST_SHARES:
@@ -189,6 +192,40 @@ class CandidateSearch:
                 self.add(self.search.refine(judged.table), "patterns")
             if self.is_perfect:
                 break
+
+    def restart(self) -> None:
+        """Refine disturbed and random tables while there are errors.
+
+        For small automata of long words that no few tests describe.
+        """
+        search = self._search(_sample(self.training, MAX_WORDS_RESTARTED, self.seed), self.budget)
+        small = [one for one in self.found if one.num_states <= MAX_STATES_REFINED]
+        shortest = min(small, key=lambda one: one.description_length)
+        best, failures = search.judge(shortest.found.table), 0
+        while failures < MAX_FAILURES and not self.is_good:
+            found = search.refine(self._disturbed(search, best.table, failures % 3))
+            failures += 1
+            if found.description_length < best.description_length - MIN_GAIN:
+                best, failures = found, 0
+                self.add(self.search.refine(found.table), "restarts")
+
+    def _disturbed(self, search: Search, best: Table, kind: int) -> Table:
+        """A random table of about the size of the best, or the best with a few changes."""
+        random, (states, width) = self.random, best.shape
+        if kind == 0:
+            size = int(random.integers(2, states + 4))
+            size = size if self.max_states is None else min(size, self.max_states)
+            return random.integers(0, size, (size, width)).astype(np.int32)
+        table = best.copy()
+        if kind == 1:  # a few symbols lead to one state from everywhere, or change nothing
+            for symbol in random.permutation(width)[: int(random.integers(1, 4))]:
+                target = int(random.integers(states + 1))
+                table[:, symbol] = target if target < states else np.arange(states)
+        else:
+            used = random.permutation(np.flatnonzero(search.uses(table)))
+            changed = used[: int(random.integers(2, 4 + len(used) // 4))]
+            table.flat[changed] = random.integers(0, states, len(changed))
+        return table
 
     def _search(self, evidence: Evidence, budget: Budget) -> Search:
         return Search(evidence, budget, max_states=self.max_states, seed=self.seed)

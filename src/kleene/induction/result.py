@@ -37,7 +37,7 @@ class Induction:
     held_out_errors: int | None
     held_out_rows: int
     method: str
-    """The part of the search that found it: merges, patterns, majority (one state)."""
+    """The part of the search that found it: merges, patterns, restarts, majority (one state)."""
     front: tuple[FrontPoint, ...]
     """States against errors, for every automaton that a larger one does not beat."""
     seconds: float

@@ -134,6 +134,11 @@ class Search:
         votes: NDArray[np.int64] = count_ends(table, self.words, self.budget.work)[0]
         return votes
 
+    def uses(self, table: Table) -> NDArray[np.int64]:
+        """How often each transition is used, (state, symbol)."""
+        uses: NDArray[np.int64] = count_ends(table, self.words, self.budget.work)[1]
+        return uses
+
     def errors(self, table: Table) -> int:
         """Rows that do not have the commonest class of their state."""
         votes = self.votes(table)
