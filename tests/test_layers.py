@@ -15,7 +15,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src"
 ORDER = (  # "" is the package's own list of names
     *("errors", "config", "arrays", "files", "machine"),
-    *("compiling", "distributed"),
+    *("compiling", "distributed", "engines"),
     *("automata", "languages", "data", "datasets", "nn", "export", "evaluation", "training"),
     *("select", "model_folder", "model", "settings", "extraction", "explain", "proof"),
     *("induction", "fitting", "extraction.extract", "estimator", "report"),

@@ -57,6 +57,17 @@ def symbol_problem(value: object) -> str | None:
     return None
 
 
+def is_missing(value: object) -> bool:
+    """Whether a value is None, NaN or NA; the empty string is not missing.
+
+    >>> [is_missing(value) for value in (None, float("nan"), "", 0)]
+    [True, True, False, False]
+    """
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):  # of pandas
+        return True
+    return isinstance(value, float) and value != value
+
+
 def run(machine: Machine[State], word: Iterable[Symbol]) -> Label:
     """The output of a machine after a whole word."""
     state = machine.start()

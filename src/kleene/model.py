@@ -7,6 +7,7 @@ or tampered with is refused. Loading never runs code.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -21,8 +22,10 @@ from kleene.data.alphabet import FIRST_SYMBOL, UNKNOWN, Alphabet, from_json_symb
 from kleene.data.fingerprint import known_share
 from kleene.data.layout import NO_LAYOUT, Layout
 from kleene.data.words import TOKENS, as_word
+from kleene.engines.scorer import Score, Scorer, label_type
 from kleene.errors import KleeneError, ModelError
 from kleene.evaluation.figures import no_better_than_majority
+from kleene.evaluation.metrics import predict
 from kleene.files import sweep, write_together
 from kleene.machine import Label, Symbol, Word
 from kleene.model_folder import (
@@ -227,6 +230,20 @@ class Model:
             raise ModelError(f"{folder} {what}; give the folder that `kleene train --out` wrote")
         return cls.from_files(read_files(folder), name=str(folder), cells=cells)
 
+    def scorer(self, column: str = "sequence", *, prefix: str = "") -> Scorer:
+        """A function from batches of rows to the same with `label` and `probability`."""
+        if not self.reads_symbols:
+            raise ModelError("a scorer reads symbols, and this network reads vectors")
+        files = self.to_files()
+        return Scorer(
+            load=_answers,
+            content=files,
+            key=hashlib.sha256(files["config.json"]).hexdigest(),
+            fields={"label": label_type(self.classes), "probability": "double"},
+            column=column,
+            prefix=prefix,
+        )
+
     def to_onnx(self) -> bytes:
         """The network as an ONNX file, for words of any number and length; see `export`.
 
@@ -327,3 +344,16 @@ def _json_label(label: Label) -> Any:
         raise ModelError(
             f"label {label!r:.60} cannot be saved; use strings, numbers or tuples of these"
         ) from None
+
+
+def _answers(files: Mapping[str, bytes]) -> Score:
+    """The answers of a scorer, in the process that runs it."""
+    model = Model.from_files(files)
+
+    def score(sequences: list[Any]) -> dict[str, Sequence[Any]]:
+        words = model.words(sequences, typed=True)
+        found = predict(model.network, model.alphabet.encode_many(words))
+        labels = [model.classes[i] for i in found.predicted]
+        return {"label": labels, "probability": found.probabilities.max(1).tolist()}
+
+    return score

@@ -169,7 +169,7 @@ BROKEN = {
     "blank.tsv": ("\n\n", "has no examples"),
     "binary.tsv": (b"\x7fELF\0\0\0", "line 1: a zero byte"),
     "latin.tsv": (b"a\t1\n" + "é\t1\n".encode("latin-1"), "line 2: character 1 is not UTF-8"),
-    "utf16.tsv": (b"\xff\xfea\0\t\0" + b"\0\xd8" * 9, "not UTF-16, as its first bytes say"),
+    "utf16.tsv": (b"\xff\xfea\0\t\0" + b"\0\xd8" * 9, "is not UTF-16, as its first bytes say"),
     "surrogate.tsv": (b"\xed\xa0\x80\t1\n", "line 1: character 1 is not UTF-8"),
     "long.tsv": (b"x" * 10_000_000, "line 1: expected word<TAB>label, got 0 tabs in 'xxx"),
     "longer.tsv": (b"a\t1\n" + b"x" * 17_000_000, "line 2: longer than 16,777,216 characters"),
@@ -213,9 +213,9 @@ BROKEN = {
     "digits.jsonl": ('{"sequence": [' + "1" * 5_000 + '], "label": 1}', "line 1: malformed JSON"),
     "cut.tsv.gz": (
         gzip.compress(b"".join(b"%d\t1\n" % i for i in range(1000)))[:-20],
-        "the gz file is broken",
+        "is broken or not gzipped",
     ),
-    "damaged.tsv.gz": (b"\x1f\x8b" + b"garbage" * 9, "the gz file is broken"),
+    "damaged.tsv.gz": (b"\x1f\x8b" + b"garbage" * 9, "is broken or not gzipped"),
     "bomb.tsv.gz": (gzip.compress(b"\0" * 50_000_000), "line 1: longer than"),
 }
 

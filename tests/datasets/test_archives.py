@@ -39,7 +39,7 @@ def test_wanted_files_come_whole_and_in_order(archive: Path) -> None:
 def test_a_truncated_archive_never_passes_for_whole(archive: Path, share: float) -> None:
     content = archive.read_bytes()
     archive.write_bytes(content[: int(share * len(content))])
-    with pytest.raises(DataError, match="broken or no"):
+    with pytest.raises(DataError, match="broken or not"):
         list(members(archive, lambda name: False))
 
 
@@ -68,7 +68,7 @@ def test_a_changed_byte_is_noticed(archive: Path) -> None:
 def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "other.tar.gz"
     path.write_bytes(content)
-    with pytest.raises(DataError, match="broken or no"):
+    with pytest.raises(DataError, match="broken or not"):
         list(members(path, lambda name: True))
 
 

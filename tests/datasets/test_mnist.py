@@ -34,9 +34,9 @@ def test_an_idx_file_is_its_array(tmp_path: Path, images: Images) -> None:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda content: content[:-10], "broken or no .gz"),
+        (lambda content: content[:-10], "broken or not gzipped"),
         (lambda content: b"", "must begin with"),
-        (lambda content: b"plain", "broken or no .gz"),
+        (lambda content: b"plain", "broken or not gzipped"),
         (lambda content: gzip.compress(b"\x00\x00\x0d\x01"), "got 00 00 0d 01"),
         (lambda content: gzip.compress(b"\x00\x00\x08\x03\x00"), "sizes are missing"),
         (lambda content: gzip.compress(gzip.decompress(content)[:-1]), "got 119 bytes"),

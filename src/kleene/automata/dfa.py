@@ -22,6 +22,8 @@ from kleene.automata.matcher import Matcher
 from kleene.automata.minimize import minimize, reachable
 from kleene.automata.symbols import check_same_alphabet, show
 from kleene.automata.table import TransitionTable, explore
+from kleene.engines.scorer import Score, Scorer, label_type
+from kleene.engines.sql import to_sql
 from kleene.errors import AlphabetError
 from kleene.machine import Label, Symbol, Word
 
@@ -168,8 +170,17 @@ class DFA(TransitionTable, JsonFile):
 
     to_json = dfa_to_json
     to_dot, to_mermaid = to_dot, to_mermaid
-    to_c, to_regex = to_c, to_regex
+    to_c, to_regex, to_sql = to_c, to_regex, to_sql
     to_aalpy, to_automata_lib = to_aalpy, to_automata_lib
+
+    def scorer(self, column: str = "sequence", *, prefix: str = "") -> Scorer:
+        """A function from batches of rows to the same with `label`, `probability` and `state`."""
+        fields = {"label": label_type(self.outputs), "probability": "double", "state": "int64"}
+        document = self.to_json()
+        return Scorer(
+            load=_answers, content=document, key=document, fields=fields, column=column,
+            prefix=prefix,
+        )  # fmt: skip
 
     def draw(
         self, path: str | Path, *, sink: bool = True, words: Iterable[Word] | None = None
@@ -179,3 +190,14 @@ class DFA(TransitionTable, JsonFile):
 
     def _repr_svg_(self) -> str:
         return render(self.to_dot(), "svg").decode()
+
+
+def _answers(document: str) -> Score:
+    dfa = DFA.from_json(document)
+
+    def score(words: list[Any]) -> dict[str, Sequence[Any]]:
+        states = dfa.matcher.states(words).tolist()
+        labels = [dfa.outputs[state] for state in states]
+        return {"label": labels, "probability": [1.0] * len(states), "state": states}
+
+    return score

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 from kleene.data.layout import LABEL_NAMES, Example, Layout
 from kleene.data.lines import MAX_LINE, Lines
 from kleene.data.tables import Table
-from kleene.data.words import arrow_values, is_missing, without_surrogates
+from kleene.data.words import arrow_values, without_surrogates
 from kleene.errors import DataError
+from kleene.machine import is_missing
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

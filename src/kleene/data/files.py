@@ -21,14 +21,13 @@ from kleene.data.words import (
     as_word,
     check_tokens,
     guess_tokens,
-    is_missing,
     json_word,
     typed_labels,
     without_surrogates,
 )
 from kleene.data.xes import xes_examples
 from kleene.errors import DataError
-from kleene.machine import Label, Word
+from kleene.machine import Label, Word, is_missing
 
 FORMATS = {".tsv": "tsv", ".txt": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 FORMATS |= {".parquet": "parquet", ".xes": "xes"}

@@ -17,14 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kleene.data.batch import Encoded
-from kleene.errors import DataError
+from kleene.data.lines import reading
 from kleene.files import open_regular
 
 MAX_SAMPLE = 4096
-Hashes = NDArray[np.uint64]
 
 
-def row_hashes(words: Iterable[Encoded]) -> Hashes:
+def row_hashes(words: Iterable[Encoded]) -> NDArray[np.uint64]:
     """The hash of each encoded row."""
     hashes = (
         hashlib.blake2b(np.asarray(word, dtype="<i4").tobytes(), digest_size=8).digest()
@@ -47,12 +46,8 @@ def fingerprint(words: Iterable[Encoded]) -> dict[str, Any]:
 
 def file_digest(path: str | Path, *options: object) -> str:
     """The SHA-256 digest of a file's content and of the options it is read with."""
-    try:
-        with open_regular(path) as file:
-            content = hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise DataError(f"cannot read {path}: {reason}; check its name and permissions") from None
+    with reading(path), open_regular(path) as file:
+        content = hashlib.file_digest(file, "sha256").hexdigest()
     return hashlib.sha256(repr((content, *options)).encode()).hexdigest()
 
 

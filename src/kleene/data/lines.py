@@ -91,27 +91,35 @@ class Lines:
     @contextmanager
     def open(self) -> Iterator[io.BufferedReader]:
         """The bytes, unpacked; errors of a broken or unreadable file name it."""
-        try:
+        with reading(self.name):
             if self.name == "standard input":
                 yield self._unpacked(_standard_input())
             else:
                 with open_regular(self.path) as self._file:
                     yield self._unpacked(self._file)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            message = f"{self.name}, after line {self.number}: the gz file is broken ({error})"
-            raise DataError(f"{message}; get or make it again") from None
-        except UnicodeDecodeError:
-            message = f"{self.name}, after line {self.number}: not UTF-16, as its first bytes say"
-            raise DataError(f"{message}; save the file as text in UTF-8") from None
-        except OSError as error:
-            reason = error.strerror or str(error)
-            cure = "give a file, not a folder" if isinstance(error, IsADirectoryError) else ""
-            cure = cure or "check its name and permissions"
-            raise DataError(f"cannot read {self.name}: {reason}; {cure}") from None
 
     def _unpacked(self, stream: io.BufferedReader) -> io.BufferedReader:
         self.is_packed = stream.peek(2)[:2] == GZIP_MAGIC
         return unpacked(stream, self.name) if self.is_packed else stream
+
+
+@contextmanager
+def reading(name: str | Path, *broken: type[Exception]) -> Iterator[None]:
+    """Around the reading of a file: an error that names it if it is broken or unreadable."""
+    damage: tuple[type[Exception], ...] = (EOFError, gzip.BadGzipFile, zlib.error, *broken)
+    try:
+        yield
+    except damage as error:
+        reason = str(error) or type(error).__name__
+        raise DataError(f"{name} is broken or not gzipped ({reason}); get it again") from None
+    except UnicodeDecodeError:
+        found = f"{name} is not UTF-16, as its first bytes say"
+        raise DataError(f"{found}; save the file as text in UTF-8") from None
+    except OSError as error:
+        reason = error.strerror or str(error)
+        is_folder = isinstance(error, IsADirectoryError)
+        cure = "give a file, not a folder" if is_folder else "check its name and permissions"
+        raise DataError(f"cannot read {name}: {reason}; {cure}") from None
 
 
 def unpacked(file: BinaryIO, name: str) -> io.BufferedReader:

@@ -15,9 +15,9 @@ from typing import Any
 
 from kleene.data.layout import LABEL_NAMES, TEXT_NAMES
 from kleene.data.lines import MAX_LINE, Lines
-from kleene.data.words import is_missing
 from kleene.errors import DataError
 from kleene.files import open_regular
+from kleene.machine import is_missing
 
 SAMPLE_ROWS = 1000  # looked at where names do not tell the columns
 MAX_FEW = 50  # different values of a column of labels, unless it is called so
@@ -74,8 +74,8 @@ class Table:
     def by_content(self, text: int | None, label: int | None) -> tuple[int | None, int | None]:
         """Columns that are not known by name, where the first rows leave no doubt.
 
-        The column of sequences has many different values and is the longest by far; the column of
-        labels is the only one of few values that repeat.
+        The column of sequences is the longest by far; it has many different values, or white space
+        in them. The column of labels is the only other one of few values that repeat.
         """
         if self._malformed() is not None:
             return text, label
@@ -86,11 +86,15 @@ class Table:
         counts = [len(set(map(repr, column))) for column in values]
         few = [1 < count <= min(MAX_FEW, len(head) // 2) for count in counts]
         if text is None:
-            lengths = {i: _mean_length(values[i]) for i in columns if i != label and not few[i]}
-            many = [i for i in lengths if counts[i] > 1 and lengths[i] > 0]
-            many.sort(key=lambda i: -lengths[i])
-            if many and (len(many) == 1 or lengths[many[0]] >= 2 * lengths[many[1]]):
-                text = many[0]
+            spare = sum(few) > 1 or label is not None  # one of few values is left for the labels
+            lengths = {
+                i: _mean_length(values[i])
+                for i in columns
+                if i != label and counts[i] > 1 and (not few[i] or (spare and _spaced(values[i])))
+            }
+            long = sorted((i for i in lengths if lengths[i] > 0), key=lambda i: -lengths[i])
+            if long and (len(long) == 1 or lengths[long[0]] >= 2 * lengths[long[1]]):
+                text = long[0]
         if label is None and text is not None:
             found = [i for i in columns if few[i] and i != text]
             label = found[0] if len(found) == 1 else None
@@ -219,6 +223,12 @@ def _mean_length(values: Sequence[Any]) -> float:
     """How long texts and lists are, on average; other values have no length."""
     sizes = [len(str(value)) for value in values if isinstance(value, str | list)]
     return sum(sizes) / max(len(values), 1)
+
+
+def _spaced(values: Sequence[Any]) -> bool:
+    """Whether most values are lists or texts with white space."""
+    parts = [isinstance(v, list) or (isinstance(v, str) and len(v.split()) > 1) for v in values]
+    return 2 * sum(parts) > len(values)
 
 
 def _is_header(columns: list[str]) -> bool:

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kleene.data.alphabet import UNKNOWN, Alphabet, as_sequence
-from kleene.data.words import arrow_values, as_word, check_tokens, guess_tokens, is_missing
+from kleene.data.words import arrow_values, as_word, check_tokens, guess_tokens
 from kleene.errors import DataError, DataWarning
-from kleene.machine import Label, Symbol, Word
+from kleene.machine import Label, Symbol, Word, is_missing
 
 MAX_FRACTIONS = 20
 MISSING_TEXTS = ("nan", "null", "none", "na", "n/a")

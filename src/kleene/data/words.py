@@ -115,17 +115,6 @@ def arrow_values(array: Any) -> list[Any]:
     return found
 
 
-def is_missing(value: object) -> bool:
-    """Whether a value is None, NaN or NA; the empty string is not missing.
-
-    >>> [is_missing(value) for value in (None, float("nan"), "", 0)]
-    [True, True, False, False]
-    """
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):  # of pandas
-        return True
-    return isinstance(value, float) and value != value
-
-
 def typed_labels(labels: Sequence[Label | None]) -> list[Any]:
     """The labels of a file: whole numbers or truth values where all texts are such; None stays.
 

@@ -6,17 +6,14 @@ never unpacked to disk, and sizes are bounded.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import os
 import tarfile
-import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from kleene.data.lines import unpacked
+from kleene.data.lines import reading, unpacked
 from kleene.errors import DataError, extra
 from kleene.files import open_regular
 
@@ -106,7 +103,11 @@ def members(
     passed over. The archive is read to its end, so that a truncated one never passes for whole.
     """
     total = 0
-    with reading(path), open_regular(path) as file, unpacked(file, str(path)) as stream:
+    with (
+        reading(path, tarfile.TarError),
+        open_regular(path) as file,
+        unpacked(file, str(path)) as stream,
+    ):
         with tarfile.open(fileobj=stream, mode="r|") as tar:
             for entry in tar:
                 if not entry.isreg() or not wanted(entry.name):
@@ -120,16 +121,3 @@ def members(
                 yield entry.name, content.read() if content else b""
         while stream.read(2**20):  # gzip checks length and sum at its end
             pass
-
-
-@contextmanager
-def reading(path: str | Path) -> Iterator[None]:
-    """Around the reading of a file: an error that names it if it is broken or unreadable."""
-    try:
-        yield
-    except (EOFError, gzip.BadGzipFile, zlib.error, tarfile.TarError) as error:
-        reason = str(error) or type(error).__name__
-        raise DataError(f"{path} is broken or no .gz ({reason}); get it again") from None
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise DataError(f"cannot read {path}: {reason}; check its name and permissions") from None

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kleene.arrays import Floats, Ints
-from kleene.data.lines import unpacked
-from kleene.datasets.archives import Source, locate, reading
+from kleene.data.lines import reading, unpacked
+from kleene.datasets.archives import Source, locate
 from kleene.errors import DataError, SettingError
 from kleene.files import open_regular
 

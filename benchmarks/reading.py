@@ -1,0 +1,83 @@
+"""Event rows to sequences against DuckDB alone, and the peak memory of training on many short rows.
+
+    python benchmarks/reading.py [--events 1000000] [--rows 1000000] [--folder DIR]
+
+The first part reads a table of events (20 names, 10 events a case) by `read_examples`, and asks
+DuckDB for the same lists in one query, with one thread; the ratio is of CPU times. The second part
+trains on rows of 20 symbols that stay on disk, one epoch, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import tempfile
+from pathlib import Path
+
+import duckdb
+from streaming import TRAIN, run
+from timing import interleave, process_time, write_for_cpu
+
+from kleene.data import Layout, read_examples
+
+LAYOUT = Layout(case_column="case", event_column="event", order_column="time")
+QUERY = """
+    SELECT "case", list(event ORDER BY time), any_value(label) FROM read_csv('{}') GROUP BY "case"
+"""
+
+
+def write_events(path: Path, rows: int) -> None:
+    """Write the table, its rows in the order of time."""
+    draw = random.Random(0)
+    with path.open("w") as file:
+        file.write("case,event,time,label\n")
+        for time in range(rows):
+            case = draw.randrange(rows // 10)
+            file.write(f"c{case},e{draw.randrange(20)},{time},{case % 2}\n")
+
+
+def write_words(path: Path, rows: int) -> None:
+    """Write sequences of 20 symbols; the label is the parity of one of them."""
+    draw = random.Random(0)
+    with path.open("w") as file:
+        for _ in range(rows):
+            word = draw.choices("abcdefgh", k=20)
+            file.write(f"{' '.join(word)}\t{word.count('a') % 2}\n")
+
+
+def measure_events(path: Path) -> dict[str, float]:
+    """CPU seconds of both, and their ratio."""
+
+    def ours() -> int:
+        return sum(1 for _ in read_examples(path, LAYOUT))
+
+    def alone() -> int:
+        with duckdb.connect(config={"threads": 1}) as engine:
+            return len(engine.sql(QUERY.format(path)).to_arrow_table())
+
+    assert ours() == alone()
+    found = interleave({"kleene": ours, "duckdb": alone}, 5, process_time, block=0)
+    return {**found, "ratio": found["kleene"] / found["duckdb"]}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--folder", type=Path)
+    given = parser.parse_args()
+    content: dict[str, object] = {}
+    with tempfile.TemporaryDirectory(dir=given.folder) as place:
+        table, words = Path(place) / "events.csv", Path(place) / "words.tsv"
+        write_events(table, given.events)
+        content["events"] = {"rows": given.events, **measure_events(table)}
+        print(content["events"], flush=True)
+        write_words(words, given.rows)
+        trained = run("train", words, "--out", Path(place) / "model", *TRAIN)
+        content["training"] = {"rows": given.rows, "symbols": 20, **trained}
+        print(content["training"], flush=True)
+    write_for_cpu("reading", content)
+
+
+if __name__ == "__main__":
+    main()
