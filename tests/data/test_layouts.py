@@ -99,7 +99,9 @@ def test_columns_of_the_training_file_are_taken_where_a_file_has_them(tmp_path: 
 @pytest.mark.parametrize(
     ("name", "rows", "columns"),
     [
-        ("a.csv", "body,topic\n" + "I like it,a\nnot so much,b\n" * 3, None),
+        ("a.csv", "body,topic\n" + "I like it,a\nnot so much,b\n" * 4, "body topic"),
+        ("a.csv", "code,topic\n" + "xy,a\nzw,b\n" * 4, None),
+        ("a.csv", "grade,code\n" + "".join(f"so good,a{i}\n" for i in range(9)), None),
         (
             "a.csv",
             "body,topic\n" + "".join(f"text no {i},{i % 2}\n" for i in range(9)),
