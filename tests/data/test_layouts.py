@@ -50,28 +50,6 @@ def test_other_delimiters(tmp_path: Path, name: str, delimiter: str | None) -> N
     assert (found.text_column, found.label_column) == ("text", "label")
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        (
-            "a.csv",
-            "text;label\na;1\n",
-            "semicolons, not commas; give --delimiter semicolon",
-        ),
-        ("a.csv", "text\tlabel\na\t1\n", "separated by tabs, not commas; give --delimiter tab"),
-        ("a.csv", "good film,1\nbad film,0\n", "has no header, its first line is data"),
-        ("a.csv", "message,kind\na,1\n", "cannot tell which column is the text .* --text-column"),
-        ("a.tsv", "good film,1\n", "0 tabs in .*; for a table give --delimiter comma"),
-        ("a.csv", "text,label\n,1\n", "line 2: the text in 'text' is missing; fill it in or"),
-        ("a.jsonl", '{"text": null, "label": 1}', "line 1: the text in 'text' is missing"),
-        ("a.jsonl", '{"text": NaN, "label": 1}', "line 1: the text in 'text' is missing"),
-    ],
-)
-def test_the_cause_is_named(tmp_path: Path, name: str, content: str, message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        read_data(write(tmp_path, name, content))
-
-
 def test_wrong_delimiters_are_refused() -> None:
     for delimiter in ("", '"', "ab", "\n", "é"):
         with pytest.raises(SettingError, match="one ASCII character"):

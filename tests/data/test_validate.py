@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import duckdb
@@ -16,48 +17,37 @@ from kleene.errors import DataError, DataWarning
 TEXTS = ["a b", "b"]
 
 
-def columns() -> dict[str, Any]:
-    found: dict[str, Any] = {"list": TEXTS, "tuple": tuple(TEXTS), "array": np.array(TEXTS)}
-    found["objects"] = np.array(TEXTS, dtype=object)
-    return found
+def columns(kind: str) -> Any:
+    """The texts and labels as columns of a library."""
+    values = {"text": TEXTS, "label": [1, 0]}
+    if kind in ("pandas", "polars"):
+        return pytest.importorskip(kind).DataFrame(values)
+    return pyarrow.table(values)
 
 
-@pytest.mark.parametrize("kind", ["list", "tuple", "array", "objects"])
-def test_columns_of_texts(kind: str) -> None:
-    assert as_words(columns()[kind])[0] == [("a", "b"), ("b",)]
+@pytest.mark.parametrize("make", [list, tuple, np.array, lambda x: np.array(x, dtype=object)])
+def test_columns_of_texts(make: Callable[[Any], Any]) -> None:
+    assert as_words(make(TEXTS))[0] == [("a", "b"), ("b",)]
 
 
-def test_pandas() -> None:
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"text": TEXTS, "label": [1, 0]})
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
+def test_columns_of_frames(kind: str) -> None:
+    frame = columns(kind)
     assert as_words(frame["text"])[0] == [("a", "b"), ("b",)]
-    assert as_labels(frame["label"]) == [1, 0]
-    assert all(type(label) is int for label in as_labels(frame["label"]))
+    labels = as_labels(frame["label"])
+    assert labels == [1, 0]
+    assert all(type(label) is int for label in labels)
+    table = frame.select(["text"]) if kind == "arrow" else frame[["text"]]
     with pytest.raises(DataError, match=r"must be one column, got a table .*; pass X\['text'\]"):
-        as_words(frame[["text"]])
-    for missing in (None, float("nan"), pandas.NA):
+        as_words(table)
+
+
+def test_missing_values_of_frames() -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    series = [pandas.Series(["a", m], dtype=object) for m in (None, float("nan"), pandas.NA)]
+    for column in (*series, polars.Series(["a", None])):
         with pytest.raises(DataError, match="X has a missing value in row 1; drop the row"):
-            as_words(pandas.Series(["a", missing], dtype=object))
-
-
-def test_polars() -> None:
-    polars = pytest.importorskip("polars")
-    frame = polars.DataFrame({"text": TEXTS, "label": [1, 0]})
-    assert as_words(frame["text"])[0] == [("a", "b"), ("b",)]
-    assert as_labels(frame["label"]) == [1, 0]
-    with pytest.raises(DataError, match=r"pass X\['text'\]"):
-        as_words(frame[["text"]])
-    with pytest.raises(DataError, match="missing value in row 1"):
-        as_words(polars.Series(["a", None]))
-
-
-def test_arrow() -> None:
-    pyarrow = pytest.importorskip("pyarrow")
-    table = pyarrow.table({"text": TEXTS, "label": [1, 0]})
-    assert as_words(table["text"])[0] == [("a", "b"), ("b",)]
-    assert as_labels(table["label"]) == [1, 0]
-    with pytest.raises(DataError, match=r"pass X\['text'\]"):
-        as_words(table.select(["text"]))
+            as_words(column)
 
 
 class DatasetColumn:

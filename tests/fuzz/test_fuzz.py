@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import io
 import json
 import tarfile
@@ -28,25 +27,10 @@ from kleene.errors import DataError
 
 NAMES = [
     *("TSV", "CSV", "JSONL", "data of any kind, gz", "event table", "XES log"),
-    *("sequences of numbers", "layout of a model"),
-    *([] if importlib.util.find_spec("pyarrow") is None else ["Parquet"]),
-    *(
-        "DFA JSON",
-        "PFA JSON",
-        "counter machine JSON",
-        "regular expression",
-        "AALpy",
-        "model folder",
-        "checkpoint",
-    ),
-    *(
-        "encoded words",
-        "alphabet JSON",
-        "certificate JSON",
-        "typed words",
-        "tar archive",
-        "IDX images",
-    ),
+    *("sequences of numbers", "layout of a model", "Parquet", "DFA JSON", "PFA JSON"),
+    *("counter machine JSON", "AT&T", "regular expression", "AALpy", "model folder", "checkpoint"),
+    *("encoded words", "alphabet JSON", "certificate JSON", "typed words", "tar archive"),
+    "IDX images",
 ]
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
 VALUES = st.recursive(

@@ -110,8 +110,8 @@ def test_lone_surrogates_and_zeros_never_get_in_unseen(tmp_path: Path, tokens: s
     text.encode()
 
 
-@pytest.mark.parametrize("ending", ["tsv", "csv", "jsonl", "txt"])
-@pytest.mark.parametrize("bad", [b"\0", b"\xed\xa0\x80", b"\xff", b"\xc0\x80"])
+@pytest.mark.parametrize("ending", ["tsv", "csv", "jsonl"])
+@pytest.mark.parametrize("bad", [b"\0", b"\xed\xa0\x80"])
 def test_raw_zeros_and_surrogates_are_refused(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], ending: str, bad: bytes
 ) -> None:

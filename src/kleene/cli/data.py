@@ -110,7 +110,7 @@ class DataSource:
             if labelled is None:
                 labelled = example.label is not None
             label = self._as_class(by_text, example) if labelled else None
-            yield replace(example, label=label)
+            yield example._replace(label=label)
 
     def chunks(self, model: Model, *, labelled: bool, stage: str) -> Iterator[list[Example]]:
         """The examples, some thousands at a time."""

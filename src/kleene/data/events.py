@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 CASE_NAMES = ("case", "case_id", "case:concept:name", "session", "session_id", "trace", "trace_id")
 EVENT_NAMES = ("event", "activity", "concept:name", "action", "symbol")
 MEMORY = "512MB"
-_ROWS, _BYTES = 10_000, 2**20
+_ROWS, _BYTES = 10_000, 2**17
 _TABLE = """
     CREATE TABLE events (line BIGINT, "case" VARCHAR, event VARCHAR, position VARCHAR,
     label VARCHAR, number DOUBLE, moment TIMESTAMPTZ)
@@ -136,12 +136,13 @@ def _prepare(table: Table, file: Path) -> int | None:
     """Give the engine a CSV file, and count its lines; None where it cannot read it as we do."""
     if table.delimiter is None or table.lines.name == "standard input":
         return None
-    again = Lines(table.lines.path)
+    again, mark = Lines(table.lines.path), table.delimiter.encode()
     ends = returns = pairs = 0
     with again.open() as stream, open(file, "wb") as copy:
         # A part ends with a line, so that no pair of line ends is cut.
         while part := stream.read(_BYTES) + stream.readline(MAX_LINE):
-            if b"\0" in part:
+            lines = part.replace(b"\r\n", b"\n").removesuffix(b"\n") + b"\n"
+            if b"\0" in part or mark + b"\n" in lines:  # it overlooks an empty column too many
                 return None
             last, ends = part, ends + part.count(b"\n")
             returns, pairs = returns + part.count(b"\r"), pairs + part.count(b"\r\n")

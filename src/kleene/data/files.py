@@ -124,7 +124,7 @@ def open_examples(
                     word = as_word(example.word, tokens, found.bins, typed=True)
                 except DataError as error:
                     raise lines.error(str(error), example.line) from None
-                yield example if word is example.word else replace(example, word=word)
+                yield example if word is example.word else Example(word, *example[1:])
         finally:
             lines.close()
         if not count:

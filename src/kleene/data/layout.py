@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from kleene.data.bins import Bins
 from kleene.errors import ModelError, SettingError
@@ -16,8 +16,7 @@ DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": 
 EVENT_COLUMNS = ("case_column", "event_column", "order_column")
 
 
-@dataclass(frozen=True)
-class Example:
+class Example(NamedTuple):
     """A sequence, its label if it has one, and the line it begins on."""
 
     word: Word
