@@ -26,10 +26,9 @@ def test_a_complete_sample_is_exact_and_plain_json() -> None:
     assert known_share([*OLD[:30], *NEW[:10]], found) == 0.75
 
 
-def test_the_digest_is_of_the_rows_whatever_their_order() -> None:
-    assert fingerprint(OLD)["digest"] == fingerprint(OLD[::-1])["digest"]
-    assert fingerprint(OLD)["digest"] != fingerprint(OLD[1:])["digest"]
-    assert fingerprint(OLD)["digest"] != fingerprint([*OLD, OLD[0]])["digest"]
+def test_the_order_of_the_rows_plays_no_role() -> None:
+    assert fingerprint(OLD) == fingerprint(OLD[::-1])
+    assert fingerprint(OLD) != fingerprint(OLD[1:])
 
 
 def test_a_sample_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
