@@ -28,11 +28,13 @@ import torch, kleene
 x = torch.randn(20, 4, 8)
 kleene.nn.SRLSTM(8, 16, num_states=5)(x)[0].sum().backward()
 """
+PLAIN = NETWORK.replace("kleene.nn.SRLSTM", "with kleene.nn.use_fused(False): kleene.nn.SRLSTM")
 KLEENE = [sys.executable, "-m", "kleene"]
 COMMANDS = {
     TORCH: [sys.executable, "-c", TORCH],
     "import kleene": [sys.executable, "-c", "import kleene"],
     "SRLSTM, forward and backward": [sys.executable, "-c", NETWORK],
+    "the same by the plain loop": [sys.executable, "-c", PLAIN],
     "kleene demo": [*KLEENE, "demo", "--out", "demo"],
     "kleene train reviews.csv": [*KLEENE, "train", "reviews.csv", "--out", "model"],
 }
@@ -44,7 +46,8 @@ def cpu_seconds(command: list[str], cache: Path) -> float:
         if "train" in command:
             subprocess.run([*KLEENE, "sample", "reviews", "--out", "reviews.csv"],
                            cwd=folder, capture_output=True, check=True)  # fmt: skip
-        environment = os.environ | {"NUMBA_CACHE_DIR": str(cache), "OMP_NUM_THREADS": "1"}
+        caches = {"NUMBA_CACHE_DIR": str(cache), "KLEENE_CACHE": str(cache)}
+        environment = os.environ | caches | {"OMP_NUM_THREADS": "1"}
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -78,37 +78,26 @@ def test_cells_and_transitions(cell: str, transition: str) -> None:
     assert_equal(network(cell=cell, transition=transition), ragged(1000))
 
 
-@pytest.mark.parametrize("similarity", SIMILARITIES)
-def test_similarities(similarity: str) -> None:
-    assert_equal(network(similarity=similarity), ragged(1000))
-
-
-@pytest.mark.parametrize("cell", ["gru", "lstm-p"])
-@pytest.mark.parametrize("layers", [1, 3])
-@pytest.mark.parametrize("pooling", ["last", "mean", "max", "states"])
-def test_layers_and_pooling(cell: str, layers: int, pooling: str) -> None:
-    assert_equal(network(cell=cell, num_layers=layers, pooling=pooling), ragged(300))
-
-
-@pytest.mark.parametrize("transition", TRANSITIONS)
-def test_states_are_pooled_as_they_are_carried(transition: str) -> None:
-    assert_equal(network(pooling="states", transition=transition), ragged(300))
-
-
-@pytest.mark.parametrize("cell", CELLS)
-def test_plain_networks(cell: str) -> None:
-    assert_equal(network(cell=cell, num_states=0, num_layers=2), ragged(300))
-
-
-@pytest.mark.parametrize("cell", ["rnn", "lstm"])
-@pytest.mark.parametrize("states", [0, 6])
-def test_without_an_end_token(cell: str, states: int) -> None:
-    assert_equal(network(cell=cell, num_states=states, end_token=False), ragged(300))
-
-
-@pytest.mark.parametrize("pooling", ["last", "max"])
-def test_vectors(pooling: str) -> None:
-    assert_equal(network(num_symbols=0, pooling=pooling), ragged(300, size=5))
+@pytest.mark.parametrize(
+    "settings",
+    [
+        *({"similarity": similarity} for similarity in SIMILARITIES),
+        *({"pooling": "states", "transition": transition} for transition in TRANSITIONS),
+        *({"cell": cell, "num_states": 0, "num_layers": 2} for cell in CELLS),
+        *({"cell": cell, "end_token": False} for cell in ("rnn", "lstm")),
+        {"cell": "lstm", "end_token": False, "num_states": 0},
+        *(
+            {"cell": cell, "num_layers": 3, "pooling": pooling}
+            for cell in ("gru", "lstm-p")
+            for pooling in ("last", "mean", "max", "states")
+        ),
+        *({"num_symbols": 0, "pooling": pooling} for pooling in ("last", "max")),
+    ],
+    ids=str,
+)
+def test_settings(settings: dict[str, Any]) -> None:
+    size = 5 if settings.get("num_symbols") == 0 else 0
+    assert_equal(network(**settings), ragged(300, size))
 
 
 def test_temperatures_that_differ_by_layer() -> None:

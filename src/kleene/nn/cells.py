@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import torch
 from torch import Tensor
+
+Given: TypeAlias = Tensor | None
+"""A tensor that some cells do without."""
 
 
 class Cell(Protocol):
@@ -22,38 +25,32 @@ class Cell(Protocol):
     @property
     def name(self) -> str:
         """The name used in files and on the command line."""
-        ...
 
     @property
     def gates(self) -> int:
         """How many blocks of `hidden_size` rows W and R have."""
-        ...
 
     @property
     def has_memory(self) -> bool:
         """Whether a memory c is carried beside the hidden vector."""
-        ...
 
     @property
     def reads_hidden(self) -> bool:
         """Whether the step needs h_{t-1} itself, beside R h_{t-1}."""
-        ...
 
     @property
     def peepholes(self) -> int:
         """How many peephole vectors the cell has."""
-        ...
 
     def step(
         self,
         x_gates: Tensor,  # batch gates*hidden
         h_gates: Tensor,  # batch gates*hidden
-        hidden: Tensor | None,  # batch hidden
-        memory: Tensor | None,  # batch hidden
-        peephole: Tensor | None,  # peepholes hidden
-    ) -> tuple[Tensor, Tensor | None]:
+        hidden: Given,  # batch hidden
+        memory: Given,  # batch hidden
+        peephole: Given,  # peepholes hidden
+    ) -> tuple[Tensor, Given]:
         """One application: the vector u_t, (batch, hidden), and the memory c_t."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -72,13 +69,8 @@ class Elman:
         return "rnn" if self.nonlinearity == "tanh" else "rnn-relu"
 
     def step(
-        self,
-        x_gates: Tensor,
-        h_gates: Tensor,
-        hidden: Tensor | None,
-        memory: Tensor | None,
-        peephole: Tensor | None,
-    ) -> tuple[Tensor, Tensor | None]:
+        self, x_gates: Tensor, h_gates: Tensor, hidden: Given, memory: Given, peephole: Given
+    ) -> tuple[Tensor, Given]:
         """One application."""
         phi: Callable[[Tensor], Tensor] = torch.tanh if self.nonlinearity == "tanh" else torch.relu
         return phi(x_gates + h_gates), None
@@ -104,13 +96,8 @@ class GRU:
     peepholes: int = 0
 
     def step(
-        self,
-        x_gates: Tensor,
-        h_gates: Tensor,
-        hidden: Tensor | None,
-        memory: Tensor | None,
-        peephole: Tensor | None,
-    ) -> tuple[Tensor, Tensor | None]:
+        self, x_gates: Tensor, h_gates: Tensor, hidden: Given, memory: Given, peephole: Given
+    ) -> tuple[Tensor, Given]:
         """One application."""
         assert hidden is not None
         x_r, x_z, x_n = x_gates.chunk(3, -1)
@@ -149,13 +136,8 @@ class LSTM:
         return 3 if self.peephole else 0
 
     def step(
-        self,
-        x_gates: Tensor,
-        h_gates: Tensor,
-        hidden: Tensor | None,
-        memory: Tensor | None,
-        peephole: Tensor | None,
-    ) -> tuple[Tensor, Tensor | None]:
+        self, x_gates: Tensor, h_gates: Tensor, hidden: Given, memory: Given, peephole: Given
+    ) -> tuple[Tensor, Given]:
         """One application."""
         assert memory is not None
         a_i, a_f, a_g, a_o = (x_gates + h_gates).chunk(4, -1)

@@ -20,15 +20,12 @@ class Similarity(Protocol):
     @property
     def name(self) -> str:
         """The name used in files and on the command line."""
-        ...
 
     def keys(self, centroids: Tensor) -> tuple[Tensor, Tensor | None]:
         """Rows to multiply with, (state, hidden), and what to add to the scores, (state,)."""
-        ...
 
     def query(self, u: Tensor) -> Tensor:
         """What is multiplied with the rows."""
-        ...
 
 
 @dataclass(frozen=True)

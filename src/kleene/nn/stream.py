@@ -7,7 +7,7 @@ from torch import Tensor
 
 from kleene.errors import SettingError
 from kleene.nn.mode import Mode
-from kleene.nn.recurrence import LookedUp, Projected
+from kleene.nn.recurrence import Gates, LookedUp
 from kleene.nn.scan import loop
 from kleene.nn.state_regularized import StateRegularized
 
@@ -85,13 +85,11 @@ class Stream:
                 f"got {x.tolist()}"
             )
         for layer, recurrence in enumerate(self._recurrences):
-            inputs, hidden, memory = self._inputs(layer, x), self.hidden[layer], self.memory[layer]
+            inputs: Gates = self.network.inputs(x, layer)
+            if layer == 0 and self._table is not None:
+                inputs = LookedUp(ids=x, table=self._table)
+            hidden, memory = self.hidden[layer], self.memory[layer]
             found = loop(recurrence, inputs, [self.batch], hidden, memory)
             x = self.hidden[layer] = found.last_hidden
             self.memory[layer], self._weights = found.last_memory, found.weights
         return x
-
-    def _inputs(self, layer: int, x: Tensor) -> Projected | LookedUp:
-        if layer == 0 and self._table is not None:
-            return LookedUp(ids=x, table=self._table)
-        return self.network.inputs(x, layer)

@@ -22,15 +22,12 @@ class Transition(Protocol):
     @property
     def name(self) -> str:
         """The name used in files and on the command line."""
-        ...
 
     def draw(self, steps: int, states: int, like: Tensor, noise: bool) -> Tensor | None:
         """The noise of a whole pass, (step, state), or None where the transition needs none."""
-        ...
 
     def __call__(self, scores: Tensor, temperature: Tensor, noise: Tensor | None) -> Tensor:
         """Weights of the centroids, (batch, state), each row summing to 1."""
-        ...
 
 
 def gumbel_noise(steps: int, states: int, like: Tensor) -> Tensor:
