@@ -12,8 +12,6 @@ import platform
 import sys
 import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,24 +39,23 @@ def main() -> int:
     given = parser.parse_args()
     torch.set_num_threads(1)
     started, rows = time.monotonic(), _others(given)
-    context = multiprocessing.get_context("spawn")  # each reader has the memory of a process
-    with ProcessPoolExecutor(1, context, max_tasks_per_child=1) as pool:
-        for row in pool.map(partial(_tally, given), range(_count())):
-            if row is None:
-                continue
-            rows.append(row)
-            faults = row["faults"]
-            print(f"{row['reader']:24}{row['inputs']:7} inputs, {len(faults)} faults", flush=True)
-            print("\n".join(faults[:5]), end="\n" if faults else "", flush=True)
-            document = {
-                "settings": {"inputs": given.inputs, "seed": given.seed},
-                "python": platform.python_version(),
-                "torch": torch.__version__,
-                "seconds": round(time.monotonic() - started),
-                "finished": time.strftime("%Y-%m-%d %H:%M:%S"),
-                "readers": rows,
-            }
-            write_atomically(given.out, json.dumps(document, indent=1) + "\n")
+    for number in range(count()):
+        row = _apart(number, given)
+        if row is None:
+            continue
+        rows.append(row)
+        faults = row["faults"]
+        print(f"{row['reader']:24}{row['inputs']:7} inputs, {len(faults)} faults", flush=True)
+        print("\n".join(faults[:5]), end="\n" if faults else "", flush=True)
+        document = {
+            "settings": {"inputs": given.inputs, "seed": given.seed},
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "seconds": round(time.monotonic() - started),
+            "finished": time.strftime("%Y-%m-%d %H:%M:%S"),
+            "readers": rows,
+        }
+        write_atomically(given.out, json.dumps(document, indent=1) + "\n")
     return 1 if any(row["faults"] for row in rows) else 0
 
 
@@ -70,7 +67,7 @@ def _others(given: argparse.Namespace) -> list[dict[str, Any]]:
     return [row for row in known if row["reader"] not in given.only]
 
 
-def _count() -> int:
+def count() -> int:
     """How many readers there are, those of requests being the last."""
     with tempfile.TemporaryDirectory() as folder:
         return len(_of_files(Path(folder))) + len(SERVERS)
@@ -80,15 +77,30 @@ def _of_files(folder: Path) -> list[Reader]:
     return [*readers(folder), special_files(folder)]
 
 
-def _tally(given: argparse.Namespace, number: int) -> dict[str, Any] | None:
-    """What came of one reader; None if it is not asked for."""
+def _apart(number: int, given: argparse.Namespace) -> dict[str, Any] | None:
+    """The tally of one reader, made in a process whose memory is its own."""
+    context = multiprocessing.get_context("fork")
+    here, there = context.Pipe()
+    process = context.Process(target=_work, args=(number, given, there))
+    process.start()
+    there.close()
+    try:
+        row: dict[str, Any] | None = here.recv()
+    except EOFError:
+        row = {"reader": str(number), "inputs": 0, "faults": ["the process died"]}
+    process.join()
+    return row
+
+
+def _work(number: int, given: argparse.Namespace, out: Any) -> None:
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         found = _of_files(Path(folder))
         more = number - len(found)
         reader = found[number] if more < 0 else SERVERS[more]()
         if given.only and reader.name not in given.only:
-            return None
-        return fuzz(reader, given.inputs, given.seed, given.keep).to_dict()
+            out.send(None)
+            return
+        out.send(fuzz(reader, given.inputs, given.seed, given.keep).to_dict())
 
 
 if __name__ == "__main__":
