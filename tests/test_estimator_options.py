@@ -122,28 +122,6 @@ def test_wrong_weights_of_rows(weights: list[float]) -> None:
         small().fit(WORDS, LABELS, sample_weight=weights)
 
 
-def test_warm_start_continues_from_the_last_fit() -> None:
-    brief = {"recipe": "direct", "learning_rate": 1e-12, "epochs": 1}
-    once = small(**brief).fit(WORDS, LABELS)
-    before = probabilities(once)
-    cold = small(**brief, random_state=5)
-    cold.model_ = once.model_
-    assert probabilities(cold.fit(WORDS, LABELS)) != pytest.approx(np.array(before), abs=1e-4)
-    warm = cold.set_params(warm_start=True)
-    warm.model_ = once.model_
-    assert probabilities(warm.fit(WORDS[:30], LABELS[:30])) == pytest.approx(
-        np.array(before), abs=1e-4
-    )
-    with pytest.raises(DataError, match="warm_start needs the labels of the last fit"):
-        warm.fit(["ab", "ba"], [0, 9])
-
-
-def test_warm_start_takes_what_fits_from_a_network_with_another_cell() -> None:
-    first = small(cell="lstm-p", pooling="states").fit(WORDS, LABELS)
-    again = first.set_params(cell="gru", pooling="last", warm_start=True).fit(WORDS, LABELS)
-    assert again.network_.config.cell == "gru"
-
-
 def test_a_fit_where_gradients_are_off_elsewhere() -> None:
     expected = probabilities(small().fit(WORDS, LABELS))
     torch.set_grad_enabled(False)

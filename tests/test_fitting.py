@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,20 @@ def motifs(rows: int) -> tuple[list[str], list[int]]:
     return words, labels
 
 
+def sums(rows: int, margin: int) -> tuple[list[str], list[int]]:
+    """Sequences of 30 letters, by whether most are of the first four: no few states suffice."""
+    random, words = np.random.default_rng(1), []
+    while len(words) < rows:
+        word = "".join(random.choice(list("abcdefgh"), 30))
+        more = sum(letter in "abcd" for letter in word) - 15
+        if abs(more) >= margin and (more > 0) == len(words) % 2:
+            words.append(word)
+    return words, [i % 2 for i in range(rows)]
+
+
+REVIEWS = [f"a {'good' if i % 2 else 'bad'} film." for i in range(60)], [i % 2 for i in range(60)]
+
+
 def sample(number: int, noise: int = 0) -> tuple[list[str], list[bool]]:
     words, labels = tomita(number).sample(380, lengths=range(13), seed=1)
     return words, [label != (noise and i % noise == 0) for i, label in enumerate(labels)]
@@ -57,8 +72,14 @@ def sample(number: int, noise: int = 0) -> tuple[list[str], list[bool]]:
         ("network", {"epochs": 1}, sample(4), "trained", "needless"),
         ("paper", {"epochs": 1}, sample(4), "paper", "short words first"),
         ("auto", {"epochs": 40}, motifs(399), "plain", "kept the plain cell"),
+        ("auto", {"epochs": 20}, sums(399, margin=1), "trained", "kept the network with states"),
+        ("auto", {"epochs": 20}, sums(399, margin=0), "ngrams", "with memory, taught by n-grams"),
+        ("auto", {"epochs": 1}, REVIEWS, "ngrams", "read as text"),
     ],
-    ids=["automaton", "explained", "as good", "recipe", "network", "paper", "plain"],
+    ids=[
+        *("automaton", "explained", "as good", "recipe", "network", "paper", "plain"),
+        *("states", "memory by n-grams", "text"),
+    ],
 )
 def test_who_learned(
     learn: str, given: dict[str, Any], rows: Any, origin: str, log: str, tmp_path: Path
@@ -79,6 +100,13 @@ def test_no_automaton_is_searched_for_where_a_network_was_asked_for() -> None:
         found = SequenceClassifier(**{**SMALL, **given}, training={"epochs": 1}).fit(words, labels)
         assert found.origin_ == "trained"
         assert not any("automaton" in line for line in found.fit_log_)
+
+
+def test_a_network_that_cannot_learn_the_automaton_is_trained() -> None:
+    given = {**SMALL, "hidden_size": 1, "training": {"epochs": 1}}
+    found = SequenceClassifier(learn="automaton", **given).fit(*sample(7))
+    assert found.origin_ == "trained"
+    assert "the network did not learn the automaton" in found.fit_log_
 
 
 def test_a_network_without_states_is_plain() -> None:
@@ -137,6 +165,12 @@ def test_rows_are_split_into_three_parts_that_share_none() -> None:
     assert [len(part) for part in parts] == [810, 90, 100]  # type: ignore[arg-type]
     assert len(set(seen)) == 1000
     assert len(rows.sample) == 900
+    words = [word for n in range(10) for word in product("01", repeat=n)]
+    prepared = SequenceClassifier(learn="network").prepare(words, [w[-1:] == ("1",) for w in words])
+    rows = split_rows(prepared.examples, prepared.settings, 0)
+    assert {word.tobytes() for word in prepared.examples.words[:7]} <= {
+        word.tobytes() for word in rows.training.words
+    }
     fewer = prepared.examples.select(np.arange(999))
     assert split_rows(fewer, prepared.settings, 0).held_out is None
     long = replace(fewer, words=[np.tile(word, 20) for word in fewer.words])

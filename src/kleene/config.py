@@ -258,9 +258,6 @@ class Parameters:
         "dict",
         option=False,
     )
-    warm_start: bool = parameter(
-        False, "Let `fit` start from the weights of the last `fit`.", option=False
-    )
     verbose: bool = parameter(False, "Show a progress bar while `fit` runs.", option=False)
     device: str | None = parameter(None, "Where the network runs. None: cpu.", "DEVICE")
     random_state: Any = parameter(

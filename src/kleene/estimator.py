@@ -158,30 +158,14 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
         """Check parameters and data, and build the untrained model; `fit_prepared` trains it."""
         settings = Settings.of(self.get_params(deep=False))
         seed = self._seed() if seed is None else seed
-        earlier = self.model_ if self.warm_start and hasattr(self, "model_") else None
-        words, tokens = as_words(X, self.tokens if earlier is None else earlier.tokens)
+        words, tokens = as_words(X, self.tokens)
         labels, classes = as_classes(words, y)
         training = settings.training
         alphabet = Alphabet.from_words(words, training.max_symbols, training.min_count)
         longest = max(map(len, words))
-        if earlier is not None:
-            if unknown := set(classes) - set(earlier.classes):
-                raise DataError(
-                    f"warm_start needs the labels of the last fit, got {min(map(repr, unknown))}; "
-                    "fit with warm_start=False"
-                )
-            labels = np.array([earlier.class_ids[classes[i]] for i in labels], dtype=np.int64)
-            alphabet, classes = earlier.alphabet, earlier.classes
-            longest = max(longest, earlier.longest)
         model = untrained_model(
             settings, alphabet, classes, tokens=tokens, longest=longest, seed=seed
         )
-        if earlier is not None:
-            old, new = earlier.network.state_dict(), model.network.state_dict()
-            same = {
-                name: w for name, w in old.items() if name in new and new[name].shape == w.shape
-            }
-            model.network.load_state_dict(same, strict=False)
         examples = Examples(
             words=alphabet.encode_many(words),
             labels=labels,
@@ -317,27 +301,16 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
     # -- reading --------------------------------------------------------------------------------
 
     def extract(
-        self,
-        X: Sequence[Any] | None = None,
-        y: Sequence[Label] | None = None,
-        *,
-        method: str = "auto",
-        seconds: float = 10.0,
-        seed: int = 0,
+        self, X: Sequence[Any] | None = None, y: Sequence[Label] | None = None, **options: Any
     ) -> Extraction:
-        """Extract the automaton of the network, and check it; see `kleene.extract`.
+        """Extract the automaton of the network, and check it; `options` as in `kleene.extract`.
 
         `X` are sequences like those that the network is for; `y` is not used.
         """
         from kleene.extraction.extract import extract
 
-        return extract(
-            self.model,
-            None if X is None else self.model.words(list(X)),
-            method=method,
-            seconds=seconds,
-            seed=seed,
-        )
+        words = None if X is None else self.model.words(list(X))
+        return extract(self.model, words, **options)
 
     def explain(self, x: Any, *, method: str | None = None) -> Explanation:
         """Why one word got its label: its states, and how much each symbol speaks for it."""

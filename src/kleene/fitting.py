@@ -38,6 +38,8 @@ MIN_VALIDATION, MIN_HELD_OUT_ROWS = 50, 100
 CROSS_FITTED, CROSS_FITTED_LONG, LONG = 1_000, 400, 50_000
 """Fewer rows lose none to a held-out part: cross-fitting measures the accuracy. It costs a fit a
 fold, so rows of more symbols altogether than `LONG` must be fewer."""
+SHORTEST = 0.01
+"""Share of the rows, the shortest ones, that `learn="network"` always trains on."""
 HELD_OUT_STREAM = 7_919
 """Sets the draw of the held-out rows apart from that of the validation rows."""
 
@@ -115,7 +117,7 @@ def steps_of(now: Fit, rows: Rows) -> tuple[Step, ...]:
         return (train, drop_needless_states, keep_states)
     if learn != "auto" or not settings.may_induce:
         return (train, keep_states)
-    steps = (train, keep_states_if_as_good, add_memory, drop_states)
+    steps = (train, keep_states, add_memory, drop_states)
     if teachable and rows.sample.weights is None:
         return (search, teach_if_it_explains, train, teach_if_as_good, *steps[1:])
     return steps
@@ -229,22 +231,15 @@ def teach_if_as_good(now: Fit, rows: Rows, run: Run) -> Fit:
 
 
 def keep_states(now: Fit, rows: Rows, run: Run) -> Fit:
-    """Keep the network with states, and log what they cost."""
+    """Keep the network with states; where `auto` chooses, only if they cost no accuracy."""
     if now.cell is None:
-        return replace(now, sure=True)
-    compared = _states_against_cell(now.model.network, now.cell, rows)
-    cost = "" if compared.simple_is_as_good else "; the states cost accuracy"
-    return now.add(f"{compared}{cost}", sure=True)
-
-
-def keep_states_if_as_good(now: Fit, rows: Rows, run: Run) -> Fit:
-    """Keep the network with states where they cost no accuracy."""
-    if now.cell is None or now.model.network.config.pooling == "states":
         return replace(now, sure=True)
     compared = _states_against_cell(now.model.network, now.cell, rows)
     if compared.simple_is_as_good:
         return now.add(f"kept the network with states: {compared}", sure=True)
-    return now.add(f"states without memory cost accuracy: {compared}")
+    if now.settings.given.learn == "auto" and now.settings.may_induce:
+        return now.add(f"states without memory cost accuracy: {compared}")
+    return now.add(f"{compared}; the states cost accuracy", sure=True)
 
 
 def add_memory(now: Fit, rows: Rows, run: Run) -> Fit:
@@ -299,7 +294,7 @@ def fit_and_measure(
         held_out = answers(
             now.model.network, rows.training, rows.held_out, baseline=baseline, seed=run.seed
         )
-    elif baseline and len(examples) >= MIN_VALIDATION and not settings.given.warm_start:
+    elif baseline and len(examples) >= MIN_VALIDATION:
         held_out = cross_fit(model, examples, settings, run)
     figures = measure(now.model.network, rows.training, rows.validation, held_out)
     data = {**fingerprint(examples.words), **figures.to_dict()}
@@ -338,14 +333,17 @@ def cross_fit(model: Model, examples: Examples, settings: Settings, run: Run) ->
 def split_rows(examples: Examples, settings: Settings, seed: int, *, held_out: bool = True) -> Rows:
     """Training, validation and held-out rows of examples."""
     kept, held = examples, None
+    shortest = -1
+    if settings.given.learn == "network" and len(examples):  # they say what the first states mean
+        shortest = int(np.quantile(examples.lengths, SHORTEST)) - 1
     long = int(examples.lengths.sum()) > LONG
     enough = len(examples) >= (CROSS_FITTED_LONG if long else CROSS_FITTED)
     if held_out and settings.training.held_out and enough:
         share = max(settings.training.held_out, MIN_HELD_OUT_ROWS / len(examples))
-        kept, held = examples.split(share, seed + HELD_OUT_STREAM)
+        kept, held = examples.split(share, seed + HELD_OUT_STREAM, longer_than=shortest)
     training, validation = kept, None
     if settings.given.validation and len(kept) >= MIN_VALIDATION:
-        training, validation = kept.split(settings.given.validation, seed)
+        training, validation = kept.split(settings.given.validation, seed, longer_than=shortest)
     return Rows(
         training=training,
         validation=validation if validation is not None and len(validation) else None,

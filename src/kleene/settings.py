@@ -65,7 +65,7 @@ class Settings:
     def may_induce(self) -> bool:
         """Whether the user left open which network there is and how it is trained."""
         chosen = {"num_states", "transition", "similarity"} & self.network_values.keys()
-        return not (chosen or self.training.recipe or self.given.warm_start)
+        return not (chosen or self.training.recipe)
 
     def training_for(self, classes: Sequence[Label]) -> TrainConfig:
         """The training with class weights as a tuple in the order of the classes."""

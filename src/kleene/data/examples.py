@@ -145,8 +145,8 @@ class Examples:
             weights=None if weights is None else weights[indices],
         )
 
-    def split(self, share: float, seed: int) -> tuple[Examples, Examples]:
-        """Two parts, the second with about `share` of each class, drawn at random.
+    def split(self, share: float, seed: int, *, longer_than: int = -1) -> tuple[Examples, Examples]:
+        """Two parts, the second with about `share` of each class's longer words, at random.
 
         The first has at least one row of each class. Of rows on disk, the second is of a bounded
         size.
@@ -154,7 +154,8 @@ class Examples:
         share, random = self._bounded(share), np.random.default_rng(seed)
         held = np.zeros(len(self), dtype=bool)
         for label in np.unique(self.labels):
-            members = random.permutation(np.flatnonzero(self.labels == label))
+            chosen = (self.labels == label) & (self.lengths > longer_than)
+            members = random.permutation(np.flatnonzero(chosen))
             held[members[: min(round(share * len(members)), len(members) - 1)]] = True
         return self.select(np.flatnonzero(~held)), self.select(np.flatnonzero(held))
 
