@@ -69,7 +69,7 @@ def random_model(
         for name, weight in network.named_parameters():
             if "weight_" in name or "head" in name or "embedding" in name:
                 weight.mul_(scale)
-        for layer in range(network.rnn.num_layers):
+        for layer in range(network.rnn.num_layers if num_states else 0):
             network.rnn.centroids(layer).uniform_(-1, 1)
     network.eval()
     return Model(network=network, alphabet=Alphabet(symbols), classes=classes)

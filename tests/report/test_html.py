@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 from hard_machine import HardMachine
-from pages import HOSTILE, random_model, random_words
+from pages import HOSTILE, page_model, random_words
 
 from kleene import DFA, Model, SequenceClassifier
 from kleene.data.alphabet import Alphabet, from_json_symbol
@@ -67,7 +67,7 @@ def values(parts: Parts) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def plain() -> Parts:
-    model = random_model()
+    model = page_model()
     words = random_words(model, 120)
     return report(model, words, [i % 2 for i in range(len(words))])
 
@@ -85,9 +85,7 @@ def test_only_the_pages_own_script_may_run(plain: Parts) -> None:
 
 
 def test_what_the_user_brings_stays_data() -> None:
-    model = random_model(
-        HOSTILE, classes=("<b>yes</b>", "</script><script>alert(2)</script>"), tokens="words"
-    )
+    model = page_model(HOSTILE, classes=("<b>yes</b>", "</script><script>alert(2)</script>"))
     words = random_words(model, 60)
     parts = report(model, words, [model.classes[i % 2] for i in range(60)])
     assert len(parts.scripts) == 2
@@ -105,7 +103,7 @@ def test_json_inside_a_page_comes_back_as_it_was() -> None:
 
 
 def test_the_table_in_the_page_is_the_networks(plain: Parts) -> None:
-    model = random_model()
+    model = page_model()
     machine, table = HardMachine(model), values(plain)["view"]["machine"]
     column = dict(zip(table["alphabet"], table["column"], strict=True))
     for word in random_words(model, 60, seed=5):
@@ -126,7 +124,7 @@ def test_symbols_that_act_alike_share_a_column() -> None:
 
 
 def test_accuracy_and_confusion_are_those_of_the_words() -> None:
-    model = random_model(classes=("no", "yes", "maybe"))
+    model = page_model(classes=("no", "yes", "maybe"))
     words = random_words(model, 90)
     labels = [model.classes[i % 3] for i in range(90)]
     found = values(report(model, words, labels))
@@ -136,7 +134,7 @@ def test_accuracy_and_confusion_are_those_of_the_words() -> None:
 
 
 def test_words_without_labels_have_no_accuracy() -> None:
-    model = random_model()
+    model = page_model()
     found = values(report(model, random_words(model, 40), []))
     assert found["accuracy"] is None
     assert all(example["label"] is None for example in found["examples"])
@@ -153,7 +151,7 @@ def test_words_without_labels_have_no_accuracy() -> None:
     ],
 )
 def test_every_kind_of_network_has_a_report(settings: dict[str, Any]) -> None:
-    model = random_model(**settings)
+    model = page_model(**settings)
     words = random_words(model, 60)
     found = values(report(model, words, [i % 2 for i in range(60)]))
     exact = (
@@ -167,25 +165,25 @@ def test_every_kind_of_network_has_a_report(settings: dict[str, Any]) -> None:
 
 
 def test_states_with_weights_have_the_colour_of_their_class() -> None:
-    model = random_model(cell="gru", pooling="states")
+    model = page_model(cell="gru", pooling="states")
     found = values(report(model, random_words(model, 60), []))
     named = [one["label"] for one in found["meaning"]["states"]]
     assert found["view"]["colors"] == [None if n is None else model.classes.index(n) for n in named]
     assert set(found["meaning"]["states"][0]["weights"]) == set(map(str, model.classes))
-    opaque = random_model(cell="gru", pooling="max")
+    opaque = page_model(cell="gru", pooling="max")
     assert values(report(opaque, random_words(opaque, 60), []))["view"]["colors"] is None
 
 
 def test_a_report_of_a_vocabulary_stays_small(tmp_path: Path) -> None:
     vocabulary = tuple(f"word{i}" for i in range(3000))
-    model = random_model(vocabulary, tokens="words", cell="lstm", similarity="dot", temperature=1.0)
+    model = page_model(vocabulary, cell="lstm", similarity="dot", temperature=1.0)
     words = random_words(model, 300, longest=80)
     path = write_report(model, words, [i % 2 for i in range(300)], tmp_path / "r.html", name="big")
     assert path.stat().st_size < 3e6
 
 
 def test_one_word_is_enough() -> None:
-    found = values(report(random_model(), ["01"], [1]))
+    found = values(report(page_model(), ["01"], [1]))
     assert "missing" in found["map"]
     assert found["words"] == 1
 
@@ -213,7 +211,7 @@ def distinct_words(count: int) -> list[Any]:
 
 def test_rows_that_were_trained_on_are_no_headline() -> None:
     words = distinct_words(100)
-    model = trained(random_model(), words)
+    model = trained(page_model(), words)
     found = values(report(model, words, [i % 2 for i in range(100)]))["figures"]
     assert found["headline"]["name"] == "Held-out accuracy"
     assert (found["headline"]["accuracy"], found["headline"]["rows"]) == (0.7, 10)
@@ -224,7 +222,7 @@ def test_rows_that_were_trained_on_are_no_headline() -> None:
 
 def test_new_rows_are_a_test() -> None:
     words = distinct_words(150)
-    model = trained(random_model(), words[:100])
+    model = trained(page_model(), words[:100])
     labels = [i % 2 for i in range(50)]
     found = values(report(model, words[100:], labels))
     headline = found["figures"]["headline"]
@@ -235,20 +233,20 @@ def test_new_rows_are_a_test() -> None:
 
 def test_some_rows_that_were_trained_on_are_said() -> None:
     words = distinct_words(100)
-    model = trained(random_model(), words[:50])
+    model = trained(page_model(), words[:50])
     found = values(report(model, words, [i % 2 for i in range(100)]))["figures"]
     assert found["warning"].startswith("50.0 % of the 100 examples")
 
 
 def test_an_old_model_does_not_know_its_rows() -> None:
     words = distinct_words(40)
-    found = values(report(random_model(), words, [1] * 40))["figures"]
+    found = values(report(page_model(), words, [1] * 40))["figures"]
     assert (found["headline"]["name"], found["trained_on"]) == ("Accuracy", None)
 
 
 def test_figures_of_each_class_are_scikit_learns() -> None:
     metrics = pytest.importorskip("sklearn.metrics")
-    model = random_model(classes=("no", "yes", "maybe"))
+    model = page_model(classes=("no", "yes", "maybe"))
     words = random_words(model, 90)
     labels = [model.classes[i * i % 3] for i in range(90)]
     found = values(report(model, words, labels))["figures"]
@@ -261,16 +259,25 @@ def test_figures_of_each_class_are_scikit_learns() -> None:
     assert found["majority"] == max(map(labels.count, model.classes)) / 90
 
 
-def test_a_report_counts_the_words_of_its_file() -> None:
-    model = random_model()
-    words = distinct_words(37)
-    found = values(report(model, words, [1] * 37))
-    assert "of 37 of the given examples" in found["trust"]["agreement"]
+@pytest.mark.parametrize("held_out", [True, False])
+def test_nothing_learned_is_said(held_out: bool) -> None:
+    dice, words = np.random.default_rng(0), distinct_words(100)
+    labels = dice.integers(0, 2, 100).tolist()  # a coin: no model can know them
+    model = page_model()
+    if held_out:  # then training says it, by its own rows
+        model = trained(model, words)
+        rows = [{"rows": 40}, {"rows": 60}]
+        model.settings["data"] |= {"held_out_interval": (0.4, 0.6), "per_class": rows}
+    parts = report(model, words, labels)
+    answer = values(parts)["figures"]["no_better"]
+    assert answer == ("1" if held_out else str(max((0, 1), key=labels.count)))
+    correct = SequenceClassifier.from_model(page_model()).predict(words).tolist()
+    assert values(report(page_model(), words, correct))["figures"]["no_better"] is None
 
 
 def test_symbols_of_any_kind_have_a_report() -> None:
     symbols = ((0, "x"), (1, ("y", 2)), 3.5)
-    plain = random_model(("0", "1", "2"), cell="gru")
+    plain = page_model(("0", "1", "2"), cell="gru")
     model = replace(plain, alphabet=Alphabet(symbols), tokens="symbols")
     dice = np.random.default_rng(0)
     words = [tuple(symbols[i] for i in dice.integers(0, 3, 3 + n % 5)) for n in range(40)]
@@ -287,7 +294,7 @@ def test_symbols_of_any_kind_have_a_report() -> None:
 @pytest.mark.parametrize("loss", [float("nan"), float("inf"), "much", None])
 def test_a_loss_that_cannot_be_drawn_is_left_out(loss: Any) -> None:
     epoch = Epoch(stage="s", epoch=1, loss=loss, accuracy=0.5, words=1, rate=0.1, seconds=1.0)
-    model = replace(random_model(), history=History([epoch]))
+    model = replace(page_model(), history=History([epoch]))
     found = values(report(model, distinct_words(20), [1] * 20))
     assert found["history"][0]["loss"] is None
     assert found["history"][0]["accuracy"] == 0.5

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 import torch
 from built_models import built_model
-from pages import random_model, random_words
+from pages import page_model, random_words
 
 import kleene as kl
 from kleene.data.batch import make_batch
@@ -70,7 +70,7 @@ def test_what_the_extraction_refused_is_not_proved_again() -> None:
 
 @pytest.mark.parametrize("cell", ["gru", "lstm-p"])
 def test_answers_that_are_sums_are_not_compared_with_a_last_state(cell: str) -> None:
-    model = random_model(cell=cell, pooling="states", similarity="dot", temperature=3.0)
+    model = page_model(cell=cell, pooling="states", similarity="dot", temperature=3.0)
     words = random_words(model, 60)
     found = trust(model, extract(model, words), words)
     assert "fidelity" not in found

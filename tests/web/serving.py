@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
+import re
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-import torch
 import uvicorn
 from prometheus_client.parser import text_string_to_metric_families
 
 from kleene import DFA
-from kleene.data.alphabet import Alphabet
 from kleene.machine import Word
-from kleene.model import Model
-from kleene.nn.classifier import Classifier
-from kleene.nn.config import NetworkConfig
 from kleene.web.guard import Guard
 from kleene.web.models import Answer, Automaton, Entry, Models
 from kleene.web.server import bind, uvicorn_config
@@ -127,26 +128,29 @@ def metric(client: Client, name: str, **labels: str) -> float:
     )
 
 
-def random_model(symbols: tuple[str, ...] = ("0", "1"), *, seed: int = 0, **settings: Any) -> Model:
-    """A small untrained network with several states."""
-    torch.manual_seed(seed)
-    config = {"cell": "rnn", "similarity": "euclidean", "temperature": 0.02, "num_states": 6}
-    network = Classifier(
-        NetworkConfig(
-            num_symbols=4 + len(symbols),
-            num_classes=2,
-            input_size=4,
-            hidden_size=8,
-            **{**config, **settings},
-        )
+def start(folder: Path, *arguments: str, **environment: str) -> tuple[subprocess.Popen[str], str]:
+    """A server as its users start it, and its address."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kleene", "serve", *arguments, "--port", "0"],
+        cwd=folder,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
-    with torch.no_grad():
-        for name, weight in network.named_parameters():
-            if "weight_" in name or "head" in name or "embedding" in name:
-                weight.mul_(3.0)
-        if network.rnn.num_states:
-            network.rnn.centroids().uniform_(-1, 1)
-    tokens = "chars" if all(len(symbol) == 1 for symbol in symbols) else "words"
-    return Model(
-        network=network.eval(), alphabet=Alphabet(symbols), classes=(0, 1), tokens=tokens, longest=9
-    )
+    assert process.stderr is not None
+    said = ""
+    for line in process.stderr:
+        said += line
+        if found := re.search(r"http://[\d.:]+/", line):
+            process.said = said  # type: ignore[attr-defined]
+            return process, found[0]
+    raise AssertionError(said)
+
+
+def stop(process: subprocess.Popen[str]) -> str:
+    """End a server as Ctrl-C does, and return all that it wrote."""
+    process.send_signal(signal.SIGINT)
+    said = "".join(process.communicate(timeout=60))
+    assert process.returncode == 0
+    return str(process.said) + said  # type: ignore[attr-defined]

@@ -27,12 +27,9 @@ def local() -> Iterator[Client]:
 @pytest.mark.parametrize(
     ("host", "status"),
     [
-        ("127.0.0.1", 200),
-        ("127.0.0.1:8000", 200),
         ("127.0.0.2", 200),
-        ("localhost:80", 200),
-        ("LOCALHOST", 200),
-        ("[::1]", 200),
+        ("127.0.0.1:8000", 200),
+        ("LOCALHOST:80", 200),
         ("[::1]:8000", 200),
         ("evil.example", 403),
         ("127.0.0.1.evil.example", 403),
@@ -42,11 +39,6 @@ def local() -> Iterator[Client]:
 )
 def test_a_local_server_answers_to_local_names(local: Client, host: str, status: int) -> None:
     assert local.get("/models", Host=host).status == status
-
-
-@pytest.mark.parametrize("address", ["127.0.0.1", "127.0.0.2", "127.9.9.9", "::1", "localhost"])
-def test_the_whole_loopback_is_local(address: str) -> None:
-    assert Access.for_address(address).local
 
 
 def test_a_server_that_others_reach_needs_a_token_or_names() -> None:
@@ -109,21 +101,14 @@ def test_allowed_sites_may_ask_and_read() -> None:
     access = Access.for_address("127.0.0.1", origins=(site,), token="t")
     with running(create_app(REGISTRY, access=access)) as client:
         wanted = {"Origin": site, "Access_Control_Request_Method": "POST"}
-        asked = client.ask("OPTIONS", "/health", **wanted)
+        asked = client.ask("OPTIONS", "/predict", **wanted)  # which needs no token
         assert (asked.status, asked.headers["access-control-allow-origin"]) == (200, site)
+        assert client.get("/models", **wanted).status == 401
         cross = {"Origin": site, "Sec_Fetch_Site": "cross-site"}
         found = client.post("/predict", {"words": ["0"]}, Authorization="Bearer t", **cross)
         assert (found.status, found.headers["access-control-allow-origin"]) == (200, site)
         assert client.get("/models", **cross).status == 401
         assert client.get("/health", Origin="https://other.example").status == 403
-
-
-def test_a_preflight_needs_no_token() -> None:
-    site = "https://example.org"
-    access = Access.for_address("127.0.0.1", origins=(site,), token="t")
-    with running(create_app(REGISTRY, access=access)) as client:
-        asked = client.ask("OPTIONS", "/predict", Origin=site, Access_Control_Request_Method="POST")
-        assert asked.status == 200
 
 
 @pytest.mark.parametrize("origin", ["example.org", "https://example.org/path", "null", "*"])
@@ -146,6 +131,7 @@ def test_names_are_read_without_ports() -> None:
     found = [host_name(text) for text in ("[::1]", "[::1]:80", "a.b:80", "A.b.", "127.0.0.1")]
     assert found == ["::1", "::1", "a.b", "a.b", "127.0.0.1"]
     assert not is_local("127.0.0.1.evil.example")
+    assert all(map(is_local, ["127.0.0.1", "127.9.9.9", "::1", "localhost"]))
 
 
 def test_two_lengths_of_one_body_are_refused(local: Client) -> None:
@@ -168,10 +154,3 @@ def test_two_tokens_in_one_request_are_refused() -> None:
             with socket.create_connection(("127.0.0.1", client.port), timeout=10) as line:
                 line.sendall(f"GET /models HTTP/1.1\r\nHost: 127.0.0.1\r\n{sent}\r\n".encode())
                 assert b"400" in line.recv(4096).split(b"\r\n")[0]
-
-
-def test_only_a_preflight_needs_no_token() -> None:
-    access = Access.for_address("127.0.0.1", origins=("https://example.org",), token="t")
-    headers = {"Origin": "https://example.org", "Access_Control_Request_Method": "POST"}
-    with running(create_app(REGISTRY, access=access)) as client:
-        assert client.get("/models", **headers).status == 401

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import random
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +13,8 @@ from xml.etree import ElementTree
 
 import pytest
 from browsing import DESKTOP, PHONE, accessible, browser, page
-from serving import Client, models_of, random_model, running
+from pages import page_model, random_words
+from serving import Client, models_of, running
 
 from kleene import DFA
 from kleene.extraction.extract import extract
@@ -30,21 +34,15 @@ def chromium() -> Iterator[Any]:
         yield found
 
 
-def some_words(model: Model, count: int = 80) -> list[Any]:
-    dice = random.Random(0)
-    words = [dice.choices(model.alphabet.symbols, k=3 + i % 8) for i in range(count)]
-    return ["".join(word) if model.tokens == "chars" else tuple(word) for word in words]
-
-
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, Model]]:
     folder = tmp_path_factory.mktemp("reports")
     models = {
-        "exact": random_model(),
-        "traced": random_model(HOSTILE, cell="lstm-p", similarity="dot", temperature=1.0),
+        "exact": page_model(),
+        "traced": page_model(HOSTILE, cell="lstm-p", similarity="dot", temperature=1.0),
     }
     for name, model in models.items():
-        words = some_words(model)
+        words = random_words(model, 80)
         labels = [i % 2 for i in range(len(words))]
         write_report(model, words, labels, folder / f"{name}.html", name=f"<b>{name}</b>")
     return {name: (f"file://{folder}/{name}.html", model) for name, model in models.items()}
@@ -66,13 +64,13 @@ def test_the_report_steps_a_thousand_words_as_the_library_does(chromium: Any, re
             }""",
             words,
         )
-    dfa = extract(model, some_words(model)).dfa
+    dfa = extract(model, random_words(model, 80)).dfa
     assert found == [dfa.trace(word) for word in words]
 
 
 def test_a_typed_word_walks_forward_and_back(chromium: Any, reports: Any) -> None:
     address, model = reports["exact"]
-    dfa = extract(model, some_words(model)).dfa
+    dfa = extract(model, random_words(model, 80)).dfa
     with page(chromium, address, offline=True) as opened:
         opened.fill("#word", "01101")
         names = [state["name"] for state in opened.evaluate(STATES)]
@@ -132,11 +130,20 @@ def test_the_report_is_for_everybody(
         assert opened.evaluate("document.documentElement.scrollWidth") <= size["width"]
 
 
-def test_the_report_prints(chromium: Any, reports: Any) -> None:
-    with page(chromium, reports["exact"][0], offline=True) as opened:
+@pytest.mark.parametrize("name", ["exact", "traced"])
+def test_the_report_prints_without_blank_pages(
+    chromium: Any, reports: Any, name: str, tmp_path: Path
+) -> None:
+    with page(chromium, reports[name][0], offline=True) as opened:
         opened.emulate_media(media="print")
         assert not opened.locator("nav").is_visible()
         assert opened.locator("#watch svg.graph").is_visible()
+        opened.pdf(path=tmp_path / "report.pdf", format="A4")
+    if shutil.which("pdftotext"):
+        told = subprocess.run(
+            ["pdftotext", tmp_path / "report.pdf", "-"], capture_output=True, text=True, check=True
+        )
+        assert all(len(sheet.split()) > 3 for sheet in told.stdout.split("\f")[:-1])
 
 
 # -- the served page -----------------------------------------------------------------------------
@@ -155,7 +162,7 @@ LATER = DFA.from_table(
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
     entries = [
-        Network("network", random_model()),
+        Network("network", page_model()),
         Automaton("even", EVEN),
         Automaton("same", EVEN.minimize()),
         Automaton("always", LATER),
@@ -178,6 +185,24 @@ def test_the_page_answers_as_one_types(chromium: Any, client: Client) -> None:
         opened.complaints.clear()  # the browser logs the 422 that this was
 
 
+def test_pasted_lines_are_a_table_and_no_input_has_no_answer(
+    chromium: Any, client: Client, tmp_path: Path
+) -> None:
+    with page(chromium, client.page) as opened:
+        opened.fill("#word", "\n".join(f"{i:b}" for i in range(1, 1001)))
+        opened.get_by_text("1,000 examples:").wait_for()
+        assert opened.locator("table.preview tbody tr").count() == 200
+        with opened.expect_download() as download:
+            opened.get_by_role("button", name="Download predictions").click()
+        download.value.save_as(tmp_path / "out.csv")
+        rows = list(csv.reader((tmp_path / "out.csv").open()))[1:]
+        assert [row[0] for row in rows] == [f"{i:b}" for i in range(1, 1001)]
+        opened.fill("#word", "")
+        opened.locator("table.preview").wait_for(state="detached")
+        assert opened.inner_text(".answer") == ""
+        assert not opened.locator(".ribbon").is_visible()
+
+
 def test_files_good_and_bad(chromium: Any, client: Client, tmp_path: Path) -> None:
     good, bad = tmp_path / "good.csv", tmp_path / "bad.bin"
     good.write_text("word,label\n0110,1\n<b>,0\n1,0\n")
@@ -192,6 +217,9 @@ def test_files_good_and_bad(chromium: Any, client: Client, tmp_path: Path) -> No
         assert len((tmp_path / "out.csv").read_text().splitlines()) == 4
         opened.set_input_files("#upload", bad)
         opened.locator("#file [role=alert]", has_text="zero byte").wait_for()
+        bad.write_text("a,b,c\nfoo,bar,1\nx,y,2\n")
+        opened.set_input_files("#upload", bad)
+        opened.locator("#file [role=alert]", has_text="“Column with the texts”").wait_for()
         opened.complaints.clear()  # the browser logs the 422 that this was
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from serving import EVEN, Client, metric, models_of, running, until
+from pages import page_model
+from serving import EVEN, Client, metric, models_of, running, start, stop, until
 
 from kleene.cli import main
 from kleene.web.access import Access
@@ -73,33 +73,6 @@ def test_a_prefix_is_a_plain_path(tmp_path: Path, capsys: pytest.CaptureFixture[
 # -- the command ---------------------------------------------------------------------------------
 
 
-def start(folder: Path, *options: str, **environment: str) -> tuple[subprocess.Popen[str], str]:
-    """A server as its users start it, and its address."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "kleene", "serve", "even.json", "--port", "0", *options],
-        cwd=folder,
-        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stderr is not None
-    said = ""
-    for line in process.stderr:
-        said += line
-        if found := re.search(r"http://[\d.:]+/", line):
-            process.said = said  # type: ignore[attr-defined]
-            return process, found[0]
-    raise AssertionError(said)
-
-
-def stop(process: subprocess.Popen[str]) -> str:
-    process.send_signal(signal.SIGINT)
-    said = "".join(process.communicate(timeout=60))
-    assert process.returncode == 0
-    return str(process.said) + said  # type: ignore[attr-defined]
-
-
 def asked(address: str, path: str, token: str | None = None) -> str:
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     request = urllib.request.Request(address + path, headers=headers)
@@ -113,7 +86,7 @@ def test_the_token_is_never_printed(tmp_path: Path, way: str) -> None:
     (tmp_path / "token").write_text("s3cret\n")
     options = ["--token-file", "token"] if way == "file" else []
     more = {"KLEENE_TOKEN": "s3cret"} if way == "environment" else {}
-    process, address = start(tmp_path, *options, "--log-level", "debug", **more)
+    process, address = start(tmp_path, "even.json", *options, "--log-level", "debug", **more)
     assert "even" in asked(address, "models", "s3cret")
     asked(address, "health?%1b[31m")
     said = stop(process)
@@ -124,7 +97,7 @@ def test_the_token_is_never_printed(tmp_path: Path, way: str) -> None:
 
 def test_nothing_is_logged_by_default(tmp_path: Path) -> None:
     EVEN.save(tmp_path / "even.json")
-    process, address = start(tmp_path)
+    process, address = start(tmp_path, "even.json")
     asked(address, "health")
     assert len(stop(process).splitlines()) == 2  # that it serves, that it has stopped
 
@@ -153,14 +126,14 @@ def test_a_token_that_others_can_read_is_told(tmp_path: Path, mode: int, warned:
     EVEN.save(tmp_path / "even.json")
     (tmp_path / "token").write_text("s3cret")
     (tmp_path / "token").chmod(mode)
-    process, _ = start(tmp_path, "--token-file", "token")
+    process, _ = start(tmp_path, "even.json", "--token-file", "token")
     assert ("others can read token" in stop(process)) == warned
 
 
 @pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_processes_answer_count_and_drain_together(tmp_path: Path, workers: str) -> None:
     EVEN.save(tmp_path / "even.json")
-    process, address = start(tmp_path, "--workers", workers, "--drain", "30")
+    process, address = start(tmp_path, "even.json", "--workers", workers, "--drain", "30")
     for _ in range(20):
         assert "even" in asked(address, "models")
     client = Client(int(address.rstrip("/").rpartition(":")[2]))
@@ -183,7 +156,7 @@ def test_processes_answer_count_and_drain_together(tmp_path: Path, workers: str)
 
 def test_draining_has_an_end(tmp_path: Path) -> None:
     EVEN.save(tmp_path / "even.json")
-    process, address = start(tmp_path, "--drain", "0.5")
+    process, address = start(tmp_path, "even.json", "--drain", "0.5")
     client = Client(int(address.rstrip("/").rpartition(":")[2]))
     head = b"POST /upload HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 6\r\n\r\n01\n"
     with socket.create_connection(("127.0.0.1", client.port), timeout=60) as line:
@@ -192,3 +165,63 @@ def test_draining_has_an_end(tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=20)
     assert process.returncode == 0
+
+
+# -- report and serve, as they are called ---------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("commands")
+    page_model().save(place / "model")
+    (place / "data.tsv").write_text("".join(f"{i:b}\t{i % 2}\n" for i in range(60)))
+    (place / "words.txt").write_text("0\n1\n0110\n")
+    return place
+
+
+def test_a_report_is_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = folder / "report.html"
+    status = main(["report", str(folder / "model"), str(folder / "data.tsv"), "--out", str(out)])
+    assert (status, capsys.readouterr().out) == (0, f"{out}\n")
+    assert out.read_text().startswith("<!doctype html>")
+
+
+def test_words_without_labels_will_do(folder: Path) -> None:
+    out = folder / "bare.html"
+    arguments = ["report", str(folder / "model"), str(folder / "words.txt"), "--out", str(out)]
+    assert main(arguments) == 0
+    values = re.search(r'id="values">(.*?)</script>', out.read_text(), re.DOTALL)
+    assert values is not None
+    assert json.loads(values[1])["accuracy"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "needed"),
+    [
+        (["report", "nothing", "data.tsv"], "does not exist"),
+        (["report", "model", "nothing.tsv"], "cannot read"),
+        (["report", "model", "data.tsv", "--out", "no/such/folder/r.html"], "cannot write"),
+        (["serve", "nothing"], "does not exist"),
+        (["serve", "data.tsv"], "kleene.dfa"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(
+    folder: Path,
+    arguments: list[str],
+    needed: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(folder)
+    more = ["--port", "0"] if arguments[0] == "serve" else []
+    assert main([*arguments, *more]) == 2
+    told = capsys.readouterr().err
+    assert needed in told
+    assert told.count("\n") == 1
+
+
+def test_a_port_in_use_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert main(["serve", str(folder / "model"), "--port", port]) == 2
+    assert "--port" in capsys.readouterr().err

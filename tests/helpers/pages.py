@@ -1,50 +1,32 @@
-"""Small untrained models, and what a report says of them."""
+"""Small untrained models for reports and pages, and words of theirs."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
+from random_models import random_model
 
 from kleene.data.alphabet import Alphabet
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
-from kleene.nn.classifier import Classifier
-from kleene.nn.config import NetworkConfig
 
 HOSTILE = ("<script>alert(1)</script>", "</script>", "<img", "src=x", "onerror=alert(1)>", "&amp;")
 
 
-def random_model(
+def page_model(
     symbols: tuple[Symbol, ...] = ("0", "1"),
     *,
     classes: tuple[Label, ...] = (0, 1),
-    tokens: str = "chars",
     seed: int = 0,
     **settings: Any,
 ) -> Model:
     """A network with random weights, large enough that its table has several states."""
-    torch.manual_seed(seed)
-    config = {"cell": "rnn", "similarity": "euclidean", "temperature": 0.02, "num_states": 6}
-    network = Classifier(
-        NetworkConfig(
-            num_symbols=4 + len(symbols),
-            num_classes=len(classes),
-            input_size=4,
-            hidden_size=8,
-            **{**config, **settings},
-        )
-    )
-    with torch.no_grad():
-        for name, weight in network.named_parameters():
-            if "weight_" in name or "head" in name or "embedding" in name:
-                weight.mul_(3.0)
-        if network.rnn.num_states:
-            network.rnn.centroids().uniform_(-1, 1)
-    network.eval()
-    return Model(
-        network=network, alphabet=Alphabet(symbols), classes=classes, tokens=tokens, longest=12
-    )
+    texts = [str(symbol) for symbol in symbols]
+    model = random_model(seed, symbols=texts, classes=classes, **settings)
+    tokens = "chars" if all(len(text) == 1 for text in texts) else "words"
+    return replace(model, alphabet=Alphabet(symbols), tokens=tokens, longest=12)
 
 
 def random_words(model: Model, count: int, *, longest: int = 12, seed: int = 0) -> list[Word]:
