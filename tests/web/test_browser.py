@@ -195,7 +195,7 @@ def test_pasted_lines_are_a_table_and_no_input_has_no_answer(
         with opened.expect_download() as download:
             opened.get_by_role("button", name="Download predictions").click()
         download.value.save_as(tmp_path / "out.csv")
-        rows = list(csv.reader((tmp_path / "out.csv").open()))[1:]
+        rows = list(csv.reader((tmp_path / "out.csv").read_text().splitlines()))[1:]
         assert [row[0] for row in rows] == [f"{i:b}" for i in range(1, 1001)]
         opened.fill("#word", "")
         opened.locator("table.preview").wait_for(state="detached")
