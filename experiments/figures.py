@@ -26,8 +26,7 @@ from kleene.data.batch import make_batch
 from kleene.extraction.counter.extract import extract_counter
 from kleene.extraction.table import transition_table
 from kleene.model import Model
-from kleene.report.plots import COLORS, save
-from kleene.report.trajectories import trajectories
+from kleene.report.plots import COLORS, save, trajectories
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

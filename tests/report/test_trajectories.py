@@ -14,8 +14,7 @@ from kleene.errors import DataError, ExtractionError, SettingError
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.report.plots import save
-from kleene.report.trajectories import BOLD, trajectories
+from kleene.report.plots import BOLD, save, trajectories
 
 WORD = "(a(a))"
 

@@ -45,8 +45,7 @@ def report(
     if (sequence is None) == (plot == "trajectories"):
         raise SettingError("--plot trajectories and --sequence belong together; give both or none")
     from kleene.model import Model
-    from kleene.report.plots import save
-    from kleene.report.trajectories import trajectories
+    from kleene.report.plots import save, trajectories
 
     trained = Model.load(model)
     if plot is None:
