@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ RECIPE = Recipe(
 )
 WORDS, PROBED, LENGTH, PAIRS = 300, 200, 24, 500
 """Words of the probe, those it is fitted on, symbols of a prefix, and pairs of prefixes."""
+PICTURE = Path(__file__).parents[1] / "docs" / "img" / "memory-claim.png"
 Carry = tuple[Tensor, Tensor]
 
 
@@ -55,6 +57,38 @@ def main() -> None:
         for name in MODELS:
             row = ledger.run(partial(measure, name, seed), recipe=recipe, model=name, seed=seed)
             print(row["key"], row["result"], row["cpu_seconds"], flush=True)
+    draw(ledger.rows)
+
+
+def draw(rows: list[dict[str, Any]]) -> None:
+    """One dot for each network, one panel for each pair of measures: h below, c above."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    panels = {
+        "depth, linear probe (R²)": ("R2 from h", "R2 from c"),
+        "who decides after a swap": ("h decides", "c decides"),
+        "accuracy without it": ("accuracy without h", "accuracy without c"),
+    }
+    figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), sharey=True, layout="constrained")
+    for axis, (title, names) in zip(axes, panels.items(), strict=True):
+        for place, model in enumerate(MODELS):
+            found = [row["result"] for row in rows if row["key"]["model"] == model]
+            for shift, name, colour in zip(
+                (-0.12, 0.12), names, ("#c2410c", "#1d4ed8"), strict=True
+            ):
+                values = [max(one[name], 0.0) for one in found]
+                axis.plot([place + shift] * len(values), values, "o", ms=4, alpha=0.6, color=colour)
+                axis.plot(place + shift, np.mean(values), "_", ms=18, color=colour)
+        axis.set_title(title, fontsize=10)
+        axis.set_xticks(range(len(MODELS)), list(MODELS), fontsize=8)
+        axis.set_ylim(-0.03, 1.03)
+    axes[0].plot([], [], "o", color="#c2410c", label="h")
+    axes[0].plot([], [], "o", color="#1d4ed8", label="c")
+    axes[0].legend(frameon=False, loc="lower left")
+    figure.savefig(PICTURE, dpi=150)
 
 
 def measure(name: str, seed: int) -> dict[str, Any]:
