@@ -20,7 +20,7 @@ PAPER = Curriculum(
     fair=0.95,
     fair_steps=1_000,
     levels=30,
-    restart_after=4_000,
+    restart_after=1_200,
 )
 """The lengths of `paper`: the next one at 99 %, or 95 % after 1,000 steps, else other weights."""
 
@@ -92,11 +92,11 @@ def paper(config: TrainConfig) -> list[Stage]:
         replace(
             stage,
             name="paper",
-            epochs=config.epochs or 2_000,
+            epochs=config.epochs or 40_000,
             optimizer=config.optimizer or "rmsprop",
             learning_rate=config.learning_rate or 3e-4,
             batch_size=config.batch_size or 8,
-            patience=config.patience or 2_000,
+            patience=config.patience,
             curriculum=PAPER,
             target=1.0,
         )
