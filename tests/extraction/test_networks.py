@@ -12,12 +12,8 @@ import torch
 from built_models import random_dfa
 
 import kleene as kl
-from kleene.data.alphabet import Alphabet
 from kleene.errors import KleeneError
-from kleene.extraction.clusters import propose_clusters
 from kleene.extraction.front import Front, FrontPoint
-from kleene.extraction.lstar import FrontSearch
-from kleene.extraction.target import ExternalNetwork, Oracle
 from kleene.proof.certificate import Certificate
 
 
@@ -172,31 +168,6 @@ def test_a_network_over_many_symbols_has_a_front() -> None:
     found = kl.read(lambda words: [len(word) > 100 for word in words], range(300), seconds=1)
     assert found.dfa.num_states == 1
     assert found.dfa.run(()) is False
-
-
-@pytest.mark.parametrize("shows_vectors", [True, False])
-def test_clusters_put_larger_automata_on_the_front(shows_vectors: bool) -> None:
-    """A sum of weights over the symbols has no small automaton: each state is a range of sums."""
-    random = np.random.default_rng(0)
-    weights = random.normal(size=12)
-
-    def sums(words: Sequence[Sequence[int]]) -> np.ndarray:
-        return np.array([[weights[[*word]].sum(), len(word)] for word in words], np.float32)
-
-    network = ExternalNetwork(lambda words: sums(words)[:, 0] > 0.5, range(12))
-    drawn = [random.integers(0, 12, random.integers(1, 12)) for _ in range(800)]
-    search = FrontSearch(network, Oracle(network.classify), map_ids(drawn), seed=0, longest=12)
-    search.propose_constant()
-    vectors = (lambda ids: sums([network.symbols(word) for word in ids])) if shows_vectors else None
-    propose_clusters(search, vectors, seconds=60, max_states=64)
-    origins = [point.origin for point in search.front]
-    assert {"16 clusters", "32 clusters"} <= {*origins}
-    assert search.front[-1].held_out_error < 0.08
-    assert max(point.states for point in search.front) <= 64
-
-
-def map_ids(words: Sequence[np.ndarray]) -> list[np.ndarray]:
-    return [Alphabet.ids(word) for word in words]
 
 
 @pytest.mark.parametrize("kind", ["GRU", "LSTM"])

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from kleene.arrays import Floats, Ints
+from kleene.arrays import Ints
 from kleene.errors import ModelError, SettingError, extra
 from kleene.files import check_regular
 from kleene.machine import Label, Symbol
@@ -48,31 +48,23 @@ def torch(
 
     directions = 2 if rnn.bidirectional else 1
 
-    def run(rows: Ints) -> Any:
-        """Hidden vectors after the rows, then the memory of an LSTM, each (layer, word, size)."""
-        weight = rnn.all_weights[0][0]
-        if not rows.shape[1]:  # torch's networks refuse to run over no steps
-            size = getattr(rnn, "proj_size", 0) or rnn.hidden_size
-            zeros = weight.new_zeros(directions * rnn.num_layers, len(rows), size)
-            memory = weight.new_zeros(len(zeros), len(rows), rnn.hidden_size)
-            return (zeros, memory) if rnn.mode == "LSTM" else (zeros,)
-        x = torch.from_numpy(rows).to(weight.device)
-        if isinstance(embed, int):
-            x = torch.nn.functional.one_hot(x, embed).to(weight.dtype)
-        else:
-            x = embed(x)
-        state = rnn(x if rnn.batch_first else x.transpose(0, 1))[1]
-        return state if rnn.mode == "LSTM" else (state,)
-
     def scores(rows: Ints) -> Any:
+        weight = rnn.all_weights[0][0]
         with _evaluating(rnn, head, embed), torch.inference_mode():
-            return head(torch.cat([*run(rows)[0][-directions:]], -1))
+            if rows.shape[1]:
+                x = torch.from_numpy(rows).to(weight.device)
+                if isinstance(embed, int):
+                    x = torch.nn.functional.one_hot(x, embed).to(weight.dtype)
+                else:
+                    x = embed(x)
+                state = rnn(x if rnn.batch_first else x.transpose(0, 1))[1]
+                h = state[0] if rnn.mode == "LSTM" else state  # (layer, word, size)
+            else:  # torch's networks refuse to run over no steps
+                size = getattr(rnn, "proj_size", 0) or rnn.hidden_size
+                h = weight.new_zeros(directions, len(rows), size)
+            return head(torch.cat([*h[-directions:]], -1))
 
-    def vectors(rows: Ints) -> Any:
-        with _evaluating(rnn, embed), torch.inference_mode():
-            return torch.cat([layer for part in run(rows) for layer in part], -1).float().cpu()
-
-    return _ByLength(scores, start, end, ids, None if rnn.bidirectional else vectors)
+    return _ByLength(scores, start, end, ids)
 
 
 def module(
@@ -170,42 +162,21 @@ class _ByLength:
     start: int | None
     end: int | None
     ids: Mapping[Symbol, int] | None
-    states: Callable[[Ints], Any] | None = None
-    """The vectors that say all about what the network has read, (word, size), if it has any."""
 
     def __call__(self, words: Sequence[Sequence[Symbol]]) -> list[Label]:
         """The label of each word."""
         labels: list[Label] = [None] * len(words)
-        for part, rows in self._rows(words, self.end):
-            for i, label in zip(part.tolist(), _decide(self.scores(rows)), strict=True):
-                labels[i] = label
-        return labels
-
-    @property
-    def vectors(self) -> Callable[[Sequence[Sequence[Symbol]]], Floats] | None:
-        """From words to the vectors after each, if the network has any."""
-        return None if self.states is None else self._vectors
-
-    def _vectors(self, words: Sequence[Sequence[Symbol]]) -> Floats:
-        assert self.states is not None
-        parts = [(part, np.asarray(self.states(rows))) for part, rows in self._rows(words, None)]
-        found = np.empty((len(words), parts[0][1].shape[1]), dtype=np.float32)
-        for part, vectors in parts:
-            found[part] = vectors
-        return found
-
-    def _rows(
-        self, words: Sequence[Sequence[Symbol]], end: int | None
-    ) -> Iterator[tuple[Ints, Ints]]:
-        """Indices of words of one length, and their token ids, (word, time)."""
         lengths = np.array([len(word) for word in words], dtype=np.int64)
         for length in np.unique(lengths):
             same = np.flatnonzero(lengths == length)
             for part in np.split(same, range(BATCH, len(same), BATCH)):
-                rows = [self._tokens(words[i], end) for i in part]
-                yield part, np.array(rows, dtype=np.int64).reshape(len(part), -1)
+                rows = [self._tokens(words[i]) for i in part]
+                scores = self.scores(np.array(rows, dtype=np.int64).reshape(len(part), -1))
+                for i, label in zip(part.tolist(), _decide(scores), strict=True):
+                    labels[i] = label
+        return labels
 
-    def _tokens(self, word: Sequence[Symbol], end: int | None) -> list[int]:
+    def _tokens(self, word: Sequence[Symbol]) -> list[int]:
         """The token ids of a word, with start and end."""
         try:
             own = [int(s) if self.ids is None else self.ids[s] for s in word]  # type: ignore[call-overload]
@@ -213,7 +184,7 @@ class _ByLength:
             raise SettingError(
                 f"symbols must be token ids, or `ids` must map them to some, got {word!r:.60}"
             ) from None
-        around = [[] if one is None else [one] for one in (self.start, end)]
+        around = [[] if one is None else [one] for one in (self.start, self.end)]
         return [*around[0], *own, *around[1]]
 
 

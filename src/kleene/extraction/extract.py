@@ -18,7 +18,6 @@ from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError, ExtractionError, SettingError, TrainingError
 from kleene.evaluation.metrics import evaluate
 from kleene.extraction.adapters import module
-from kleene.extraction.clusters import propose_clusters
 from kleene.extraction.corpus import count_corpus
 from kleene.extraction.counter.extract import extract_counter
 from kleene.extraction.disagreement import search
@@ -51,8 +50,6 @@ COUNTER = "counter"
 SECONDS_OF_MODEL, SECONDS_OF_NETWORK = 10.0, 30.0
 DEFAULT_LENGTH = 20  # of random words if no words are given
 STUDENT_WIDTH = 64
-ACTIVE_SHARE = 0.5  # of the seconds, for active learning
-MAX_ERROR = 0.005  # clusters are tried if the best automaton has a larger error
 
 
 def extract(
@@ -151,12 +148,10 @@ def read(
     oracle = Oracle(network.classify)
     front = FrontSearch(network, oracle, given, seed=seed, longest=network.longest)
     network.require_repeatable([*front.held_out, *front.random])
-    front.propose_constant()
-    if len(network.alphabet.symbols) <= MAX_SYMBOLS:
-        front.learn_actively(ACTIVE_SHARE * seconds, max_queries=10_000_000)
-    left = 0.9 * seconds - (time.monotonic() - started)
-    if min(point.error for point in front.front) > MAX_ERROR and left > 0:
-        propose_clusters(front, network.vectors, left, max_states)
+    if len(network.alphabet.symbols) > MAX_SYMBOLS:
+        front.propose_constant()
+    else:
+        front.learn_actively(0.8 * seconds, max_queries=10_000_000)
     chosen = front.front.knee(max_states)
     dfa = chosen.dfa
     found = search(network, dfa, oracle, front.held_out)

@@ -83,7 +83,7 @@ def read_prefixes(
     with inference(network), torch.inference_mode():
         for order in length_batches(words, 256):
             batch = make_batch(words, order=order)
-            scores, trace = network.scored_trace(batch, mode=mode)
+            trace = network.trace(batch, mode=mode)
             place = np.concatenate(
                 [
                     np.arange(starts[row], starts[row] + length + 1)
@@ -98,6 +98,7 @@ def read_prefixes(
             sizes = tuple(part.shape[-1] for part in kept)
             parts.append(torch.cat(kept, -1).cpu().numpy())
             if pooled:
+                scores = network(batch, mode=mode)
                 labels[starts[batch.order + 1] - 1] = scores.argmax(-1).cpu().numpy()
             else:
                 memory = [None if x.memory is None else x.memory[mask] for x in trace.layers]
@@ -106,7 +107,11 @@ def read_prefixes(
     vectors = np.empty((starts[-1], sum(sizes)), dtype=np.float32)
     for place, part in zip(places, parts, strict=True):
         vectors[place] = part
-    word, time, column = entries(words)
+    lengths = np.diff(starts) - 1
+    word = np.repeat(np.arange(len(words)), lengths + 1)
+    time = np.arange(starts[-1]) - starts[word]
+    column = np.full(starts[-1], -1, dtype=np.int64)
+    column[time > 0] = Alphabet.columns(np.concatenate([np.zeros(0, np.int64), *words]))
     return Prefixes(
         words=words,
         word=word,
@@ -117,16 +122,6 @@ def read_prefixes(
         vectors=vectors,
         sizes=sizes,
     )
-
-
-def entries(words: Sequence[Ids]) -> tuple[Ints, Ints, Ints]:
-    """For every prefix of every word: the word's index, its length, its last column (or -1)."""
-    lengths = np.array([len(word) for word in words], dtype=np.int64)
-    word = np.repeat(np.arange(len(words)), lengths + 1)
-    time = np.arange(len(word)) - (np.cumsum(lengths + 1) - lengths - 1)[word]
-    column = np.full(len(word), -1, dtype=np.int64)
-    column[time > 0] = Alphabet.columns(np.concatenate([np.zeros(0, np.int64), *words]))
-    return word, time, column
 
 
 def _kept(layer: Trace, hidden: bool) -> Tensor:

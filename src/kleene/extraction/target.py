@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from kleene.arrays import Floats, Ints
+from kleene.arrays import Ints
 from kleene.automata.symbols import spell
 from kleene.data.alphabet import Alphabet, Ids
 from kleene.errors import ExtractionError
@@ -33,13 +33,6 @@ class ExternalNetwork:
         self.longest = longest
         self.class_ids: dict[Label, int] = {}
         self._classify = classify
-        vectors = getattr(classify, "vectors", None)
-        self.vectors = None if vectors is None else self._vectors
-        """From words to the network's vectors after each, (word, size), if it shows them."""
-
-    def _vectors(self, words: Sequence[Ids]) -> Floats:
-        found: Floats = self._classify.vectors([self.symbols(word) for word in words])  # type: ignore[attr-defined]
-        return found
 
     @property
     def classes(self) -> tuple[Label, ...]:
@@ -108,11 +101,6 @@ class Oracle:
             self.queries += len(new)
             self.learn(list(new.values()), self._classify(list(new.values())))
         return np.fromiter((self._known[key] for key in keys), np.int64, len(keys))
-
-    def ask(self, words: Sequence[Ids]) -> Ints:
-        """The class of every word, not remembered: for many words that nobody asks about again."""
-        self.queries += len(words)
-        return self._classify(words)
 
     def learn(self, words: Sequence[Ids], labels: Ints) -> None:
         """Store answers that another pass of the network gave."""
