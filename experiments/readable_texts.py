@@ -146,6 +146,30 @@ def purity(study: Study) -> dict[str, Any]:
     return {"purity": mean, "states": states, "top": TOP}
 
 
+def label_purity(study: Study) -> dict[str, Any]:
+    """Agreement of the states' words with the labels of test texts, which taught nothing.
+
+    The words come from every second test text; the labels are those of the other texts. A word
+    agrees if its texts have the class of its state more often than all of these texts have it.
+    """
+    found = prototypes(study.model, study.test[::2], top=TOP, min_count=OFTEN[study.corpus])
+    judges = list(zip(study.test[1::2], study.splits.test.labels[1::2], strict=True))
+    labels_of: dict[Symbol, list[Label]] = {}
+    for text, label in judges:
+        for word in set(text):
+            labels_of.setdefault(word, []).append(label)
+    states = {}
+    for i, (label, words) in enumerate(zip(found.state_labels, found.states, strict=True)):
+        if label is not None:
+            usual = np.mean([one == label for _, one in judges])
+            seen = [labels_of[word.symbol] for word in words if word.symbol in labels_of]
+            agree = sum(bool(np.mean([one == label for one in own]) > usual) for own in seen)
+            states[i] = {"class": str(label), "agree": agree, "judged": len(seen)}
+    shares = [one["agree"] / one["judged"] for one in states.values() if one["judged"]]
+    mean = round(float(np.mean(shares)), 4) if shares else None
+    return {"purity": mean, "states": states, "top": TOP}
+
+
 def phrase_agreement(study: Study) -> dict[str, Any]:
     """Agreement of the strongest phrases of every class."""
     result = {}
@@ -232,6 +256,7 @@ def pictures(study: Study) -> dict[str, Any]:
 
 PARTS: dict[str, Callable[[Study], dict[str, Any]]] = {
     "purity": purity,
+    "label-purity": label_purity,
     "phrases": phrase_agreement,
     "tables": tables,
     "quality": quality,
