@@ -6,7 +6,8 @@ different ways on the same symbol. An automaton keeps only one of the two.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -52,16 +53,8 @@ class Ambiguity:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {
-            "state": self.state,
-            "symbol": self.symbol,
-            "next_state": self.next_state,
-            "mass": self.mass,
-            "rival": self.rival,
-            "rival_mass": self.rival_mass,
-            "examples": [word if isinstance(word, str) else list(word) for word in self.examples],
-            "matters": self.matters,
-        }
+        words = [word if isinstance(word, str) else list(word) for word in self.examples]
+        return asdict(self) | {"examples": words}
 
     def __str__(self) -> str:
         where = "at its end" if self.symbol is None else f"on {self.symbol!r}"
@@ -74,78 +67,59 @@ class Ambiguity:
 
 def find_ambiguities(model: Model, paths: StatePaths, raw: DFA) -> tuple[Ambiguity, ...]:
     """All ambiguities: those that matter first, then by competing mass."""
-    found = [*_of_steps(model, paths, raw), *_of_outputs(model, paths)]
+    counts = count_transitions(paths)
+    found = [*_of_steps(model, counts, raw), *_of_outputs(model, counts)]
     return tuple(sorted(found, key=lambda one: (not one.matters, -one.rival_mass)))
 
 
-def _of_steps(model: Model, paths: StatePaths, raw: DFA) -> list[Ambiguity]:
+def _of_steps(model: Model, counts: TransitionCounts, raw: DFA) -> Iterator[Ambiguity]:
+    paths, pairs = counts.paths, counts.pairs
+    names, steps = paths.names, paths.prefixes.steps
     kinds = {raw.name(i): kind for i, kind in enumerate(equivalence_classes(raw).tolist())}
-    names = paths.names
-    counts, shares = count_transitions(paths), soft_count_transitions(paths).shares
+    shares, ahead = soft_count_transitions(paths).shares, _kept(counts, raw)
     assert shares is not None
-    pairs, ahead = counts.pairs, _kept(counts, raw)
-    ways = _first_steps(paths)
+    ways = _first(paths, step_pairs(paths)[1], paths.states[steps], steps)
     others = shares.copy()
     for pair, after in ways:
         others[pair, after] += 1  # a way that was taken comes before mass alone
     others[np.arange(len(pairs)), ahead] = -1
     rivals = others.argmax(axis=1)
-    found = []
     for row, (state, column) in enumerate(pairs.tolist()):
         two = (int(ahead[row]), int(rivals[row]))
-        taken = [ways[row, after] for after in two if (row, after) in ways]
         mass, rival_mass = shares[row, two].tolist()
         if two[0] == two[1] or ((row, two[1]) not in ways and rival_mass < MIN_RIVAL_MASS):
             continue
+        taken = [ways[row, after] - 1 for after in two if (row, after) in ways]
         ends = [kinds.get(names[after]) for after in two]
-        found.append(
-            Ambiguity(
-                state=names[state],
-                symbol=model.alphabet.symbols[column],
-                next_state=names[two[0]],
-                mass=mass,
-                rival=names[two[1]],
-                rival_mass=rival_mass,
-                examples=tuple(spell_ids(model, paths.prefixes.prefix(step - 1)) for step in taken),
-                matters=None in ends or ends[0] != ends[1],
-            )
+        yield Ambiguity(
+            state=names[state],
+            symbol=model.alphabet.symbols[column],
+            next_state=names[two[0]],
+            mass=mass,
+            rival=names[two[1]],
+            rival_mass=rival_mass,
+            examples=tuple(spell_ids(model, paths.prefixes.prefix(entry)) for entry in taken),
+            matters=None in ends or ends[0] != ends[1],
         )
-    return found
 
 
-def _of_outputs(model: Model, paths: StatePaths) -> list[Ambiguity]:
-    prefixes = paths.prefixes
+def _of_outputs(model: Model, counts: TransitionCounts) -> Iterator[Ambiguity]:
+    paths, prefixes = counts.paths, counts.paths.prefixes
     labelled = np.flatnonzero(prefixes.labels != UNLABELLED)
-    labelled = labelled[np.argsort(prefixes.time[labelled], kind="stable")]
-    width = len(model.classes)
-    keys, first, counts = np.unique(
-        paths.states[labelled] * width + prefixes.labels[labelled],
-        return_index=True,
-        return_counts=True,
-    )
-    votes = np.zeros((paths.num_states, width))
-    example = np.zeros((paths.num_states, width), dtype=np.int64)
-    votes.flat[keys], example.flat[keys] = counts, labelled[first]
-    found = []
-    for state in np.flatnonzero((votes > 0).sum(axis=1) > 1).tolist():
-        ahead, rival = np.argsort(-votes[state], kind="stable")[:2].tolist()
-        share = votes[state] / votes[state].sum()
-        found.append(
-            Ambiguity(
-                state=paths.names[state],
-                symbol=None,
-                next_state=model.classes[ahead],
-                mass=float(share[ahead]),
-                rival=model.classes[rival],
-                rival_mass=float(share[rival]),
-                examples=tuple(
-                    spell_ids(model, prefixes.prefix(int(example[state, label])))
-                    for label in (ahead, rival)
-                ),
-                matters=True,
-            )
+    first = _first(paths, paths.states[labelled], prefixes.labels[labelled], labelled)
+    for state in np.flatnonzero((counts.votes > 0).sum(axis=1) > 1).tolist():
+        share = counts.votes[state] / counts.votes[state].sum()
+        two = np.argsort(-share, kind="stable")[:2].tolist()
+        yield Ambiguity(
+            state=paths.names[state],
+            symbol=None,
+            next_state=model.classes[two[0]],
+            mass=float(share[two[0]]),
+            rival=model.classes[two[1]],
+            rival_mass=float(share[two[1]]),
+            examples=tuple(spell_ids(model, prefixes.prefix(first[state, i])) for i in two),
+            matters=True,
         )
-    return found
 
 
 def _kept(counts: TransitionCounts, raw: DFA) -> Ints:
@@ -161,11 +135,12 @@ def _kept(counts: TransitionCounts, raw: DFA) -> Ints:
     return kept
 
 
-def _first_steps(paths: StatePaths) -> dict[tuple[int, int], int]:
-    """For each pair and each successor it had, the entry of a shortest prefix that took it."""
-    steps, (_, which) = paths.prefixes.steps, step_pairs(paths)
-    shortest_first = np.argsort(paths.prefixes.time[steps], kind="stable")
-    steps, which = steps[shortest_first], which[shortest_first]
-    keys, first = np.unique(which * paths.num_states + paths.states[steps], return_index=True)
-    ways = np.stack(np.divmod(keys, paths.num_states), axis=1).tolist()
-    return {(p, after): e for (p, after), e in zip(ways, steps[first].tolist(), strict=True)}
+def _first(
+    paths: StatePaths, cases: Ints, outcomes: Ints, entries: Ints
+) -> dict[tuple[int, int], int]:
+    """For each case and each outcome it had, the entry of a shortest prefix that shows it."""
+    order = np.argsort(paths.prefixes.time[entries], kind="stable")
+    both = np.stack([cases, outcomes], axis=1)[order]
+    found, first = np.unique(both, axis=0, return_index=True)
+    shown = zip(found.tolist(), entries[order][first].tolist(), strict=True)
+    return {(case, outcome): entry for (case, outcome), entry in shown}
