@@ -207,6 +207,20 @@ def states_in_use(rows: Rows) -> str:
     return f"{mean(ratios):.1f} times" if ratios else ""
 
 
+def questions() -> str:
+    """Accuracy on adversarial words after answered questions, and after random words."""
+    rows = [row for row in load("questions") if "random" in row["result"]]
+    if not rows:
+        return "_No results yet: `python experiments/questions.py`._"
+    lines = []
+    for name, title in (("asked", "questions"), ("random", "random words")):
+        found = [mean(row["result"][name][count] for row in rows) for count in QUESTIONS]
+        lines.append([title, ORIGINS["induced"], str(len(rows)), *(f"{one:.3f}" for one in found)])
+    header = ["answers to", LEARNED_BY, "languages", "none", *QUESTIONS[1:]]
+    return markdown(header, lines)
+
+
+QUESTIONS = ("0", "5", "20", "50")
 LEARNERS = {
     "network": 'gradient, `learn="network"`',
     "automaton": 'search in the rows, `learn="automaton"`',
@@ -366,6 +380,7 @@ TABLES: dict[str, Table | Callable[[], str]] = {
             "at most": figure("result.fit seconds", "{:.0f} s", max),
         },
     ),
+    "questions": questions,
     "who-learns": who_learns,
     "memory-claim": memory_claim,
     "peers": peers,
