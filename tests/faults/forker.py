@@ -22,6 +22,15 @@ from kleene.cli import main
 FILE_EVENTS = ("open", "os.rename", "os.remove", "os.mkdir", "os.chmod")
 
 
+class NoArrow:
+    """Keeps pyarrow out, which pandas imports: it starts a thread."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
+        if name == "pyarrow":
+            raise ImportError(name)
+
+
 def serve() -> None:
     """Obey until standard input ends."""
     orders = os.fdopen(os.dup(0))
@@ -130,4 +139,5 @@ def _let_the_clock_jump(dice: random.Random) -> None:
 
 
 if __name__ == "__main__":
+    sys.meta_path.insert(0, NoArrow())  # type: ignore[arg-type]
     serve()
