@@ -1,6 +1,7 @@
 """Induction alone and inside `fit`: exactness, noise, cost, beside RPNI and EDSM.
 
     random      random DFAs of 5 to 50 states over 2 and 10 symbols, 2,000 and 10,000 rows; new rows
+    four symbols  random DFAs of 12, 20 and 30 states over 4 symbols, 1,000 to 20,000 rows
     noise       random DFAs of 10 states, 0, 1, 5 and 10 % of the labels flipped
     logs        12,000 log sessions: induction alone, and a whole fit
     rows        CPU seconds against the number of rows
@@ -144,6 +145,16 @@ def random_tasks(options: argparse.Namespace) -> list[Task]:
     return [(key, partial(recover, options.merging_seconds, **key)) for key in keys]
 
 
+def four_symbols_tasks(options: argparse.Namespace) -> list[Task]:
+    """Random DFAs of 12, 20 and 30 states over four symbols: how many rows they need."""
+    sizes = product((12, 20, 30), (1_000, 2_000, 5_000, 10_000, 20_000), range(options.seeds))
+    keys = [
+        {"states": states, "symbols": 4, "rows": rows, "seed": seed, "method": "kleene"}
+        for states, rows, seed in sizes
+    ]
+    return [(key, partial(recover, options.merging_seconds, **key)) for key in keys]
+
+
 def noise_tasks(options: argparse.Namespace) -> list[Task]:
     """Ten states over two symbols, 2,000 rows, some of them with the wrong label."""
     keys = [
@@ -253,6 +264,7 @@ def timed(states: int, symbols: int, rows: int, seed: int) -> dict[str, Any]:
 
 PARTS: dict[str, Callable[[argparse.Namespace], list[Task]]] = {
     "random": random_tasks,
+    "four symbols": four_symbols_tasks,
     "noise": noise_tasks,
     "logs": log_tasks,
     "rows": partial(cost_tasks, "rows"),

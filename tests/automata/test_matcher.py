@@ -53,12 +53,6 @@ def test_the_kernel_takes_over_after_much_work(monkeypatch):
     assert matcher._kernel is not None
 
 
-def test_without_numba_numpy_does_it(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "kleene.automata.matcher_kernels", None)
-    dfa = DFA.from_table({0: {"a": 1}, 1: {"a": 0}}, start=0, accept={0})
-    assert Matcher(dfa, compiled=True)(["a", "aa"]).tolist() == [False, True]
-
-
 def test_outputs_keep_their_type():
     def of(*labels):
         table = np.zeros((len(labels), 1), int)

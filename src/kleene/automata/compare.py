@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 from kleene.automata.symbols import check_same_alphabet, spell
 from kleene.automata.table import TransitionTable
 from kleene.errors import AutomatonError
-from kleene.machine import Label, Machine, Symbol, Word
+from kleene.machine import Machine, Symbol, Word
 
 Moves = Callable[[Any], Sequence[Any]]
 
@@ -35,7 +36,7 @@ def difference(
     check_same_alphabet(a.alphabet, b.alphabet)
     alphabet = a.alphabet
     moves_a, moves_b = _moves(a, alphabet), _moves(b, alphabet)
-    output_a, output_b = _remembered(a.output), _remembered(b.output)
+    output_a, output_b = cache(a.output), cache(b.output)  # a machine may be a network
     pairs: list[tuple[Any, Any]] = [(a.start(), b.start())]
     came_from = [(-1, -1)]  # (index of the pair before, column of the symbol read)
     if output_a(pairs[0][0]) != output_b(pairs[0][1]):
@@ -81,18 +82,6 @@ def _moves(machine: Machine[Any], alphabet: Sequence[Symbol]) -> Moves:
         rows: list[list[int]] = machine.transitions[:, order].tolist()
         return rows.__getitem__
     return lambda state: [machine.step(state, symbol) for symbol in alphabet]
-
-
-def _remembered(output: Callable[[Any], Label]) -> Callable[[Any], Label]:
-    """An output function that asks its machine, which may be a network, once per state."""
-    known: dict[Any, Label] = {}
-
-    def remember(state: Any) -> Label:
-        if state not in known:
-            known[state] = output(state)
-        return known[state]
-
-    return remember
 
 
 def _spell_path(came_from: list[tuple[int, int]], alphabet: Sequence[Symbol]) -> Word:

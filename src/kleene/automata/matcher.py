@@ -176,11 +176,9 @@ def _code_points(text: str) -> Array:
 
 
 def _load_kernel() -> Any:
-    """The compiled loop, or None where Numba is not installed."""
-    try:
-        from kleene.automata.matcher_kernels import run_words
-    except ImportError:
-        return None
+    """The compiled loop; importing Numba takes a while."""
+    from kleene.automata.matcher_kernels import run_words
+
     return run_words
 
 

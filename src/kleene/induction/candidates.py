@@ -35,10 +35,9 @@ MAX_FAILURES = 60
 
 
 @dataclass(frozen=True, kw_only=True)
-class Candidate:
-    """A table with its description length, the step that found it, and its errors."""
+class Candidate(Found):
+    """A table that a step of the search found, with its errors."""
 
-    found: Found
     method: str
     training_errors: int
     held_out_errors: int
@@ -46,14 +45,9 @@ class Candidate:
     """Bits of the claim that some labels are wrong; 0 for a candidate without errors."""
 
     @property
-    def num_states(self) -> int:
-        """The number of states."""
-        return self.found.num_states
-
-    @property
     def description_length(self) -> float:
         """Bits of the model, of the labels, and of the claim that some of them are wrong."""
-        return self.found.description_length + self.noise_bits
+        return super().description_length + self.noise_bits
 
     @property
     def errors(self) -> int:
@@ -62,8 +56,8 @@ class Candidate:
 
     @property
     def length_by_table(self) -> float:
-        """Bits of the table, with all transitions written down, and of the labels."""
-        return self.found.length_by_table + self.noise_bits
+        """The same, with all transitions of the table written down."""
+        return super().length_by_table + self.noise_bits
 
 
 class CandidateSearch:
@@ -121,7 +115,7 @@ class CandidateSearch:
         held_out_errors = int(others.sum() - others[states, outputs].sum())
         rows = self.training.rows + self.held_out.rows
         candidate = Candidate(
-            found=found,
+            **vars(found),
             method=method,
             training_errors=errors,
             held_out_errors=held_out_errors,
@@ -201,7 +195,7 @@ class CandidateSearch:
         search = self._search(_sample(self.training, MAX_WORDS_RESTARTED, self.seed), self.budget)
         small = [one for one in self.found if one.num_states <= MAX_STATES_REFINED]
         shortest = min(small, key=lambda one: one.description_length)
-        best, failures = search.judge(shortest.found.table), 0
+        best, failures = search.judge(shortest.table), 0
         while failures < MAX_FAILURES and not self.is_good:
             found = search.refine(self._disturbed(search, best.table, failures % 3))
             failures += 1

@@ -142,8 +142,8 @@ def search_automaton(
     candidates.run()
     stopped = candidates.budget.is_spent
     chosen = choose_automaton(candidates.found)
-    final = search.judge(chosen.found.table, chosen.found.model_bits)
-    final = replace(final, outputs=chosen.found.outputs)
+    final = search.judge(chosen.table, chosen.model_bits)
+    final = replace(final, outputs=chosen.outputs)
     if chosen.held_out_errors:
         again = [final]
         if final.num_states <= MAX_STATES and not candidates.is_hopeless:
@@ -168,7 +168,7 @@ def search_automaton(
         seed=seed,
         explanations=Explanations(
             evidence=everything,
-            tables=tuple(one.found.table for one in candidates.found),
+            tables=tuple(one.table for one in candidates.found),
             max_states=max_states,
             seed=seed,
         ),
@@ -214,4 +214,7 @@ def compile_kernels() -> None:
     """Compile what the search needs, once and outside its budget."""
     words, labels = ["a", "b", "ab", "ba", "aab"], [0, 1, 0, 1, 1]
     evidence = Evidence.from_rows(words, labels, alphabet=("a", "b"), classes=(0, 1))
-    CandidateSearch(evidence, evidence, Budget(look_ups=1e5)).run()
+    candidates = CandidateSearch(evidence, evidence, Budget(look_ups=1e5))
+    candidates.merge()
+    candidates.add_patterns()
+    candidates.search.refine(np.array([[1, 2], [0, 3], [3, 0], [3, 1]], dtype=np.int32))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache
+from itertools import accumulate
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from kleene.machine import Word
 
 CHUNK = 256  # members drawn at a time
 FLIP = {"(": ")", ")": "("}
+STEP = {"(": 1, ")": -1}
 
 
 def nesting_depth(word: str) -> int | None:
@@ -22,16 +24,9 @@ def nesting_depth(word: str) -> int | None:
     >>> nesting_depth("a(b(c))"), nesting_depth(")(")
     (2, None)
     """
-    depth = deepest = 0
-    for symbol in word:
-        if symbol == "(":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif symbol == ")":
-            depth -= 1
-            if depth < 0:
-                return None
-    return deepest if depth == 0 else None
+    steps = (STEP.get(symbol, 0) for symbol in word)
+    heights = list(accumulate(steps, initial=0))
+    return max(heights) if heights[-1] == 0 and min(heights) == 0 else None
 
 
 class ParenthesesSampler:
