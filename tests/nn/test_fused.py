@@ -428,7 +428,8 @@ def test_function_transforms_take_the_plain_path() -> None:
 
 def test_import_compiles_nothing_and_the_switch_is_honoured(tmp_path) -> None:
     code = (
-        "import torch, kleene.nn as nn; from kleene.nn.fused.library import library as loaded;"
+        "import sys, torch, kleene.nn as nn; assert 'torch._dynamo' not in sys.modules;"
+        "from kleene.nn.fused.library import library as loaded;"
         "assert not loaded.cache_info().currsize;"
         "nn.SRGRU(3, 4, num_states=2)(torch.randn(2, 1, 3));"
         "print(bool(loaded.cache_info().currsize))"

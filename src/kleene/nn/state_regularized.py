@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import torch
 from torch import Tensor, nn
+from torch._compile import _disable_dynamo
 from torch.nn.utils.rnn import PackedSequence
 
 from kleene.errors import SettingError
@@ -256,11 +257,10 @@ class StateRegularized(nn.Module):
         self, input: Tensor | PackedSequence, hx: Initial = None, *, mode: Mode = OWN
     ) -> tuple[Tensor | PackedSequence, Any]:
         """As `torch.nn.RNN`, `GRU` and `LSTM`: the outputs of all steps, and the last state."""
-        exporting = getattr(
-            torch.compiler, "is_exporting", torch.compiler.is_compiling
-        )  # torch 2.6
+        # torch.compile takes minutes for a graph of all steps. (torch 2.6 has no is_exporting.)
+        exporting = getattr(torch.compiler, "is_exporting", torch.compiler.is_compiling)
         if torch.compiler.is_dynamo_compiling() and not exporting():
-            return self._forward_eagerly(input, hx, mode)  # type: ignore[no-any-return]
+            return self._forward_eagerly(input, hx, mode)
         return self._forward(input, hx, mode)
 
     def _forward(
@@ -275,7 +275,8 @@ class StateRegularized(nn.Module):
             return output, last
         return output, (last, packed.restore_state([s.last_memory for s in scans]))
 
-    _forward_eagerly = torch.compiler.disable(_forward)  # type: ignore[no-untyped-call]
+    # Unlike torch.compiler.disable, this imports the compiler only when it is called.
+    _forward_eagerly = _disable_dynamo(_forward)
 
     def trace(
         self, input: Tensor | PackedSequence, hx: Initial = None, *, mode: Mode = OWN
