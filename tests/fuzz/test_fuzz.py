@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 from asking import raw_server, server
+from doors import DOORS
+from doors import run as run_doors
 from fuzzing import Outcome, attempt, fuzz
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -189,3 +191,18 @@ def test_names_in_an_archive_are_names_only(tmp_path: Path) -> None:
     assert {content for _, content in found} == {b"x"}
     assert [one.name for one in tmp_path.rglob("*") if one.is_file()] == ["evil.tar.gz"]
     assert not Path("/tmp/kleene-escaped").exists()
+
+
+# -- doors ---------------------------------------------------------------------------------------
+
+
+def test_certified_models_give_the_labels_of_their_automata_at_every_door() -> None:
+    tally = run_doors(100, 100_000)
+    assert tally["faults"] == []
+    assert tally["cases"] == 100
+    assert min(tally[door] for door in DOORS if door != "c") >= 5
+
+
+@pytest.mark.slow
+def test_doors_of_many_models() -> None:
+    assert run_doors(20_000, 10**7)["faults"] == []

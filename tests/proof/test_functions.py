@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from function_errors import BOUNDS, CUT, farthest, farthest_power, largest_errors
+from function_errors import BOUNDS, CUT, PAGE, farthest, farthest_power, largest_errors
 
+from kleene.proof import functions
+from kleene.proof.functions import MEASURED
 from kleene.proof.verify_core import LOST
 
 FINITE = 2**32 - 2 * 2**23  # all but infinities and NaN
@@ -42,3 +44,14 @@ def test_an_error_is_seen():
 
 def test_what_underflows_is_below_what_proofs_leave_for_it():
     assert CUT <= LOST / 2
+
+
+def test_the_page_has_the_cpu_features_that_count_as_measured(monkeypatch):
+    rows = {
+        line.split(" | ")[0][2:] for line in PAGE.read_text().splitlines() if "compiled" in line
+    }
+    assert set(MEASURED) <= rows
+    monkeypatch.setattr(functions, "cpu_features", lambda: MEASURED[0])
+    assert functions.unmeasured() is None
+    monkeypatch.setattr(functions, "cpu_features", lambda: "aarch64 SVE256")
+    assert "never measured with aarch64 SVE256" in functions.unmeasured()
