@@ -3,7 +3,7 @@
 import runpy
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import Distribution, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
@@ -21,17 +21,20 @@ class BuildKernels(build_py):
             LIBRARY["build_all"](Path(self.build_lib) / FUSED / "kernels")
 
 
+class WithKernels(Distribution):
+    """A distribution with compiled files, unless there is no compiler."""
+
+    def has_ext_modules(self) -> bool:
+        """Whether a wheel is of one platform."""
+        return bool(LIBRARY["compiler"]())
+
+
 class PlatformWheel(bdist_wheel):
     """One wheel per platform: the kernels know neither Python nor torch."""
-
-    def finalize_options(self) -> None:
-        """A wheel without kernels serves every platform."""
-        super().finalize_options()
-        self.root_is_pure = not LIBRARY["compiler"]()
 
     def get_tag(self) -> tuple[str, str, str]:
         """Any version of Python, this platform."""
         return ("py3", "none", super().get_tag()[2])
 
 
-setup(cmdclass={"build_py": BuildKernels, "bdist_wheel": PlatformWheel})
+setup(distclass=WithKernels, cmdclass={"build_py": BuildKernels, "bdist_wheel": PlatformWheel})
