@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from kleene.proof.bounds import CHUNK, Array, Bounds, Interval
 SPARE = 1e-9  # boxes are this much larger than needed, relatively: a verifier may round otherwise
 GROWTH = 1 / 64  # how much a box that keeps growing grows beyond its need, at first
 ROUNDS = 400
-CLOSE = 1 / 32  # inputs of one group of symbols differ by at most this
 SEARCH = 2.0**-16  # temperatures are searched down to this part of the highest
 
 
@@ -51,49 +50,8 @@ class Break:
 
 
 def prove(bounds: Bounds, locations: Locations, temperatures: Sequence[float]) -> Proof | Break:
-    """Find boxes that no step leaves, or where that breaks.
-
-    Symbols that lead everywhere alike and whose inputs lie close together are stepped as one, by
-    the hull of their inputs. What holds of the hull holds of each; where it is too wide, symbols
-    are stepped one by one.
-    """
+    """Find boxes that no step leaves, or where that breaks: an output that is not certain."""
     inputs = bounds.x_gates[0][FIRST_SYMBOL:], bounds.x_gates[1][FIRST_SYMBOL:]
-    groups = _groups(inputs, locations.transitions)
-    if 2 * len(groups) <= len(inputs[0]):
-        hull = (
-            np.array([inputs[0][group].min(0) for group in groups]),
-            np.array([inputs[1][group].max(0) for group in groups]),
-        )
-        first = locations.transitions[:, [group[0] for group in groups]]
-        found = _grow(bounds, replace(locations, transitions=first), hull, temperatures)
-        if isinstance(found, Proof):
-            return found
-    return _grow(bounds, locations, inputs, temperatures)
-
-
-def _groups(inputs: Interval, transitions: NDArray[np.int32]) -> list[NDArray[np.intp]]:
-    """Columns that lead everywhere alike, halved until their inputs lie within `CLOSE`."""
-    _, which = np.unique(transitions, axis=1, return_inverse=True)
-    order = np.argsort(which.reshape(-1), kind="stable")
-    waiting = np.split(order, np.flatnonzero(np.diff(which.reshape(-1)[order])) + 1)
-    groups = []
-    while waiting:
-        group = waiting.pop()
-        width = inputs[1][group].max(0) - inputs[0][group].min(0)
-        widest = int(width.argmax())
-        values = inputs[0][group, widest]
-        left = values <= (values.min() + values.max()) / 2
-        if not (width[widest] > CLOSE and left.any() and not left.all()):  # nan is not split
-            groups.append(group)
-        else:
-            waiting += [group[left], group[~left]]
-    return groups
-
-
-def _grow(
-    bounds: Bounds, locations: Locations, inputs: Interval, temperatures: Sequence[float]
-) -> Proof | Break:
-    """Grow the boxes until every step stays inside, or an output is no longer certain."""
     count, layers = locations.centroids.shape
     lo = np.full((count, layers, bounds.num_states), np.inf)
     hi = np.full((count, layers, bounds.num_states), -np.inf)
