@@ -33,6 +33,8 @@ def test_a_model_goes_to_onnx(kleene: Kleene, folder: Path, tmp_path: Path) -> N
 def test_without_onnx_the_extra_is_named(
     kleene: Kleene, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
 ) -> None:
+    for name in [name for name in sys.modules if name.startswith("kleene.export.")]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "onnx", None)  # as where it is not installed
     outcome = kleene("export", folder / source, "--out", tmp_path / "made.onnx")
     assert_one_clear_line(outcome)

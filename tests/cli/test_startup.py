@@ -1,4 +1,4 @@
-"""Commands on a few rows start quickly: what they import, and when the kernels are loaded."""
+"""Commands on a few rows start quickly: what they import."""
 
 from __future__ import annotations
 
@@ -24,30 +24,6 @@ for command in (["predict", "words.tsv"], ["evaluate", "words.tsv"], ["explain",
 slow = ("numba", "torch._dynamo", "sklearn", "scipy", "fastapi", "matplotlib")
 print([name for name in slow if name in sys.modules], file=sys.stderr)
 """
-MANY_PASSES = """
-import sys
-import torch
-from kleene.nn import SRGRU, inference
-from kleene.nn.fused import switch
-
-network, x = SRGRU(3, 4, num_states=2), torch.randn(5, 2, 3)
-with inference(network):
-    before, _ = network(x)
-assert "numba" not in sys.modules
-switch.PLAIN_SECONDS = 1e-9  # as after many passes
-with inference(network):
-    after, _ = network(x)
-assert "numba" in sys.modules
-torch.testing.assert_close(before, after)
-"""
-TRAINING = """
-import sys
-import torch
-from kleene.nn import SRGRU
-
-SRGRU(3, 4, num_states=2)(torch.randn(5, 2, 3))
-assert "numba" in sys.modules  # from the first step on, so that seeds decide alone
-"""
 
 
 @pytest.fixture
@@ -72,19 +48,3 @@ def run(code: str, folder: Path, **variables: str) -> subprocess.CompletedProces
 
 def test_a_few_rows_load_nothing_slow(folder: Path) -> None:
     assert run(FEW_ROWS, folder).stderr.strip().endswith("[]")
-
-
-def test_many_passes_load_the_kernels(folder: Path) -> None:
-    run(MANY_PASSES, folder)
-
-
-def test_training_loads_the_kernels_at_once(folder: Path) -> None:
-    run(TRAINING, folder)
-
-
-@pytest.mark.slow
-def test_the_first_compilation_is_announced_and_cached(folder: Path) -> None:
-    announced = "kleene: compiling kernels for this machine, once"
-    cache = {"NUMBA_CACHE_DIR": str(folder / "cache")}
-    assert announced in run(TRAINING, folder, **cache).stderr
-    assert announced not in run(TRAINING, folder, **cache).stderr

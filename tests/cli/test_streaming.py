@@ -126,7 +126,7 @@ def test_a_store_is_made_again_only_where_it_must(tmp_path: Path) -> None:
 
     def made(max_symbols: int) -> Store:
         settings = {"tokens": "words", "training": {"max_symbols": max_symbols}}
-        more = {"threads": 1, "checkpoint_every": 30.0, "baseline": False, "test": None}
+        more = {"threads": 1, "checkpoint_every": 30.0, "baseline": False}
         run = TrainingRun.open(
             DataSource(path=str(data), layout=Layout(), max_length=1000),
             settings,

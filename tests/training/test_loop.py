@@ -40,15 +40,12 @@ def test_learns_a_language(cell) -> None:
 def test_one_step_is_torchs(optimizer) -> None:
     """All words in one batch: loss, clipping and update as anyone would write them."""
     network, other = make_network().double(), make_network().double()
-    stage = Stage(
-        epochs=1, batch_size=1000, optimizer=optimizer, learning_rate=0.03, clip=0.1,
-        weight_decay=0.01,
-    )  # fmt: skip
+    stage = Stage(epochs=1, batch_size=1000, optimizer=optimizer, learning_rate=0.03, clip=0.1)
     history = fit(network, EXAMPLES, stages=[stage])
     made = {
-        "adam": lambda w: torch.optim.Adam(w, lr=0.03, weight_decay=0.01),
-        "adadelta": lambda w: torch.optim.Adadelta(w, lr=0.03, weight_decay=0.01),
-        "rmsprop": lambda w: torch.optim.RMSprop(w, lr=0.03, weight_decay=0.01, momentum=0.9),
+        "adam": lambda w: torch.optim.Adam(w, lr=0.03),
+        "adadelta": lambda w: torch.optim.Adadelta(w, lr=0.03),
+        "rmsprop": lambda w: torch.optim.RMSprop(w, lr=0.03, momentum=0.9),
     }[optimizer]([w for w in other.parameters() if w.requires_grad])
     batch = next(EXAMPLES.in_order(1000))
     scores = other(batch)

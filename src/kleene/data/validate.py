@@ -158,6 +158,9 @@ def _entries(values: Any, what: str) -> list[Any]:
         column = "[:, 0]" if names is None else f"[{str(next(iter(names)))!r}]"
         found = f"got a table of shape {shape}; pass {what}{column}"
         raise DataError(f"{what} must be one column, {found}")
+    frame = len(shape) == 2 and shape[1] > 1 and hasattr(values, "__array__") and names is not None
+    if frame and np.asarray(values).dtype.kind in "biuf":  # a row is a sequence of numbers
+        return list(np.asarray(values))
     if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
         from pyarrow import ArrowException
 
