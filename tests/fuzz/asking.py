@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from threading import Thread
@@ -67,6 +68,7 @@ def server() -> Reader:
             raise DataError(str(json.loads(answer)["error"]))
         return answer
 
+    weakref.finalize(read, runner.close)
     return Reader(name="HTTP requests", seeds=[_request(*one) for one in REQUESTS], read=read)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -70,6 +71,11 @@ def _render(raw: str, rows: int, columns: int) -> tuple[pyte.HistoryScreen, list
     return screen, lines
 
 
+def _obey_interrupts() -> None:
+    """Let Ctrl-C work also where the tests run in the background of a shell, which ignores it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Terminal:
     """A command that runs in a terminal: wait for its text, press keys, wait for its end."""
 
@@ -99,6 +105,7 @@ class Terminal:
             timeout=PATIENCE,
             encoding="utf-8",
             codec_errors="replace",
+            preexec_fn=_obey_interrupts,
         )
 
     def wait_for(self, pattern: str) -> str:
