@@ -12,7 +12,7 @@ import json, sys
 from importlib.machinery import PathFinder
 
 OPTIONAL = set("aalpy automata captum fastapi starlette uvicorn prometheus_client matplotlib "
-               "pygraphviz onnx onnxruntime pooch transformers".split())
+               "pygraphviz onnx onnxruntime pooch duckdb pyarrow transformers".split())
 find_spec = PathFinder.find_spec
 
 
@@ -41,6 +41,9 @@ for arguments in json.loads(sys.argv[1]):
 """
 MISSING = (
     ("demo --out demo", "draw"),
+    ("train data.tsv --out large --stream", "data"),
+    ("train table.parquet --out table", "data"),
+    ("train events.csv --case-column case --event-column event --out log", "data"),
     ("extract model --out dfa.svg", "draw"),
     ("extract model --method lstar", "peers"),
     ("extract net.onnx --alphabet 01", "onnx"),
@@ -63,6 +66,9 @@ def test_the_library_trains_predicts_and_extracts(tmp_path: Path) -> None:
 
 
 def test_a_command_that_needs_an_extra_names_it_in_one_line(folder: Path) -> None:
+    table, events = "PAR1", "case,event,label\na,x,1\na,y,1\nb,x,0\nb,x,0\n"
+    (folder / "table.parquet").write_text(table)
+    (folder / "events.csv").write_text(events)
     lines = run(COMMANDS, folder, json.dumps([line.split() for line, _ in MISSING])).splitlines()
     said = [line for line in lines if line.startswith(("kleene: error", "kleene: status"))]
     assert len(said) == 2 * len(MISSING), lines

@@ -20,7 +20,7 @@ from kleene.data.layout import LABEL_NAMES, Example, Layout
 from kleene.data.lines import MAX_LINE, Lines
 from kleene.data.tables import Table
 from kleene.data.words import arrow_values, without_surrogates
-from kleene.errors import DataError
+from kleene.errors import DataError, extra
 from kleene.machine import is_missing
 
 if TYPE_CHECKING:
@@ -87,7 +87,9 @@ def event_examples(
 
 
 def _examples(table: Table, columns: Columns, labelled: bool) -> Iterator[Example]:
-    import duckdb
+    with extra("data"):
+        import duckdb
+        import pyarrow  # noqa: F401
 
     with tempfile.TemporaryDirectory(prefix="kleene-events-") as folder:
         file = Path(folder) / "events"

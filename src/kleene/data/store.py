@@ -25,7 +25,7 @@ from kleene.data.alphabet import Alphabet, Ids, from_json_symbol, to_json_symbol
 from kleene.data.layout import Example
 from kleene.data.validate import as_labels, check_repetition, sorted_classes, warn_of_missing
 from kleene.data.words import typed_labels
-from kleene.errors import DataError
+from kleene.errors import DataError, extra
 from kleene.files import open_regular
 from kleene.machine import Label
 
@@ -188,7 +188,8 @@ def _batched(examples: Iterable[Example]) -> Iterator[tuple[list[Any], list[Labe
 
 def _write(path: Path, parts: Iterable[Part], about: dict[str, Any], kind: Any) -> int:
     """Write an Arrow file; the result is the number of rows."""
-    import pyarrow as pa
+    with extra("data"):
+        import pyarrow as pa
 
     fields = [("ids", pa.list_(pa.from_numpy_dtype(kind))), ("label", pa.int32())]
     schema = pa.schema(fields, metadata={"kleene": json.dumps(about)})
@@ -214,7 +215,8 @@ def _write(path: Path, parts: Iterable[Part], about: dict[str, Any], kind: Any) 
 
 def _read(path: Path) -> tuple[Any, Iterator[Part]]:
     """What an Arrow file says about itself, and its batches."""
-    import pyarrow as pa
+    with extra("data"):
+        import pyarrow as pa
 
     wrong = (OSError, AttributeError, LookupError, TypeError, ValueError, pa.ArrowException)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from kleene.data.layout import LABEL_NAMES, TEXT_NAMES
 from kleene.data.lines import MAX_LINE, Lines
-from kleene.errors import DataError
+from kleene.errors import DataError, extra
 from kleene.files import open_regular
 from kleene.machine import is_missing
 
@@ -178,8 +178,9 @@ def jsonl_table(lines: Lines, content: Iterator[str]) -> Table:
 
 def parquet_table(lines: Lines) -> Table:
     """The columns and the rows of a Parquet file, read a batch at a time."""
-    import pyarrow
-    from pyarrow import parquet
+    with extra("data"):
+        import pyarrow
+        from pyarrow import parquet
 
     def rows() -> Rows:
         try:

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any
 
@@ -161,7 +162,8 @@ def _entries(values: Any, what: str) -> list[Any]:
     frame = len(shape) == 2 and shape[1] > 1 and hasattr(values, "__array__") and names is not None
     if frame and np.asarray(values).dtype.kind in "biuf":  # a row is a sequence of numbers
         return list(np.asarray(values))
-    if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
+    arrow = hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__")
+    if arrow and find_spec("pyarrow"):
         from pyarrow import ArrowException
 
         with suppress(ArrowException):  # values of several types, which are read one by one

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kleene.errors import DataError
+from kleene.errors import DataError, extra
 from kleene.machine import Label, is_missing
 
 Score = Callable[[list[Any]], Mapping[str, Sequence[Any]]]
@@ -58,7 +58,8 @@ class Scorer:
 
     def answers(self, sequences: list[Any]) -> list[Any]:
         """An Arrow array for each new column."""
-        import pyarrow as pa
+        with extra("data"):
+            import pyarrow as pa
 
         present = [i for i, value in enumerate(sequences) if not is_missing(value)]
         found = self._score([sequences[i] for i in present])
