@@ -17,7 +17,7 @@ C_CODE = compile_c("""
 #include "products.h"
 i64 padded_length(i64 d) { return padded(d); }
 void by_panels(float *bias, i64 n, i64 m, i64 k, float *A, i64 wide, float *P, float *C) {
-    panels(bias, n, m, k, A, wide, P, C);
+    panels(bias, n, m, k, A, wide, P, C, m);
 }
 void by_times(i64 transposed, Sgemm *sgemm, i64 n, i64 m, i64 k, float *A, float *B, float *P,
               float *C) {

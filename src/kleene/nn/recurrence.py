@@ -73,6 +73,20 @@ class Recurrence(NamedTuple):
     component: Component | None
     hidden_noise: float = 0.0  # see `Mode`
 
+    @property
+    def blend(self) -> float | None:
+        """The share of the mixture in a hidden vector; None without a component, and where weights
+        of the centroids are carried on in place of hidden vectors."""
+        if self.component is None or self.component.blend is not None:
+            return None if self.component is None else self.component.blend
+        return 1.0 if self.hidden_noise else None
+
+    def draw_noise(self, steps: int, like: Tensor) -> Tensor | None:
+        """The noise on the hidden vectors of a whole pass, (steps, hidden)."""
+        if not self.hidden_noise:
+            return None
+        return self.hidden_noise * like.new_empty(steps, like.shape[-1]).normal_()
+
     def gates(self, hidden: Tensor) -> Tensor:
         """R h + b_hh, the textbook product."""
         return linear(hidden, self.weight, self.bias)
@@ -82,6 +96,11 @@ class Recurrence(NamedTuple):
     ) -> tuple[Tensor, Tensor | None]:
         """One more cell application without the stochastic component: the end token's."""
         return self.cell.step(x_gates, self.gates(hidden), hidden, memory, self.peephole)
+
+
+def commitment(u: Tensor, mixtures: Tensor) -> Tensor:
+    """Mean |u_t - alpha_t S|^2 of all steps."""
+    return (u - mixtures).square().sum() / max(len(u), 1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from kleene.nn.fused.dispatch import dispatch
-from kleene.nn.recurrence import Component, Gates, Recurrence, Scan, gates_of
+from kleene.nn.recurrence import Component, Gates, Recurrence, Scan, commitment, gates_of
 
 
 def scan(
@@ -50,9 +50,7 @@ def loop(
     memory: Tensor | None,
 ) -> Scan:
     """Run the recurrence along time; `scan` says more."""
-    component = recurrence.component
-    in_centroid_space = component is not None and component.blend is None
-    in_centroid_space = in_centroid_space and not recurrence.hidden_noise
+    in_centroid_space = recurrence.component is not None and recurrence.blend is None
     run = _scan_weights if in_centroid_space else _scan_hidden
     return run(recurrence, gates_of(inputs), batch_sizes, hidden, memory)
 
@@ -67,6 +65,7 @@ def _scan_hidden(
     """Carry hidden vectors: h_t = u_t, or its blend with alpha_t S."""
     component, h, c, start = recurrence.component, hidden, memory, 0
     states = None if component is None else _States(component, x_gates)
+    noise = recurrence.draw_noise(len(x_gates), hidden)
     us, hiddens, memories = [hidden[:0]], [hidden[:0]], [] if memory is None else [memory[:0]]
     for n in batch_sizes:
         x, h, c = x_gates[start : start + n], h[:n], None if c is None else c[:n]
@@ -74,9 +73,10 @@ def _scan_hidden(
         h = u
         if states is not None:
             us.append(u)
-            h = torch.lerp(u, states(u, start) @ states.S, states.blend)
-        if recurrence.hidden_noise:
-            h = h + recurrence.hidden_noise * torch.randn_like(h)
+            assert recurrence.blend is not None
+            h = torch.lerp(u, states(u, start) @ states.S, recurrence.blend)
+        if noise is not None:
+            h = h + noise[start : start + n]
         hiddens.append(h)
         if c is not None:
             memories.append(c)
@@ -94,14 +94,13 @@ def _scan_hidden(
     if states is None:
         return found
     weights, scores = states.of_all_steps()
-    distances = (torch.cat(us) - weights @ states.S).square().sum(-1)
     return replace(
         found,
         carried=weights,
         centroids=states.S,
         scores=scores,
         mixtures=all_hidden,
-        commitment=distances.sum() / max(len(distances), 1),
+        commitment=commitment(torch.cat(us), weights @ states.S),
     )
 
 
@@ -152,7 +151,6 @@ class _States:
 
     def __init__(self, component: Component, x_gates: Tensor) -> None:
         self.component, self.S = component, component.centroids
-        self.blend = 1.0 if component.blend is None else component.blend
         self.keys, self.offsets = component.similarity.keys(self.S)
         steps, states = len(x_gates), component.num_states
         self.noise = component.transition.draw(steps, states, x_gates, component.noise)

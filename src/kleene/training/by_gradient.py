@@ -47,8 +47,7 @@ RIGHT = 0.995
 PLATEAU, GAIN = 400, 0.002
 """Steps after which a stage ends if the mean of 100 batches has not gained so much."""
 NOISE, MAX_STEPS, MAX_NOISY_STEPS = 0.4, 6_000, 800
-"""Noise on hidden vectors, and steps of the plain cell, without and with it; a noisy step takes
-three times as long."""
+"""Noise on hidden vectors, and steps of the plain cell, without and with it."""
 ROUNDS, MAX_FAILURES = 24, 4
 """Of `fewer_states`: rounds, and rounds in a row after which the network is not good enough."""
 

@@ -11,7 +11,7 @@ from kleene.nn.cells import GRU, LSTM, Elman
 from kleene.nn.fused.passes import OUTPUTS, Fused, run_forward
 from kleene.nn.fused.plan import Layout, layout, make_plan
 from kleene.nn.fused.switch import load_kernels
-from kleene.nn.recurrence import Gates, LookedUp, Projected, Recurrence, Scan
+from kleene.nn.recurrence import Gates, LookedUp, Projected, Recurrence, Scan, commitment
 from kleene.nn.similarity import Cosine, Dot, Euclidean
 from kleene.nn.transition import Gumbel, Mixture, SoftArgmax
 
@@ -39,16 +39,10 @@ def dispatch(
 
 def _supported_types(recurrence: Recurrence) -> bool:
     component = recurrence.component
-    return (
-        type(recurrence.cell) in CELLS
-        and not recurrence.hidden_noise
-        and (
-            component is None
-            or (
-                component.blend is None
-                and type(component.transition) in TRANSITIONS
-                and type(component.similarity) in SIMILARITIES
-            )
+    return type(recurrence.cell) in CELLS and (
+        component is None
+        or (
+            type(component.transition) in TRANSITIONS and type(component.similarity) in SIMILARITIES
         )
     )
 
@@ -126,13 +120,15 @@ def _run(
 ) -> Scan:
     plan, tensors = make_plan(recurrence, inputs, rows, hidden, memory, with_hidden)
     if plan.needs_grad:
-        results = Fused.apply(plan, recurrence, *tensors.values())  # type: ignore[no-untyped-call]
+        results = Fused.apply(plan, *tensors.values())  # type: ignore[no-untyped-call]
         found = dict(zip(OUTPUTS, results, strict=True))
     else:
         found, _ = run_forward(plan, tensors)
-    last = found["last_hidden" if plan.states else "last_weights"]
+    last = found["last_hidden" if plan.carries_weights else "last_carried"]
     assert found["weights"] is not None
     assert last is not None
+    u, mixtures = found.get("u"), found.get("hidden")
+    distance = None if u is None or mixtures is None else commitment(u, mixtures)
     return Scan(
         carried=found["weights"],
         centroids=tensors["S"],
@@ -140,5 +136,6 @@ def _run(
         memory=found.get("memory"),
         last_memory=found.get("last_memory"),
         scores=found.get("scores"),
-        mixtures=found.get("hidden"),
+        mixtures=found.get("blended" if plan.blended else "hidden"),
+        commitment=distance,
     )

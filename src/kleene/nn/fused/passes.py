@@ -14,19 +14,21 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd import Function
-from torch.nn.functional import embedding, linear
 
+from kleene.errors import SettingError
 from kleene.nn.fused.buffers import empty, empty_cached
 from kleene.nn.fused.call import JOB, PLACES
 from kleene.nn.fused.library import kernel, limit_threads, workspace
 from kleene.nn.fused.plan import INPUTS, Layout, Plan, Tensors
-from kleene.nn.recurrence import Recurrence
 
 OUTPUTS = (
-    "weights", "scores", "memory", "last_weights", "last_memory", "hidden", "last_hidden",
+    "weights", "scores", "memory", "last_carried", "last_memory", "hidden", "last_hidden",
+    "blended", "u",
 )  # fmt: skip
 """The results of a pass, in this order; None where there is none or it was not asked for."""
-SAVED = ("weights", "scores", "memory", "last_weights", "G", "N", "Q", "norms", "soft")
+SAVED = (
+    "weights", "scores", "memory", "last_carried", "blended", "G", "N", "Q", "norms", "soft",
+)  # fmt: skip
 """What the backward pass reads of the forward pass."""
 MIN_WORK = 4_000_000  # multiplications below which a second thread costs more than it saves
 Blocks: TypeAlias = Sequence[tuple[int, int]]
@@ -36,10 +38,14 @@ _pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
 def run_forward(plan: Plan, tensors: Tensors) -> tuple[Tensors, Blocks]:
     """Run the pass, one block of sequences per thread; returns all that it wrote."""
     k, d, steps, widest = plan.states, plan.hidden, plan.layout.steps, plan.layout.widest
-    written: Tensors = {"weights": empty(steps, k or d), "last_weights": empty(widest, k or d)}
+    carried = k if plan.carries_weights else d
+    written: Tensors = {"weights": empty(steps, k or d), "last_carried": empty(widest, carried)}
     if k:
         written["scores"] = empty_cached(steps, k)
+    if plan.carries_weights:
         written["last_hidden"] = empty(widest, d)
+    if plan.blended:
+        written["blended"], written["u"] = empty(steps, d), empty(steps, d)
     if (c0 := tensors["c0"]) is not None:
         written["memory"] = empty_cached(steps, d)
         written["last_memory"] = last_memory = empty(plan.batch, d)
@@ -155,82 +161,26 @@ class Fused(Function):
     """From the tensors of `INPUTS` to those of `OUTPUTS`."""
 
     @staticmethod
-    def forward(ctx: Any, plan: Plan, recurrence: Recurrence, *inputs: Tensor | None) -> Any:
+    def forward(ctx: Any, plan: Plan, *inputs: Tensor | None) -> Any:
         """Run the pass and save what its backward pass reads."""
         written, ctx.blocks = run_forward(plan, dict(zip(INPUTS, inputs, strict=True)))
-        ctx.plan, ctx.recurrence = plan, recurrence
+        ctx.plan = plan
         ctx.save_for_backward(*inputs, *(written.get(name) for name in SAVED))
         ctx.set_materialize_grads(False)
         return tuple([written.get(name) for name in OUTPUTS])
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> Any:
-        """Run the backward pass; differentiate the plain loop where its graph is needed."""
-        needs, saved = ctx.needs_input_grad[2:], ctx.saved_tensors
-        tensors = dict(zip(INPUTS, saved, strict=False))
-        needed = list(compress(INPUTS, needs))
+        """Run the backward pass."""
         if torch.is_grad_enabled():
-            outputs = _plain(ctx.plan, ctx.recurrence, tensors)
-            pairs = [(o, g) for o, g in zip(outputs, grads, strict=True) if g is not None]
-            gradients = torch.autograd.grad(
-                [o for o, _ in pairs if o is not None],
-                [t for name in needed if (t := tensors[name]) is not None],
-                [g for _, g in pairs],
-                create_graph=True,
-                allow_unused=True,
+            raise SettingError(
+                "the compiled kernels have no gradients of gradients; run the pass with "
+                "`with kleene.nn.use_fused(False)`"
             )
-            found: dict[str, Any] = dict(zip(needed, gradients, strict=True))
-        else:
-            written = dict(zip(SAVED, saved[len(INPUTS) :], strict=True))
-            result_grads = dict(zip(OUTPUTS, grads, strict=True))
-            found = run_backward(ctx.plan, tensors, needed, written, ctx.blocks, result_grads)
-        return (None, None, *[found.get(name) for name in INPUTS])
-
-
-def _plain(plan: Plan, recurrence: Recurrence, t: Tensors) -> tuple[Tensor | None, ...]:
-    """The node by torch's operations, for gradients of its gradients."""
-    X, H0, M, S, c, component = t["X"], t["H0"], t["M"], t["S"], t["c0"], recurrence.component
-    assert H0 is not None
-    assert M is not None
-    if t["x"] is not None:
-        assert t["W"] is not None
-        X = linear(t["x"], t["W"], t["bias"])
-    elif t["ids"] is not None and X is not None:
-        X = embedding(t["ids"], X)
-    assert X is not None
-    carried: list[Tensor] = []
-    scores: list[Tensor] = []
-    memories: list[Tensor] = []
-    last: list[Tensor] = []
-    last_memories: list[Tensor] = [] if c is None else [c[plan.layout.widest :]]
-    half, start, sizes = H0.expand(plan.batch, -1), 0, [*plan.layout.sizes.tolist(), 0]
-    for n, after in pairwise(sizes):
-        rows, c = slice(start, start + n), None if c is None else c[:n]
-        if start:
-            w = carried[-1][:n]
-            half = w @ M
-            if component is None:
-                half = half if t["h_bias"] is None else half + t["h_bias"]
-                half = torch.cat([half, w], 1) if recurrence.cell.reads_hidden else half
-        h_gates, h = half[:n, : plan.gates], half[:n, -plan.hidden :]
-        u, c = recurrence.cell.step(X[rows], h_gates, h, c, t["peephole"])
-        if component is not None:
-            assert S is not None
-            assert t["temperature"] is not None
-            keys = S if t["keys"] is None else t["keys"]
-            score = component.similarity.query(u) @ keys.T
-            scores.append(score if t["offsets"] is None else score + t["offsets"])
-            noise = None if t["noise"] is None else t["noise"][rows]
-            u = component.transition(scores[-1], t["temperature"], noise)
-        carried.append(u)
-        last.insert(0, u[after:])
-        if c is not None:
-            memories.append(c)
-            last_memories.insert(0, c[after:])
-        start += n
-    weights, ends = torch.cat(carried), torch.cat(last)
-    memory, last_memory = (torch.cat(all_) if all_ else None for all_ in (memories, last_memories))
-    if S is None:
-        return weights, None, memory, ends, last_memory, None, None
-    hidden = weights @ S if plan.with_hidden else None
-    return weights, torch.cat(scores), memory, ends, last_memory, hidden, ends @ S
+        saved = ctx.saved_tensors
+        tensors = dict(zip(INPUTS, saved, strict=False))
+        needs = list(compress(INPUTS, ctx.needs_input_grad[1:]))
+        written = dict(zip(SAVED, saved[len(INPUTS) :], strict=True))
+        result_grads = dict(zip(OUTPUTS, grads, strict=True))
+        found = run_backward(ctx.plan, tensors, needs, written, ctx.blocks, result_grads)
+        return (None, *[found.get(name) for name in INPUTS])

@@ -21,7 +21,7 @@ from kleene.nn.transition import Gumbel, SoftArgmax
 
 INPUTS = (
     "X", "ids", "x", "W", "bias", "H0", "M", "h_bias", "S", "keys", "offsets", "temperature",
-    "noise", "peephole", "c0",
+    "noise", "blend", "hidden_noise", "peephole", "c0",
 )  # fmt: skip
 """The tensors of a pass, in the order in which the node of torch's graph takes them."""
 Tensors: TypeAlias = dict[str, Tensor | None]
@@ -65,7 +65,8 @@ class Plan:
     size: int  # of an input vector; 0 where none is multiplied
     shared_start: bool  # the initial hidden vectors are zero and need no gradient
     needs_grad: bool
-    with_hidden: bool  # hidden vectors of all steps are results, as mixtures of the centroids
+    with_hidden: bool  # mixtures of the centroids of all steps are results
+    blended: bool  # hidden vectors are carried on, in part mixtures
 
     @cached_property
     def width(self) -> int:
@@ -76,6 +77,11 @@ class Plan:
     def gates(self) -> int:
         """Of the input's half of the gates."""
         return 3 * self.hidden if self.cell == "gru" else self.width
+
+    @property
+    def carries_weights(self) -> bool:
+        """Whether a step hands weights of the centroids to the next; otherwise hidden vectors."""
+        return self.states > 0 and not self.blended
 
     @cached_property
     def arguments(self) -> array[int]:
@@ -91,7 +97,7 @@ class Plan:
             "states": self.states,
             "gates": self.gates,
             "width": self.width,
-            "columns": self.width if self.states else self.gates,
+            "columns": self.width if self.carries_weights else self.gates,
             "size": self.size,
             "shared_start": self.shared_start,
             "sizes": self.layout.sizes.ctypes.data,
@@ -145,17 +151,22 @@ def make_plan(
     if cell == "lstm" and recurrence.peephole is None:
         tensors["peephole"] = hidden.new_zeros(3, hidden.shape[1])
     states, transition, similarity = 0, None, None
-    if component is None:
+    blend = recurrence.blend
+    if component is None or blend is not None:
         tensors["M"], tensors["h_bias"] = recurrence.weight.T, bias
-    else:
+    if component is not None:
         states, S = component.num_states, component.centroids
         transition, similarity = component.transition, component.similarity
-        M = linear(S, recurrence.weight, bias)  # S R^T + b
         tensors["S"], tensors["temperature"] = S, component.temperature
-        tensors["M"] = torch.cat([M, S], 1) if recurrence.cell.reads_hidden else M
+        if blend is not None:
+            tensors["blend"] = S.new_tensor(blend)
+        else:
+            M = linear(S, recurrence.weight, bias)  # S R^T + b
+            tensors["M"] = torch.cat([M, S], 1) if recurrence.cell.reads_hidden else M
         keys, tensors["offsets"] = similarity.keys(S)
         tensors["keys"] = None if keys is S else keys
         tensors["noise"] = transition.draw(rows.steps, states, S, component.noise)
+    tensors["hidden_noise"] = recurrence.draw_noise(rows.steps, hidden)
     plan = _plan(
         cell,
         hidden.shape[1],
@@ -167,7 +178,8 @@ def make_plan(
         size,
         shared,
         torch.is_grad_enabled() and any(t.requires_grad for t in tensors.values() if t is not None),
-        with_hidden and component is not None,
+        (with_hidden and component is not None) or blend is not None,
+        blend is not None,
     )
     return plan, tensors
 

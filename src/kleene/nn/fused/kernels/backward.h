@@ -7,11 +7,11 @@
 
 // Floats of workspace for `rows` sequences.
 i64 backward_workspace(const struct Job *job, i64 rows) {
-    const i64 carried = job->states ? job->states : job->hidden;
-    i64 row = job->width + job->gates + 2 * carried + job->hidden + job->size;
-    i64 own = rows * (job->hidden + 2 * carried) + (rows + 3) * padded(job->hidden);
-    i64 packed = padded(carried) * job->width + job->states * padded(job->hidden);
-    return max_of(CHUNK, rows) * row + own + packed + padded(job->states) * job->hidden;
+    const i64 carried = carried_size(job), k = job->states;
+    i64 row = job->width + job->gates + carried + k + 2 * job->hidden + job->size;
+    i64 own = rows * (job->hidden + carried + k) + (rows + 3) * padded(job->hidden);
+    i64 packed = padded(carried) * job->width + k * padded(job->hidden);
+    return max_of(CHUNK, rows) * row + own + packed + padded(k) * job->hidden;
 }
 
 // From the gradient `D` of the weights to those of the scores, `DS`, and of u, `DU`; returns the
@@ -36,7 +36,7 @@ static void weights_backward(const struct Call *call, const float *DH, const flo
                              const float *U, i64 rows, i64 skip) {
     const struct Job *job = &call->job;
     const struct InputGrads *out = &call->out;
-    const i64 k = job->states, d = job->hidden, width = job->width, carried = k ? k : d;
+    const i64 k = job->states, d = job->hidden, width = job->width, carried = carried_size(job);
     if (skip && out->H0) {
         if (job->shared_start)
             add_rows(out->H0, DH, skip, width, width);
@@ -51,8 +51,9 @@ static void weights_backward(const struct Call *call, const float *DH, const flo
     if (out->offsets) add_rows(out->offsets, DS, rows, k, k);
 }
 
-// Gradient of the centroids from the hidden vectors h = w S of steps `t` to `stop`.
-static void mixtures_backward(const struct Call *call, i64 t, i64 stop) {
+// Gradient of the centroids from the mixtures q = w S of steps `t` to `stop`; `DQ` are the gradients
+// of the mixtures in the block, or 0 where those of the result are all.
+static void mixtures_backward(const struct Call *call, const float *DQ, i64 t, i64 stop) {
     const struct Job *job = &call->job;
     const i64 k = job->states, d = job->hidden, first = call->block.first, end = call->block.end;
     const int whole = first == 0 && end == job->batch;
@@ -60,7 +61,9 @@ static void mixtures_backward(const struct Call *call, i64 t, i64 stop) {
         const i64 p = job->starts[t] + first;
         t = whole ? stop : t + 1;
         const i64 rows = job->starts[t - 1] + min_of(job->sizes[t - 1], end) - p;
-        add_outer(k, d, rows, call->fwd.weights + p * k, k, call->grads.hidden + p * d, d, call->out.S);
+        const float *gradient = DQ ? DQ : call->grads.hidden + p * d;
+        add_outer(k, d, rows, call->fwd.weights + p * k, k, gradient, d, call->out.S);
+        if (DQ) DQ += rows * d;
     }
 }
 
@@ -89,19 +92,19 @@ static void inputs_backward(const struct Call *call, const float *DX, const floa
     }
 }
 
-// Gradient of the weights `D`, and of the centroids, from the results after the last step.
+// Gradient `D` of what is carried on, and of the centroids, from the results after the last step.
 static void last_backward(const struct Call *call, float *D) {
     const struct Job *job = &call->job;
     const struct OutputGrads *grads = &call->grads;
-    const i64 k = job->states, d = job->hidden, carried = k ? k : d, first = call->block.first;
+    const i64 k = job->states, d = job->hidden, carried = carried_size(job), first = call->block.first;
     const i64 rows = min_of(call->block.end, job->sizes[0]) - first;
     fill_zero(D, (call->block.end - first) * carried);
     if (rows <= 0) return;
-    if (grads->last_weights) copy(D, grads->last_weights + first * carried, rows * carried);
+    if (grads->last_carried) copy(D, grads->last_carried + first * carried, rows * carried);
     if (!grads->last_hidden) return;
     const float *grad = grads->last_hidden + first * d;
     gemm(job->sgemm, 1, rows, k, d, grad, d, job->S, d, 1.0f, D, k);
-    if (call->out.S) add_outer(k, d, rows, call->fwd.last_weights + first * k, k, grad, d, call->out.S);
+    if (call->out.S) add_outer(k, d, rows, call->fwd.last_carried + first * k, k, grad, d, call->out.S);
 }
 
 // Zeros where the gradients of all steps are added up.
@@ -110,11 +113,37 @@ static void clear(const struct Job *job, const struct InputGrads *out) {
     if (out->W) fill_zero(out->W, job->gates * job->size);
     if (out->bias) fill_zero(out->bias, job->gates);
     if (out->H0) fill_zero(out->H0, job->width * (job->shared_start ? 1 : job->batch));
-    if (out->M) fill_zero(out->M, (k ? k : d) * job->columns);
+    if (out->M) fill_zero(out->M, carried_size(job) * job->columns);
     if (out->h_bias) fill_zero(out->h_bias, job->gates);
     if (out->S) fill_zero(out->S, k * d);
     if (out->keys) fill_zero(out->keys, k * d);
     if (out->offsets) fill_zero(out->offsets, k);
+}
+
+// From the gradient `D` of the hidden vectors h = (1 - lambda) u + lambda q of `n` rows to that of the
+// mixtures q = w S, `DQ`, and of the weights w, `DW`. `S` are the panels of `job->S`.
+static void blend_backward(const struct Call *call, const float *S, i64 p, const float *D, float *DQ,
+                           float *DW, i64 n) {
+    const struct Job *job = &call->job;
+    const struct OutputGrads *grads = &call->grads;
+    const i64 k = job->states, d = job->hidden, size = n * d;
+    const float share = *job->blend;
+    for (i64 j = 0; j < size; j += LANES) {
+        simd gradient = share * get(D + j, size - j);
+        if (grads->hidden) gradient += get(grads->hidden + p * d + j, size - j);
+        put(DQ + j, size - j, gradient);
+    }
+    times_transposed(job->sgemm, n, k, d, DQ, d, job->S, S, DW);
+    if (grads->weights) add(DW, grads->weights + p * k, n * k);
+}
+
+// Add to the gradient of u its share of that of the hidden vectors, and that of the result.
+static void add_blended(const struct Call *call, i64 p, const float *D, float *DU, i64 n) {
+    const i64 d = call->job.hidden, size = n * d;
+    const float share = 1.0f - *call->job.blend;
+    for (i64 j = 0; j < size; j += LANES)
+        put(DU + j, size - j, get(DU + j, size - j) + share * get(D + j, size - j));
+    if (call->grads.u) add(DU, call->grads.u + p * d, size);
 }
 
 INLINE void backward(const struct Call *call, const enum Cell cell) {
@@ -124,19 +153,20 @@ INLINE void backward(const struct Call *call, const enum Cell cell) {
     const struct InputGrads *out = &call->out;
     const i64 first = call->block.first, end = call->block.end, count = end - first;
     const i64 d = job->hidden, k = job->states, width = job->width, columns = job->columns;
-    const i64 gates = job->gates, size = job->size, carried = k ? k : d, chunk = max_of(CHUNK, count);
+    const i64 gates = job->gates, size = job->size, carried = carried_size(job), chunk = max_of(CHUNK, count);
     clear(job, out);
     float *DH = call->block.workspace;               // gradients of the recurrent half of the gates
     float *DX = gates < width ? DH + chunk * width : DH; // and of the input's
-    float *V = DH + chunk * (width + gates);         // weights of the steps before
+    float *V = DH + chunk * (width + gates);         // what the steps before carried on
     float *DS = V + chunk * carried;                 // gradients of the scores
-    float *U = DS + chunk * carried;                 // vectors u
-    float *x_rows = U + chunk * d;
+    float *U = DS + chunk * k;                       // vectors u
+    float *DQ = U + chunk * d;                       // gradients of the mixtures, with a blend
+    float *x_rows = DQ + chunk * d;
     float *DU = x_rows + chunk * size;
     float *DC = DU + count * d;                      // gradients of the memory, rows padded
     float *DP = DC + count * padded(d);              // gradients of the peepholes, likewise
     float *DW = DP + 3 * padded(d);                  // gradients of the weights from the hidden vectors
-    float *D = DW + count * carried;                 // gradients of the weights
+    float *D = DW + count * k;                       // gradients of what is carried on
     if (job->c0) {
         if (grads->last_memory)
             pad_rows(DC, grads->last_memory + first * d, d, count);
@@ -150,7 +180,7 @@ INLINE void backward(const struct Call *call, const enum Cell cell) {
         keys = call->block.workspace + backward_workspace(job, count) - k * padded(d);
         S = keys - padded(k) * d;
         M = S - padded(carried) * width;
-        if (grads->hidden) pack_transposed(k, d, job->S, S);
+        if (grads->hidden || job->blend) pack_transposed(k, d, job->S, S);
         pack(d, k, job->keys, keys);
         pack_transposed(carried, columns, job->M, M);
     }
@@ -178,14 +208,19 @@ INLINE void backward(const struct Call *call, const enum Cell cell) {
                 for (i64 b = 0; columns < width && b < above; b++)
                     add(D + b * d, gradient + b * width + columns, d);
             }
-            if (grads->weights) add(D, grads->weights + p * carried, n * carried);
-            if (grads->hidden) {
+            const float *results = job->blend ? grads->blended : grads->weights;
+            if (results) add(D, results + p * carried, n * carried);
+            if (job->blend) {
+                blend_backward(call, S, p, D, DQ + local * d, DW, n);
+            } else if (grads->hidden) {
                 times_transposed(job->sgemm, n, k, d, grads->hidden + p * d, d, job->S, S, DW);
                 add(D, DW, n * k);
             }
             for (i64 b = 0; grads->memory && b < n; b++)
                 add(DC + b * padded(d), grads->memory + (p + b) * d, d);
-            if (k) to_inverse += transition_backward(call, keys, p, D, DS + local * k, DU, n);
+            const float *gradient = job->blend ? DW : D;
+            if (k) to_inverse += transition_backward(call, keys, p, gradient, DS + local * k, DU, n);
+            if (job->blend) add_blended(call, p, D, DU, n);
             const struct StepBack step = {
                 .G = fwd->G + p * width,
                 .N = fwd->N ? fwd->N + p * d : 0,
@@ -199,14 +234,14 @@ INLINE void backward(const struct Call *call, const enum Cell cell) {
                 .DX = DX + local * gates,
             };
             rows_backward(cell, &step, U + local * d, d, n);
-            if (t > 0) copy(V + local * carried, fwd->weights + before * carried, n * carried);
+            if (t > 0) copy(V + local * carried, carried_rows(call) + before * carried, n * carried);
             if (job->normalised) copy(U + local * d, fwd->Q + p * d, n * d);
             if (copy_x) copy(x_rows + local * size, job->x + p * size, n * size);
             above = n;
             above_at = local;
         }
         weights_backward(call, DH, V, DS, U, rows, begin ? 0 : min_of(job->sizes[0], end) - first);
-        if (out->S && grads->hidden) mixtures_backward(call, begin, stop);
+        if (out->S && (grads->hidden || job->blend)) mixtures_backward(call, job->blend ? DQ : 0, begin, stop);
         const float *x = copy_x ? x_rows : job->x ? job->x + job->starts[begin] * size : 0;
         inputs_backward(call, DX, x, begin, stop, rows);
         stop = begin;

@@ -44,13 +44,15 @@ struct Job {
     const float *W;        // gates size
     const float *bias;     // gates
     const float *H0;       // batch (or 1) width; the recurrent half of the first step
-    const float *M;        // states columns; without states, hidden columns
-    const float *h_bias;   // gates; without states
+    const float *M;        // states columns; where hidden vectors are carried on, hidden columns
+    const float *h_bias;   // gates; where hidden vectors are carried on
     const float *S;        // states hidden; the centroids
     const float *keys;     // states hidden
     const float *offsets;  // states
     const float *noise;    // steps states
     const float *temperature;
+    const float *blend;    // one number, lambda: hidden vectors are carried on, (1 - lambda) u + lambda q
+    const float *hidden_noise; // steps hidden; added to the hidden vectors that are carried on
     const float *peephole; // 3 hidden
     const float *c0;       // batch hidden
 };
@@ -58,12 +60,14 @@ struct Job {
 // What the forward pass writes and the backward pass reads.
 struct Forward {
     float *weights;      // steps states; without states, the hidden vectors
+    float *blended;      // steps hidden; the hidden vectors that are carried on, with `blend`
+    float *u;            // steps hidden; the vectors u, with `blend`
     float *scores;       // steps states
     float *memory;       // steps hidden
-    float *last_weights; // sequences with a step, states
+    float *last_carried; // sequences with a step; the last row that is carried on, weights or hidden
     float *last_memory;  // batch hidden
-    float *hidden;       // steps hidden; mixtures of the centroids, on request
-    float *last_hidden;  // sequences with a step, hidden; likewise
+    float *hidden;       // steps hidden; mixtures q of the centroids, on request
+    float *last_hidden;  // sequences with a step, hidden; where weights are carried on
     float *G;            // steps width; gates, for the backward pass only
     float *N;            // steps hidden; the GRU's candidate, likewise
     float *Q;            // steps hidden; directions of u, with `normalised`
@@ -74,9 +78,11 @@ struct Forward {
 // Gradients of the results of the forward pass.
 struct OutputGrads {
     const float *weights;
+    const float *blended;
+    const float *u;
     const float *scores;
     const float *memory;
-    const float *last_weights;
+    const float *last_carried;
     const float *last_memory;
     const float *hidden;
     const float *last_hidden;
@@ -106,3 +112,14 @@ struct Call {
     struct OutputGrads grads;
     struct InputGrads out;
 };
+
+// Whether a step hands the weights of the centroids to the next; otherwise a hidden vector.
+static inline int carries_weights(const struct Job *job) { return job->states && !job->blend; }
+
+static inline i64 carried_size(const struct Job *job) {
+    return carries_weights(job) ? job->states : job->hidden;
+}
+
+static inline float *carried_rows(const struct Call *call) {
+    return call->job.blend ? call->fwd.blended : call->fwd.weights;
+}

@@ -8,38 +8,39 @@
 // Floats of workspace for `rows` sequences.
 i64 forward_workspace(const struct Job *job, i64 rows) {
     i64 projected = job->size ? max_of(CHUNK, rows) * job->gates + padded(job->gates) * job->size : 0;
-    i64 packed = job->states * (padded(job->width) + padded(job->hidden));
+    i64 packed = carried_size(job) * padded(job->columns) + job->states * padded(job->hidden);
     return rows * (job->width + job->hidden) + projected + packed + padded(job->states) * job->hidden;
 }
 
-// The recurrent half of the gates of a step, from the weights of row `before` on; a negative `before`
-// stands for the start, `H0`. `M` are the panels of `job->M`.
+// The recurrent half of the gates of a step, from what is carried on from row `before` on; a negative
+// `before` stands for the start, `H0`. `M` are the panels of `job->M`, or 0.
 static void recurrent_half(const struct Call *call, float *H, const float *M, i64 before, i64 n) {
     const struct Job *job = &call->job;
-    const i64 width = job->width, d = job->hidden, columns = job->columns, k = job->states;
-    const float *weights = call->fwd.weights;
+    const i64 width = job->width, d = job->hidden, columns = job->columns, k = carried_size(job);
+    const float *rows = carried_rows(call) + before * k;
     if (before < 0) {
         for (i64 b = 0; b < n; b++)
             copy(H + b * width, job->H0 + (job->shared_start ? 0 : call->block.first + b) * width, width);
         return;
     }
-    if (k) {
-        times(job->sgemm, n, width, k, weights + before * k, job->M, M, H);
+    if (carries_weights(job)) {
+        times(job->sgemm, n, width, k, rows, job->M, M, H);
         return;
     }
-    for (i64 b = 0; b < n; b++) {
-        if (job->h_bias) copy(H + b * width, job->h_bias, columns);
-        if (columns < width) copy(H + b * width + columns, weights + (before + b) * d, d);
+    if (M) {
+        panels(job->h_bias, n, columns, d, rows, d, M, H, width);
+    } else {
+        for (i64 b = 0; job->h_bias && b < n; b++) copy(H + b * width, job->h_bias, columns);
+        gemm(job->sgemm, 0, n, columns, d, rows, d, job->M, columns, job->h_bias ? 1.0f : 0.0f, H, width);
     }
-    gemm(job->sgemm, 0, n, columns, d, weights + before * d, d, job->M, columns,
-         job->h_bias ? 1.0f : 0.0f, H, width);
+    for (i64 b = 0; columns < width && b < n; b++) copy(H + b * width + columns, rows + b * d, d);
 }
 
 // W x + b of some rows of input; `W` are the panels of `job->W`, or 0.
 static void project(const struct Job *job, const float *W, i64 row, i64 rows, float *to) {
     const i64 gates = job->gates, size = job->size;
     if (W) {
-        panels(job->bias, rows, gates, size, job->x + row * size, size, W, to);
+        panels(job->bias, rows, gates, size, job->x + row * size, size, W, to, gates);
         return;
     }
     for (i64 b = 0; job->bias && b < rows; b++) copy(to + b * gates, job->bias, gates);
@@ -63,15 +64,30 @@ static void transition(const struct Call *call, const float *keys, float *U, i64
     if (job->hard) harden(weights, fwd->soft ? fwd->soft + p * k : 0, n, k);
 }
 
+// The hidden vectors that are carried on: blended with the mixtures, and with noise.
+static void carry_on(const struct Call *call, i64 p, i64 n) {
+    const struct Job *job = &call->job;
+    const i64 at = p * job->hidden, size = n * job->hidden;
+    float *to = carried_rows(call) + at;
+    const float share = job->blend ? *job->blend : 0.0f;
+    const float *u = job->blend ? call->fwd.u + at : to, *q = call->fwd.hidden + at;
+    for (i64 j = 0; j < size; j += LANES) {
+        simd h = get(u + j, size - j);
+        if (job->blend) h = (1.0f - share) * h + share * get(q + j, size - j);
+        if (job->hidden_noise) h += get(job->hidden_noise + at + j, size - j);
+        put(to + j, size - j, h);
+    }
+}
+
 // What remains of `n` sequences after step `t`; those that end here leave their last values.
 static void finish(const struct Call *call, const float *S, i64 p, i64 n, i64 running, int late) {
     const struct Job *job = &call->job;
     const struct Forward *fwd = &call->fwd;
-    const i64 d = job->hidden, k = job->states, carried = k ? k : d;
+    const i64 d = job->hidden, k = job->states, carried = carried_size(job);
     const i64 to = call->block.first + running, at = p + running, ended = n - running;
-    copy(fwd->last_weights + to * carried, fwd->weights + at * carried, ended * carried);
+    copy(fwd->last_carried + to * carried, carried_rows(call) + at * carried, ended * carried);
     if (late) gemm(job->sgemm, 0, p + 1, d, k, fwd->weights, k, job->S, d, 0.0f, fwd->hidden, d);
-    if (fwd->hidden)
+    if (fwd->last_hidden && fwd->hidden)
         copy(fwd->last_hidden + to * d, fwd->hidden + at * d, ended * d);
     else if (fwd->last_hidden)
         times(job->sgemm, ended, d, k, fwd->weights + at * k, job->S, S, fwd->last_hidden + to * d);
@@ -84,15 +100,15 @@ INLINE void forward(const struct Call *call, const enum Cell cell) {
     const i64 first = call->block.first, end = call->block.end, count = end - first;
     const i64 d = job->hidden, k = job->states, width = job->width, gates = job->gates;
     const int whole = first == 0 && end == job->batch, few = count <= FEW_ROWS;
-    const int late = fwd->hidden && job->batch == 1; // hidden vectors of one sequence, all at its end
+    const int late = fwd->hidden && fwd->last_hidden && job->batch == 1; // one sequence: all at its end
     float *H = call->block.workspace, *U = H + count * width, *projected = U + count * d;
     float *W = 0, *M = 0, *S = 0, *keys = 0; // the weights as panels
     if (worth_packing(count, job->time)) {
         keys = call->block.workspace + forward_workspace(job, count) - padded(k) * d;
         S = keys - k * padded(d);
-        M = S - k * padded(width);
-        if (fwd->last_hidden) pack(d, k, job->S, S);
-        pack(width, k, job->M, M);
+        M = S - carried_size(job) * padded(job->columns);
+        if (k) pack(d, k, job->S, S);
+        pack(job->columns, carried_size(job), job->M, M);
         pack_transposed(k, d, job->keys, keys);
         if (job->x) pack_transposed(gates, job->size, job->W, W = M - padded(gates) * job->size);
     }
@@ -124,9 +140,11 @@ INLINE void forward(const struct Call *call, const enum Cell cell) {
         };
         rows_forward(cell, &step, k ? U : fwd->weights + p * d, d, width, gates, n);
         local += n;
+        if (fwd->u) copy(fwd->u + p * d, U, n * d);
         if (k) transition(call, keys, U, p, n);
         if (fwd->hidden && !late)
             times(job->sgemm, n, d, k, fwd->weights + p * k, job->S, S, fwd->hidden + p * d);
+        if (job->blend || job->hidden_noise) carry_on(call, p, n);
         const i64 next = t + 1 < job->time ? min_of(job->sizes[t + 1], end) - first : 0;
         if (next < n) finish(call, S, p, n, max_of(0, next), late);
         before = p;

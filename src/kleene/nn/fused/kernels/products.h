@@ -41,28 +41,30 @@ static void pack_transposed(i64 m, i64 k, const float *B, float *P) {
             for (i64 i = 0; i < k; i++) P[i * LANES + lane] = j + lane < m ? B[(j + lane) * k + i] : 0.0f;
 }
 
-// One tile of a panel of C = A B + start. A panel that ends beyond the rows of C may write the
-// beginning of the next row, but no more than `left` floats from C on.
+// One tile of a panel of C = A B + start; the rows of C are `apart`. A panel that ends beyond a row
+// may write the beginning of the next row, but no more than `left` floats from C on.
 INLINE void panel_tile(const int rows, simd start, i64 k, const float *A, i64 wide, const float *P,
-                       float *C, i64 m, i64 left) {
+                       float *C, i64 apart, i64 left) {
     simd sums[ROWS];
     UNROLL for (int r = 0; r < rows; r++) sums[r] = start;
     for (i64 i = 0; i < k; i++) {
         simd b = load(P + i * LANES);
         UNROLL for (int r = 0; r < rows; r++) sums[r] += A[r * wide + i] * b;
     }
-    UNROLL for (int r = 0; r < rows; r++) put(C + r * m, left - r * m, sums[r]);
+    UNROLL for (int r = 0; r < rows; r++) put(C + r * apart, left - r * apart, sums[r]);
 }
 
-// C = A B + bias of (n, k) and (k, m) by the panels of B; the rows of A are `wide` apart.
+// C = A B + bias of (n, k) and (k, m) by the panels of B; the rows of A are `wide` apart, and those
+// of C `apart`.
 static void panels(const float *bias, i64 n, i64 m, i64 k, const float *A, i64 wide, const float *P,
-                   float *C) {
+                   float *C, i64 apart) {
     for (i64 j = (m - 1) / LANES * LANES; j >= 0; j -= LANES) { // the last first: see panel_tile
         const simd start = bias ? get(bias + j, m - j) : broadcast(0.0f);
         i64 r = 0;
 #define TILE(rows)                                                                                  \
     for (; r + rows <= n; r += rows)                                                                \
-        panel_tile(rows, start, k, A + r * wide, wide, P + j * k, C + r * m + j, m, (n - r) * m - j);
+        panel_tile(rows, start, k, A + r * wide, wide, P + j * k, C + r * apart + j, apart,           \
+                   (n - r) * apart - j);
         TILE(ROWS) TILE(4) TILE(2) TILE(1)
 #undef TILE
     }
@@ -153,7 +155,7 @@ static void times(Sgemm *sgemm, i64 n, i64 m, i64 k, const float *A, const float
     if (n <= FEW_ROWS)
         for (i64 row = 0; row < n; row++) row_times(m, k, A + row * k, B, C + row * m);
     else if (P)
-        panels(0, n, m, k, A, k, P, C);
+        panels(0, n, m, k, A, k, P, C, m);
     else
         gemm(sgemm, 0, n, m, k, A, k, B, m, 0.0f, C, m);
 }
@@ -164,7 +166,7 @@ static void times_transposed(Sgemm *sgemm, i64 n, i64 m, i64 k, const float *A, 
     if (n <= FEW_ROWS)
         for (i64 row = 0; row < n; row++) row_times_transposed(m, k, A + row * wide, B, C + row * m);
     else if (P)
-        panels(0, n, m, k, A, wide, P, C);
+        panels(0, n, m, k, A, wide, P, C, m);
     else
         gemm(sgemm, 1, n, m, k, A, wide, B, k, 0.0f, C, m);
 }
