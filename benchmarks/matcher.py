@@ -62,11 +62,8 @@ def compare(words: list[str]) -> dict[str, float]:
     compiled, with_numpy = Matcher(dfa, compiled=True), Matcher(dfa, compiled=False)
     pattern = re.compile(dfa.to_regex())
     peer = dfa.to_automata_lib()
-    codes = np.array([dfa.columns[symbol] for word in words for symbol in word], dtype=np.uint8)
-    lengths = np.array([len(word) for word in words])
     contestants: dict[str, Callable[[], object]] = {
         "compiled": lambda: compiled(words),
-        "compiled_encoded": lambda: compiled.encoded(codes, lengths),
         "numpy": lambda: with_numpy(words),
         "re": lambda: [pattern.fullmatch(word) is not None for word in words],
         "automata_lib": lambda: [peer.accepts_input(word) for word in few],
@@ -78,7 +75,7 @@ def compare(words: list[str]) -> dict[str, float]:
     seconds["automata_lib"] /= share
     result = {f"{name}_msymbols_per_s": symbols / s / 1e6 for name, s in seconds.items()}
     for peer_name in ("re", "automata_lib"):
-        for name in ("compiled", "compiled_encoded", "numpy"):
+        for name in ("compiled", "numpy"):
             result[f"{name}_over_{peer_name}"] = seconds[peer_name] / seconds[name]
     return {key: round(value, 1) for key, value in result.items()}
 

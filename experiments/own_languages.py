@@ -83,12 +83,12 @@ def _draw(kind: str, k: int, t: int, width: int, random: Random) -> DFA:
     if kind.endswith(("SL", "SP")):
         dfa = tests[0]
         for test in tests[1:]:
-            dfa = dfa.union(test).minimize()
+            dfa = dfa | test
         return dfa if kind.startswith("co") else dfa.complement()
     dfa = tests[0]
     for test in tests[1:]:
         other = test.complement() if random.random() < 0.5 else test
-        dfa = (dfa.union(other) if random.random() < 0.5 else dfa.intersection(other)).minimize()
+        dfa = dfa | other if random.random() < 0.5 else dfa & other
     return dfa
 
 

@@ -176,7 +176,7 @@ def modular_arithmetic(modulus: int = 5) -> Task:
 
 def repeat_01() -> Task:
     """Whether a word is (01)^n."""
-    dfa = DFA.from_regex("(01)*", alphabet="01")
+    dfa = DFA.from_table({"01": {"0": "1"}, "1": {"1": "01"}}, start="01", accept={"01"})
     return Task(
         truth=dfa,
         language=Language(name="repeat-01", alphabet=("0", "1"), contains=dfa.accepts, dfa=dfa),
@@ -192,7 +192,7 @@ def dyck2(depth: int = 3) -> Task:
     language, deeper = (kl.languages.bounded_dyck2(most) for most in (depth, depth + 2))
     assert language.dfa is not None
     assert deeper.dfa is not None
-    flat, too_deep = PathSampler(language.dfa), PathSampler(deeper.dfa.minus(language.dfa))
+    flat, too_deep = PathSampler(language.dfa), PathSampler(deeper.dfa - language.dfa)
 
     def sample(random: Any, n: int, label: bool, lengths: Sequence[int]) -> list[Word]:
         if label:

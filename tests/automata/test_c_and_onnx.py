@@ -38,7 +38,6 @@ AUTOMATA = {
     "numbers and tuples": automaton((7, -2, 3.5, (4, "five"), None, True), ("yes", "no")),
     "many states": automaton(tuple("abc"), tuple(range(300)), states=400),
 }
-TUPLES = {(4, "five"): "(4,'five')"}
 
 
 def words_of(dfa: DFA, count: int = 1000) -> tuple[list[np.ndarray], list[Word]]:
@@ -49,70 +48,38 @@ def words_of(dfa: DFA, count: int = 1000) -> tuple[list[np.ndarray], list[Word]]
     return columns, ["".join(map(str, word)) if characters else word for word in words]
 
 
-def compile_c(text: str, folder: Path, *options: str) -> Path:
-    source, program = folder / "dfa.c", folder / "dfa"
-    source.write_text(text)
-    command = [str(COMPILER), *STRICT, *options, str(source), "-o", str(program)]
-    subprocess.run(command, check=True)
-    return program
-
-
-def run_c(program: Path, text: str) -> tuple[list[str], int]:
-    done = subprocess.run([program], input=text.encode(), capture_output=True, timeout=60)
-    return done.stdout.decode().split("\n")[:-1], done.returncode
-
-
 @compiled
 @pytest.mark.parametrize("name", AUTOMATA)
-def test_the_program_prints_the_labels(name: str, tmp_path: Path) -> None:
+def test_c_gives_the_labels(name: str, tmp_path: Path) -> None:
+    """Two copies in one program, which prints the numbers and texts of labels, and the symbols."""
     dfa = AUTOMATA[name]
-    _, words = words_of(dfa)
-    lines = [
-        word if isinstance(word, str) else " ".join(TUPLES.get(s, str(s)) for s in word)
-        for word in words
-    ]
-    program = compile_c(dfa.to_c(), tmp_path)
-    found, status = run_c(program, "".join(f"{line}\n" for line in lines))
-    assert found == [str(label) for label in dfa.run_many(words)]
-    assert status == 0
-
-
-@compiled
-def test_line_ends_and_unknown_symbols(tmp_path: Path) -> None:
-    dfa = DFA.from_table({0: {"a": 1, "b": 0}, 1: {"a": 0, "b": 1}}, start=0, accept={1})
-    program = compile_c(dfa.to_c(), tmp_path)
-    assert run_c(program, "a\r\nab\n\naa") == (["True", "True", "False", "False"], 0)
-    assert run_c(program, "a\nac\né\nb\x00\nb\n") == (["True", "?", "?", "?", "False"], 1)
-    assert run_c(program, "") == ([], 0)
-
-
-@compiled
-def test_the_functions_alone(tmp_path: Path) -> None:
-    """Two automata in one program, without the C library's input and output in their files."""
-    dfa = AUTOMATA["words"]
     columns, words = words_of(dfa, 50)
-    for name in ("one", "two"):
-        (tmp_path / f"{name}.c").write_text(dfa.to_c(name=name))
+    for copy in ("one", "two"):
+        (tmp_path / f"{copy}.c").write_text(dfa.to_c(name=copy))
     calls = []
     for column in columns:
         listed = ", ".join(map(str, [*column, 0]))
-        one, two = (f"{name}_run(word, {len(column)})" for name in ("one", "two"))
-        calls.append(f'{{ int word[] = {{{listed}}}; printf("%d %d\\n", {one}, {two}); }}')
+        one, two = (f"{copy}_run(word, {len(column)})" for copy in ("one", "two"))
+        calls.append(
+            f'{{ int word[] = {{{listed}}}; printf("%d %s\\n", {one}, one_labels[{two}]); }}'
+        )
     (tmp_path / "main.c").write_text(
         "#include <stdio.h>\n#include <stddef.h>\n"
         "int one_run(const int *, size_t); int two_run(const int *, size_t);\n"
         "int one_step(int, int); int one_output(int);\n"
+        "extern const char *const one_labels[]; extern const char *const one_symbols[];\n"
         f"int main(void) {{ {' '.join(calls)}\n"
-        'printf("%d %d\\n", one_step(0, 99), one_output(one_step(-1, 0))); return 0; }'
+        'printf("%d %d\\n", one_step(0, 999), one_output(one_step(-1, 0)));\n'
+        f"for (int i = 0; i < {len(dfa.alphabet)}; i++) {{ puts(one_symbols[i]); }}\nreturn 0; }}"
     )
-    sources = [str(tmp_path / f"{name}.c") for name in ("one", "two", "main")]
+    sources = [str(tmp_path / f"{part}.c") for part in ("one", "two", "main")]
     program = tmp_path / "both"
-    command = [str(COMPILER), *STRICT, "-DKLEENE_NO_MAIN", *sources, "-o", str(program)]
-    subprocess.run(command, check=True)
-    found, _ = run_c(program, "")
-    labels = list(dict.fromkeys(dfa.outputs))
-    numbers = [labels.index(label) for label in dfa.run_many(words)]
-    assert found == [*(f"{number} {number}" for number in numbers), "-1 -1"]
+    subprocess.run([str(COMPILER), *STRICT, *sources, "-o", str(program)], check=True)
+    done = subprocess.run([program], capture_output=True, timeout=60, check=True)
+    numbers = list(dict.fromkeys(dfa.outputs))
+    labels = dfa.run_many(words).tolist()
+    expected = [*(f"{numbers.index(label)} {label}" for label in labels), "-1 -1"]
+    assert done.stdout.decode().split("\n")[:-1] == [*expected, *map(str, dfa.alphabet)]
 
 
 @pytest.mark.parametrize("name", ["", "1st", "a b", "a;", "é"])

@@ -47,7 +47,11 @@ def test_table_with_labels_and_word_symbols():
     assert automaton.run(["bad", "bad"]) == "none"
     with pytest.raises(AutomatonError, match="run"):
         automaton.accepts(["good"])
-    assert automaton.recognizer("negative").accepts(["bad", "good"])
+    with pytest.raises(AutomatonError, match="requires outputs True and False"):
+        assert ["good"] in automaton
+    negative = automaton.recognizer("negative")
+    assert negative.accepts(["bad", "good"])
+    assert ["ugly"] not in negative
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,12 @@ KINDS = [False, True]
 
 @pytest.mark.parametrize("compiled", KINDS)
 @given(data=st.data(), dfa=dfas(alphabet=("a", "c", "é", "z"), labels=("x", "yy", "z")))
-def test_strings_lists_and_codes_agree_with_table_lookups(compiled, data, dfa):
+def test_strings_and_lists_agree_with_table_lookups(compiled, data, dfa):
     words = data.draw(st.lists(st.text(alphabet="aczé", max_size=12), max_size=20))
     matcher = Matcher(dfa, compiled=compiled)
     expected = [brute_run(dfa, word) for word in words]
     assert matcher(words).tolist() == expected
     assert matcher(map(list, words)).tolist() == expected
-    codes = np.array([dfa.columns[s] for word in words for s in word], dtype=np.int64)
-    assert matcher.encoded(codes, np.array([len(word) for word in words])).tolist() == expected
 
 
 @pytest.mark.parametrize("compiled", KINDS)
@@ -76,13 +74,7 @@ def test_unknown_symbols_are_named(compiled, alien):
             matcher(words)
 
 
-def test_wrong_codes_and_a_lone_word_are_errors():
+def test_a_lone_word_is_an_error():
     matcher = Matcher(DFA.from_table({0: {"a": 0, "c": 0}}, start=0, accept={0}))
-    with pytest.raises(AlphabetError, match="columns 0 to 1"):
-        matcher.encoded(np.array([0, 2]), np.array([2]))
-    with pytest.raises(AlphabetError, match="columns 0 to 1"):
-        matcher.encoded(np.array([0, -1]), np.array([2]))
-    with pytest.raises(AlphabetError, match="got 3"):
-        matcher.encoded(np.array([0, 1]), np.array([3]))
     with pytest.raises(AlphabetError, match="list of words"):
         matcher("ac")

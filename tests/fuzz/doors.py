@@ -159,7 +159,7 @@ def by_c(model: Model, dfa: DFA, words: list[Word], folder: Path) -> tuple[list[
         f'printf("%d\\n", automaton_run(w, {len(row)})); }}\n'
         for row in numbers
     )
-    head, body = "#include <stdio.h>\n#define KLEENE_NO_MAIN\n", dfa.to_c()
+    head, body = "#include <stdio.h>\n", dfa.to_c()
     code = f"{head}{body}\nint main(void) {{{calls}return 0;}}"
     source, program = folder.parent / "dfa.c", folder.parent / "dfa"
     source.write_text(code, encoding="utf-8", errors="surrogatepass")

@@ -198,7 +198,6 @@ NESTED = CounterMachine.from_rule(
 
 def _of_automata() -> list[Reader]:
     dfas = [dfa.to_json().encode() for dfa in (tomita(4).dfa, WORDY)]
-    patterns = [b"(a|b)*abb", rb"[^a-c]{2,3}\d?", b"(?:ab|c)+.", b"(?!)"]
     pfa = PFA.from_json(_pfa())
 
     def dfa(content: bytes) -> object:
@@ -223,11 +222,6 @@ def _of_automata() -> list[Reader]:
                 content.decode("utf-8", "surrogateescape")
             ).run("()"),
             mutate=both(0.7),
-        ),
-        Reader(
-            name="regular expression",
-            seeds=patterns,
-            read=lambda content: DFA.from_regex(content.decode("latin-1")[:60], alphabet="abc1"),
         ),
         Reader(name="AALpy", seeds=[b"-"], read=_from_aalpy, mutate=_noise),
     ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import combinations, product
+from operator import or_
 
 import numpy as np
 import pytest
@@ -10,13 +12,20 @@ import pytest
 import kleene as kl
 from kleene.automata import DFA
 from kleene.induction.alternatives import questions
+from kleene.induction.features import Occurrence
 from kleene.induction.kernels import MIN_ERRORS, noise_bits
 from kleene.select import choose_automaton
 
 
 def with_factor(*factors: str) -> DFA:
     """Words over a, b, c, d that have one of the factors."""
-    return DFA.from_regex(f".*({'|'.join(factors)}).*", alphabet="abcd")
+    machines = []
+    for factor in factors:
+        word = ["abcd".index(letter) for letter in factor]
+        feature = Occurrence.factor(word).feature(4)
+        outputs = tuple((feature.values == 1).tolist())
+        machines.append(DFA(alphabet="abcd", transitions=feature.table, outputs=outputs))
+    return reduce(or_, machines).minimize()
 
 
 def random_words(count: int, lengths: range, seed: int = 0) -> list[str]:

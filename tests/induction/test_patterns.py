@@ -112,7 +112,7 @@ def test_words_without_patterns_are_told_from_others(symbols: str, tests: list[O
         feature = test.feature(width)
         outputs = tuple(bool(one) for one in feature.values)
         found = DFA(alphabet=symbols, transitions=feature.table, outputs=outputs)
-        truth = truth.union(found)
+        truth = truth | found
     random = np.random.default_rng(0)
     words = ["".join(random.choice(list(symbols), random.integers(8, 24))) for _ in range(2000)]
     for i in range(0, len(words), 4):  # rare patterns are written into some of the words
@@ -246,7 +246,7 @@ def _drawn(tests: list[Occurrence], width: int) -> tuple[DFA, list[tuple[int, ..
         feature = test.feature(width)
         outputs = tuple(bool(value) for value in feature.values)
         dfa = DFA(alphabet=range(width), transitions=feature.table, outputs=outputs)
-        truth = dfa if truth is None else truth.union(dfa)
+        truth = dfa if truth is None else truth | dfa
     assert truth is not None
     words = []
     for i in range(1_200):

@@ -85,7 +85,6 @@ def _moves(machine: Machine[Any], alphabet: Sequence[Symbol]) -> Moves:
 
 
 def _spell_path(came_from: list[tuple[int, int]], alphabet: Sequence[Symbol]) -> Word:
-    """Walk back from the last pair to the first."""
     symbols = []
     index, column = came_from[-1]
     while index >= 0:

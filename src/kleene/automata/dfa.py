@@ -17,7 +17,6 @@ from kleene.automata.formats.drawing import draw, render, to_dot, to_mermaid
 from kleene.automata.formats.json import JsonFile, dfa_from_json, dfa_to_json
 from kleene.automata.formats.libraries import from_aalpy, to_aalpy, to_automata_lib
 from kleene.automata.formats.regex import to_regex
-from kleene.automata.formats.regex_parser import from_regex
 from kleene.automata.matcher import Matcher
 from kleene.automata.minimize import minimize, reachable
 from kleene.automata.symbols import check_same_alphabet, show
@@ -25,7 +24,7 @@ from kleene.automata.table import TransitionTable, explore
 from kleene.engines.scorer import Score, Scorer, label_type
 from kleene.engines.sql import to_sql
 from kleene.errors import AlphabetError
-from kleene.machine import Label, Symbol, Word
+from kleene.machine import Label, Word
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,7 +32,8 @@ class DFA(TransitionTable, JsonFile):
     """A complete deterministic automaton whose states carry output labels.
 
     Accepting and rejecting is the case of two labels, True and False. Symbols are any hashable:
-    characters, words, pixels. `==` is equality of languages, and it is a `kleene.machine.Machine`.
+    characters, words, pixels. `==` is equality of languages, `|`, `&`, `-` and `~` combine them. It
+    is a `kleene.machine.Machine`.
 
     >>> even = DFA.from_table(
     ...     {"even": {"0": "even", "1": "odd"}, "odd": {"0": "odd", "1": "even"}},
@@ -51,19 +51,6 @@ class DFA(TransitionTable, JsonFile):
     def from_json(cls, document: str | Mapping[str, Any]) -> DFA:
         """Read a JSON document (its text, or the parsed dictionary); see `formats.json`."""
         return dfa_from_json(cls, document)
-
-    @classmethod
-    def from_regex(cls, pattern: str, *, alphabet: Sequence[Symbol] | None = None) -> DFA:
-        r"""Build the minimal automaton of a regular expression in the syntax of `re`.
-
-        The whole word must match. Symbols are the characters of the pattern; give the `alphabet`
-        where there are others, and for `.` and `[^...]`.
-
-        >>> dates = DFA.from_regex(r"\d{4}-\d\d-\d\d")
-        >>> dates.accepts("2024-02-29"), dates.num_states
-        (True, 12)
-        """
-        return from_regex(cls, pattern, alphabet)
 
     @classmethod
     def from_aalpy(cls, automaton: Any) -> DFA:
@@ -87,11 +74,7 @@ class DFA(TransitionTable, JsonFile):
         return Matcher(self)
 
     def __contains__(self, word: object) -> bool:
-        """Whether a word is in the language; words with other symbols are not.
-
-        >>> "ab" in DFA.from_regex("(ab)*"), "ax" in DFA.from_regex("(ab)*")
-        (True, False)
-        """
+        """Whether a word is in the language; words with other symbols are not."""
         self.require_boolean("word in dfa", "run(word) gives the label")
         try:
             return bool(self.run(word))  # type: ignore[arg-type]
@@ -111,17 +94,16 @@ class DFA(TransitionTable, JsonFile):
         self.require_boolean("complement()", "recognizer(label) first makes a language of a label")
         return replace(self, outputs=tuple(not output for output in self.outputs))
 
-    def union(self, other: DFA) -> DFA:
-        """Words that either accepts."""
+    def __or__(self, other: DFA) -> DFA:
         return self._product(other, lambda one, two: one or two)
 
-    def intersection(self, other: DFA) -> DFA:
-        """Words that both accept."""
+    def __and__(self, other: DFA) -> DFA:
         return self._product(other, lambda one, two: one and two)
 
-    def minus(self, other: DFA) -> DFA:
-        """Words that this one accepts and the other rejects."""
+    def __sub__(self, other: DFA) -> DFA:
         return self._product(other, lambda one, two: one and not two)
+
+    __invert__ = complement
 
     def _product(self, other: DFA, combine: Callable[[Any, Any], Any]) -> DFA:
         """Both side by side, accepting where `combine` of their two outputs is true."""
@@ -141,8 +123,6 @@ class DFA(TransitionTable, JsonFile):
             transitions=np.array(rows, dtype=np.int32),
             outputs=tuple(bool(output) for output in outputs),
         ).minimize()
-
-    __invert__, __or__, __and__, __sub__ = complement, union, intersection, minus
 
     # -- comparing -----------------------------------------------------------------------------
 

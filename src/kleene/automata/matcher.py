@@ -63,21 +63,7 @@ class Matcher:
         states = [self._read_text(words, self._by_character) for words in chunks]
         return np.concatenate(states) if states else np.empty(0, dtype=np.uint32)
 
-    def encoded(self, codes: Array, lengths: Array) -> Array:
-        """The labels of words given as columns of the alphabet, one after the other in `codes`."""
-        codes, lengths = np.asarray(codes).ravel(), np.array(lengths, dtype=np.int64)
-        if (lengths < 0).any() or lengths.sum() != codes.size:
-            message = f"lengths must sum to the {codes.size} codes, got {lengths.sum()}"
-            raise AlphabetError(message)
-        if codes.size and not (codes.min() >= 0 and codes.max() < len(self.dfa.alphabet)):
-            raise AlphabetError(
-                f"codes must be columns 0 to {len(self.dfa.alphabet) - 1}, got {codes.min()} to "
-                f"{codes.max()}; encode the words with this automaton's columns"
-            )
-        return self.labels[self._run(self._by_code, codes, lengths)]
-
     def _read_symbols(self, words: Sequence[Word]) -> Array:
-        """Symbols of any kind: one dictionary look-up each."""
         columns = [encode(word, self.dfa.columns) for word in words]
         lengths = np.fromiter(map(len, columns), dtype=np.int64, count=len(columns))
         flat = (column for word in columns for column in word)
@@ -176,7 +162,6 @@ def _code_points(text: str) -> Array:
 
 
 def _load_kernel() -> Any:
-    """The compiled loop; importing Numba takes a while."""
     from kleene.automata.matcher_kernels import run_words
 
     return run_words

@@ -91,7 +91,6 @@ def check_alphabet(alphabet: Sequence[Symbol]) -> None:
 
 
 def check_labels(outputs: Iterable[object]) -> None:
-    """Raise for outputs that cannot be labels."""
     for output in outputs:
         if problem := symbol_problem(output):
             raise AutomatonError(f"a value cannot be an output: {problem}; use a string")

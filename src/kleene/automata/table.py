@@ -197,17 +197,9 @@ def moves_taken(dfa: TransitionTable, words: Iterable[Word] | None) -> npt.NDArr
     >>> moves_taken(dfa, ["ab", "a"]).tolist()
     [[True, False], [False, True]]
     """
-    if words is None:
-        return np.ones(dfa.transitions.shape, dtype=np.bool_)
-    columns = sorted((encode(word, dfa.columns) for word in words), key=len, reverse=True)
-    lengths = np.array([len(word) for word in columns], dtype=np.int64)
-    taken = np.zeros((dfa.num_states, len(dfa.alphabet)), dtype=np.bool_)
-    state = np.full(len(columns), dfa.initial)
-    for time in range(int(lengths.max(initial=0))):
-        lasting = int(np.searchsorted(-lengths, -time))  # words with a next symbol; longest first
-        symbol = np.array([word[time] for word in columns[:lasting]])
-        taken[state[:lasting], symbol] = True
-        state[:lasting] = dfa.transitions[state[:lasting], symbol]
+    taken = np.full(dfa.transitions.shape, words is None)
+    for word in words or ():
+        taken[dfa.trace(word)[:-1], encode(word, dfa.columns)] = True
     return taken
 
 
@@ -224,7 +216,6 @@ def _plain(value: Any) -> Any:
 def _checked(
     transitions: Any, outputs: tuple[Label, ...], alphabet: tuple[Symbol, ...]
 ) -> npt.NDArray[np.int32]:
-    """The transition table as a read-only int32 array of the right shape and range."""
     needed = (len(outputs), len(alphabet))
     if not outputs:
         raise AutomatonError("an automaton must have at least one state, got no outputs")

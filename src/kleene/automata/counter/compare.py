@@ -43,7 +43,6 @@ class Pair(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """Whether both give the same output here."""
         return self.labels[0] == self.labels[1]
 
 
@@ -92,11 +91,9 @@ class _Product:
         return Pair(p, q, ahead, counter, (one, other))
 
     def start(self) -> Pair:
-        """Before the first symbol."""
         return self.pair(self.a.initial, 0, self.b.initial, 0, None)
 
     def moves(self, pair: Pair) -> Iterator[Pair]:
-        """The pair after each kind of symbol."""
         p, q, ahead, counter, _ = pair
         second = counter + ahead
         for i, j in self.columns:
@@ -122,7 +119,6 @@ class _Product:
         return len({(*pair[:3], pair.labels) for pair in seen}), agrees, apart
 
     def search(self, height: int | None) -> Word | None:
-        """A shortest word on which the two differ."""
         pairs, came_from = [self.start()], [(-1, -1)]
         seen = set(pairs)
         for index, pair in enumerate(pairs):

@@ -39,7 +39,6 @@ def configuration_graph(machine: CounterTable) -> dict[Node, set[Node]]:
 
 
 def reachable(machine: CounterTable) -> list[Node]:
-    """The nodes that some word may reach, breadth-first."""
     graph = configuration_graph(machine)
     return explore((machine.initial, 0), lambda node: sorted(graph[node]))[0]
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from kleene.automata.counter.configuration_graph import Node, reachable
 from kleene.automata.counter.table import CounterTable, CounterTables
-from kleene.automata.formats.drawing import DotNode, dot_text, quoted
+from kleene.automata.formats.drawing import dot_node, dot_text, quoted
 from kleene.automata.formats.json import (
     array_field,
     document_fields,
@@ -39,7 +39,6 @@ MOVES = {1: "push", -1: "pop", 0: ""}
 
 
 def to_json(machine: CounterTable, *, indent: int | None = None) -> str:
-    """The JSON document that `from_json` reads."""
     document = {
         "format": FORMAT,
         "alphabet": [to_plain(symbol) for symbol in machine.alphabet],
@@ -54,7 +53,6 @@ def to_json(machine: CounterTable, *, indent: int | None = None) -> str:
 
 
 def from_json(cls: type[CounterTables], document: str | Mapping[str, Any]) -> CounterTables:
-    """Read the document that `to_json` wrote."""
     keys = ("alphabet", "start", "outputs", "transitions", "increments")
     fields = document_fields(document, FORMAT, keys)
     rows = list_field(fields, "outputs")
@@ -124,7 +122,7 @@ def to_dot(machine: CounterTable) -> str:
         described, borders = _describe_outputs(machine, state, met)
         text = quoted(f"{printable(machine.name(state))}\n{printable(described)}")
         fill = "#cfe3f2" if borders == 2 else "#ffffff"
-        nodes[state] = DotNode(label=text, borders=borders, fill=fill)
+        nodes[state] = dot_node(text, borders=borders, fill=fill)
     texts = {ends: quoted("\n".join(lines)) for ends, lines in edges(machine).items()}
     return dot_text(nodes, texts, machine.initial)
 

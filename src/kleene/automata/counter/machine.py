@@ -16,6 +16,7 @@ from kleene.automata.counter.table import CounterTable
 from kleene.automata.formats.drawing import draw, render
 from kleene.automata.formats.json import JsonFile
 from kleene.automata.symbols import show
+from kleene.automata.table import explore
 from kleene.machine import Symbol
 
 Rule = Callable[[Any, int, Symbol], tuple[Hashable, int]]
@@ -61,20 +62,14 @@ class CounterMachine(CounterTable, JsonFile):
         """
         symbols, accepted = tuple(alphabet), set(accept)
         counters = range(-clip, clip + 1)
-        numbers: dict[Hashable, int] = {start: 0}
-        rows = []
-        for state in (states := [start]):
-            row = [[rule(state, clipped, symbol) for symbol in symbols] for clipped in counters]
-            for target, _ in (move for moves in row for move in moves):
-                if target not in numbers:
-                    numbers[target] = len(states)
-                    states.append(target)
-            rows.append(row)
-        moves = np.array([[[[numbers[t], i] for t, i in s] for s in row] for row in rows])
+        views = [(clipped, symbol) for clipped in counters for symbol in symbols]
+        states, rows = explore(start, lambda state: [rule(state, *view)[0] for view in views])
+        increments = [[rule(state, *view)[1] for view in views] for state in states]
+        shape = len(states), len(counters), len(symbols)
         return cls(
             alphabet=symbols,
-            transitions=moves[..., 0],
-            increments=moves[..., 1],
+            transitions=np.array(rows).reshape(shape),
+            increments=np.array(increments, dtype=np.int64).reshape(shape),
             outputs=tuple(
                 tuple((state, clipped) in accepted for clipped in counters) for state in states
             ),

@@ -98,11 +98,9 @@ class CounterTable:
         return [[[(s, i) for s, i in row] for row in counters] for counters in moves]
 
     def start(self) -> Configuration:
-        """The initial state with the counter at 0."""
         return self.initial, 0
 
     def step(self, state: Configuration, symbol: Symbol) -> Configuration:
-        """The configuration after one more symbol."""
         if symbol not in self.columns:
             raise unknown_symbol(symbol, self.alphabet)
         return self.move(state, self.columns[symbol])
@@ -114,7 +112,6 @@ class CounterTable:
         return target, counter + increment
 
     def output(self, state: Configuration) -> Label:
-        """The label of all words that end in this configuration."""
         number, counter = state
         return self.outputs[number][self.clipped_counter(counter) + self.clip]
 

@@ -88,8 +88,8 @@ def to_dot(dfa: TransitionTable, *, sink: bool = True, words: Iterable[Word] | N
     fills = _fills(dfa)
     round_states = dfa.is_boolean and not shown.notes
     nodes = {
-        state: DotNode(
-            label=_node_label(dfa, state, shown.notes.get(state, [])),
+        state: dot_node(
+            _node_label(dfa, state, shown.notes.get(state, [])),
             borders=2 if dfa.is_boolean and dfa.outputs[state] else 1,
             fill=fills[dfa.outputs[state]],
         )
@@ -99,17 +99,13 @@ def to_dot(dfa: TransitionTable, *, sink: bool = True, words: Iterable[Word] | N
     return dot_text(nodes, edges, dfa.initial, round_states=round_states)
 
 
-@dataclass(frozen=True, kw_only=True)
-class DotNode:
-    """A state in Graphviz's words."""
-
-    label: str
-    borders: int
-    fill: str = _REJECTING
+def dot_node(label: str, *, borders: int, fill: str) -> str:
+    """The attributes of a state in Graphviz's words."""
+    return f'label={label}, peripheries={borders}, fillcolor="{fill}"'
 
 
 def dot_text(
-    nodes: dict[int, DotNode],
+    nodes: dict[int, str],
     edges: dict[tuple[int, int], str],
     initial: int,
     *,
@@ -126,9 +122,7 @@ def dot_text(
         '  edge [fontname="Helvetica", fontsize=12, arrowsize=0.7, color="#555555"];',
         '  start [shape=none, width=0, height=0, label=""];',
     ]
-    for state, node in nodes.items():
-        look = f'peripheries={node.borders}, fillcolor="{node.fill}"'
-        lines.append(f"  {state} [label={node.label}, {look}];")
+    lines += [f"  {state} [{node}];" for state, node in nodes.items()]
     lines.append(f"  start -> {initial};")
     lines += [f"  {one} -> {two} [label={text}];" for (one, two), text in edges.items()]
     return "\n".join([*lines, "}"]) + "\n"
@@ -222,7 +216,6 @@ def _fills(dfa: TransitionTable) -> dict[Label, str]:
 
 
 def quoted(text: str) -> str:
-    """A text as DOT writes it."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
 

@@ -59,7 +59,6 @@ class JsonFile:
 
 
 def dfa_to_json(dfa: TransitionTable, *, indent: int | None = None) -> str:
-    """The JSON document that `from_json` reads."""
     document = {
         "format": DFA_FORMAT,
         "alphabet": [to_plain(symbol) for symbol in dfa.alphabet],
@@ -80,7 +79,6 @@ def dump(document: Mapping[str, Any], *, indent: int | None = None) -> str:
 
 
 def dfa_from_json(cls: type[Table], document: str | Mapping[str, Any]) -> Table:
-    """Read the document that `to_json` wrote."""
     fields = document_fields(document, DFA_FORMAT, ("alphabet", "start", "outputs", "transitions"))
     return cls(
         alphabet=tuple(to_value(symbol) for symbol in list_field(fields, "alphabet")),
@@ -121,21 +119,18 @@ def document_fields(
 
 
 def list_field(fields: Mapping[str, Any], key: str) -> list[Any]:
-    """A key whose value must be a list."""
     if not isinstance(fields[key], list | tuple):
         raise AutomatonError(f"{key!r} must be a list, got {fields[key]!r:.60}")
     return list(fields[key])
 
 
 def names_field(fields: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """The names of the states, if there are any."""
     if fields.get("names") is None:
         return None
     return tuple(str(name) for name in list_field(fields, "names"))
 
 
 def integer_field(fields: Mapping[str, Any], key: str) -> int:
-    """A key whose value must be the number of a state."""
     value = fields[key]
     if not isinstance(value, int) or isinstance(value, bool):
         raise AutomatonError(f"{key!r} must be the number of a state, got {value!r:.60}")

@@ -145,7 +145,6 @@ def _cost(edges: dict[tuple[int, int], _Regex], state: int) -> int:
 
 
 def _written(alphabet: tuple[Symbol, ...]) -> list[_Regex]:
-    """Every symbol as a regular expression."""
     if spelled_by_characters(alphabet):
         return [_Regex(characters=frozenset(str(symbol))) for symbol in alphabet]
     texts = [as_text([symbol]) for symbol in alphabet]
