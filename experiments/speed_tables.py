@@ -156,27 +156,11 @@ def first_minute(content: dict[str, Any]) -> str:
     return markdown(header, lines)
 
 
-def streaming() -> str:
-    """Peak memory against the size of the corpus."""
-    names = ("train", "extract", "evaluate")
-    lines = [
-        [
-            f"{row['gigabytes']:g} GB",
-            f"{row['words']:,}",
-            f"{row['model_mb']:,.0f} MB",
-            *(f"{row[name]['peak_mb']:,.0f} MB" for name in names),
-        ]
-        for row in read("streaming")["results"]
-    ]
-    return markdown(["corpus", "words", "model alone", *names], lines)
-
-
 SPEED: dict[str, Callable[[], str]] = {
     "benchmarks": each_cpu("recurrent", recurrent),
     "memory": each_cpu("memory", memory),
     "fits": each_cpu("fits", fits),
     "matcher": matcher,
     "serving": serving,
-    "streaming": streaming,
     "first-minute": each_cpu("first_minute", first_minute),
 }

@@ -274,27 +274,6 @@ def with_interval(values: list[float]) -> str:
     return f"{mean(values):.2f} ± {1.96 * stdev(values) / len(values) ** 0.5:.2f}"
 
 
-def states_kept(rows: Rows) -> str:
-    names = (
-        "states with memory" if r["kept"] == "states" and r["memory"] else str(r["kept"])
-        for r in (row["result"] for row in rows)
-    )
-    return ", ".join(dict.fromkeys(names))
-
-
-DATA = {
-    "tomita": "Tomita 5, 5 % of the labels flipped",
-    "names": "names of two classes",
-    "stem names": "names of stems and endings",
-    "motifs": "motifs at a fixed place",
-    "sites": "sites of weighted letters",
-    "logs": "log sessions",
-    "sms": "SMS spam",
-    "newsgroups": "two newsgroups",
-    "imdb": "IMDB, 5,000 reviews of 200 tokens",
-}
-
-
 ABLATED = {
     "merging": ("state merging", "automata that short sequences determine", True),
     "patterns": ("patterns", "long sequences, a few tests", True),
@@ -532,23 +511,6 @@ TABLES: dict[str, Table | Callable[[], str]] = {
         },
     ),
     "ablation": ablation,
-    "states-accuracy": Table(
-        source="states_accuracy",
-        run="python experiments/states_accuracy.py",
-        order=lambda row: list(DATA).index(row["key"]["data"]),
-        lines={"data": lambda row: DATA[row["key"]["data"]]},
-        learned=learned_by(),
-        columns={
-            "rows": figure("result.rows", "{:,}", first),
-            "seeds": lambda rows: str(len(rows)),
-            "n-grams": figure("result.ngrams", "{:.1%}", mean),
-            "plain cell": figure("result.plain", "{:.1%}", mean),
-            "`fit`": figure("result.fit", "{:.1%}", mean),
-            "kept": states_kept,
-            "states": lambda rows: ", ".join(str(n) for n in figures(rows, "result.states")),
-            "CPU s": figure("result.fit_seconds", "{:.0f}", mean),
-        },
-    ),
     **COUNTING,
     **TEXTS,
     **SPEED,

@@ -29,7 +29,6 @@ import numpy as np
 import torch
 from induction import flipped, random_dfa
 from ledger import Ledger
-from made_up_rows import fixed_motifs
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -38,6 +37,7 @@ import kleene as kl
 from kleene.nn.fused import load_kernels
 
 FRESH = 2_000
+MOTIFS = {"donor": "CAGGTAAG", "acceptor": "TTTCAGGA"}
 Word = tuple[Any, ...]
 Rows = tuple[list[Word], list[Any]]
 Task = Callable[[int], tuple[Rows, Rows]]
@@ -128,6 +128,27 @@ def counted(rule: Callable[[Word], bool], seed: int) -> tuple[Rows, Rows]:
         return [chosen[i][0] for i in order], [chosen[i][1] for i in order]
 
     return draw(3_000), draw(FRESH)
+
+
+def fixed_motifs(
+    rows: int, *, length: int, noise: float = 0.1, seed: int
+) -> tuple[list[str], list[str]]:
+    """Sequences and their classes: donor, acceptor or neither; motif letters are noisy."""
+    random = np.random.default_rng(seed)
+    texts, labels = [], []
+    size, middle = len(MOTIFS["donor"]), length // 2
+    for _ in range(rows):
+        label = ("donor", "acceptor", "neither")[random.integers(3)]
+        letters = random.choice(list("ACGT"), length)
+        place = middle
+        while label == "neither" and abs(place - middle) < 3:
+            place = int(random.integers(0, length - size))
+        motif = MOTIFS[label] if label in MOTIFS else MOTIFS[str(random.choice(list(MOTIFS)))]
+        kept = random.random(size) >= noise
+        letters[place : place + size] = np.where(kept, list(motif), letters[place : place + size])
+        texts.append("".join(letters))
+        labels.append(label)
+    return texts, labels
 
 
 def motif_in_place(seed: int) -> tuple[Rows, Rows]:
