@@ -19,7 +19,16 @@ LAYERS = (
     *("estimator", "report", "web", "cli"),
 )
 FILES = {  # layers that are no single package
-    "base": ("errors", "config", "arrays", "files", "machine", "compiling", "distributed"),
+    "base": (
+        "errors",
+        "config",
+        "arrays",
+        "files",
+        "percent",
+        "machine",
+        "compiling",
+        "distributed",
+    ),
     "model": ("select", "model_folder", "model", "settings"),
     "estimator": ("fitting", "extraction.extract", "estimator"),
 }

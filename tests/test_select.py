@@ -31,7 +31,7 @@ def test_a_comparison_counts_the_rows_that_one_alone_gets_right() -> None:
     assert found.lost == 3 - 1
     assert found.standard_error**2 == pytest.approx(4)
     assert found.baseline_errors == 2
-    assert str(found) == "simple 40.00%, other 80.00% of 5 validation rows"
+    assert str(found) == "simple 40.0 %, other 80.0 % of 5 validation rows"
 
 
 def test_a_comparison_goes_by_the_weights_of_the_rows() -> None:

@@ -24,6 +24,7 @@ from kleene.induction.result import Induction
 from kleene.induction.teach import automaton_answers, can_be_taught, search_rows, teach
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
+from kleene.percent import percent
 from kleene.select import MAX_STATES, NGRAM_LOSS, Comparison, compare, explains
 from kleene.settings import Settings, random_network, stages_of, text_note
 from kleene.training.by_gradient import fewer_states
@@ -162,7 +163,7 @@ def teach_automaton(now: Fit, rows: Rows, run: Run) -> Fit:
     what = "the network" if len(now.model.history) else "the untrained network"
     return now.add(
         f"taught {what} the {dfa.num_states}-state automaton: "
-        f"{accuracy:.2%} of {len(judged):,} {kind} rows",
+        f"{percent(accuracy)} of {len(judged):,} {kind} rows",
         model=taught,
         origin="induced",
         sure=True,

@@ -31,6 +31,7 @@ import numpy as np
 
 from kleene.arrays import Ints
 from kleene.data.examples import Examples
+from kleene.percent import percent
 
 ORIGINS = {
     "trained": "gradient, on the rows",
@@ -86,8 +87,8 @@ class Comparison:
 
     def __str__(self) -> str:
         return (
-            f"{self.simple} {self.simple_accuracy:.2%}, {self.other} {self.other_accuracy:.2%} "
-            f"of {self.rows:,} {self.kind} rows"
+            f"{self.simple} {percent(self.simple_accuracy)}, "
+            f"{self.other} {percent(self.other_accuracy)} of {self.rows:,} {self.kind} rows"
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kleene.explain.markup import marked_lines, percent
+from kleene.explain.markup import marked_lines
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -35,15 +35,3 @@ def test_a_path_has_a_state_before_and_after_every_symbol() -> None:
     wrapped = marked_lines("01" * 40, [0] * 80, states=[0] * 81, width=40)
     assert max(map(len, wrapped)) <= 40
     assert sum(line.count("0") for line in wrapped if line.startswith("state")) == 81
-
-
-def test_no_share_reads_as_none_or_all_unless_it_is() -> None:
-    assert [percent(share) for share in (0, 1e-9, 0.5, 1 - 1e-9, 1)] == [
-        "0 %",
-        "< 0.01 %",
-        "50.0 %",
-        "> 99.99 %",
-        "100 %",
-    ]
-    for share in (0.0001, 0.00049, 0.003, 0.9951, 0.99951, 0.9999):
-        assert float(percent(share).split()[0]) not in (0, 100)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kleene.cli.console import answer, answer_table, say
 from kleene.errors import ModelError
+from kleene.percent import percent
 from kleene.select import ORIGINS
 
 if TYPE_CHECKING:
@@ -133,19 +134,6 @@ def answer_classes(model: Model, per_class: Iterable[dict[str, Any]], title: str
         figures = [f"{one[name]:.3f}" for name in ("precision", "recall", "f1")]
         rows.append([label, *figures, one["rows"]])
     answer_table([title, "precision", "recall", "F1", "rows"], rows)
-
-
-def percent(share: float) -> str:
-    """A share as text; only none and all are 0 % and 100 %.
-
-    >>> [percent(share) for share in (0, 0.00001, 0.4567, 0.9999, 1)]
-    ['0 %', '< 0.1 %', '45.7 %', '> 99.9 %', '100 %']
-    """
-    if share in (0, 1):
-        return f"{100 * share:.0f} %"
-    if share < 0.001:
-        return "< 0.1 %"
-    return "> 99.9 %" if share > 0.999 else f"{100 * share:.1f} %"
 
 
 def _share(accuracy: float, rows: int) -> str:

@@ -185,29 +185,6 @@ def joint(word: object) -> str:
     return "" if isinstance(word, str) else " "
 
 
-def percent(share: float) -> str:
-    """A share in percent: never 0 % unless it is 0, never 100 % unless it is 1.
-
-    >>> percent(0.8124), percent(0.00001), percent(0.99999), percent(1)
-    ('81.2 %', '< 0.01 %', '> 99.99 %', '100 %')
-    """
-    if share in (0, 1):
-        return f"{share:.0%}".replace("%", " %")
-    if share < 0.0001 or share > 0.9999:
-        return "< 0.01 %" if share < 0.5 else "> 99.99 %"
-    digits = 1 if 0.005 <= share <= 0.995 else 2
-    return f"{100 * share:.{digits}f} %"
-
-
-def probability_text(value: float) -> str:
-    """A network's probability in percent; only rounding makes it 0 or 1.
-
-    >>> probability_text(1.0)
-    '> 99.99 %'
-    """
-    return percent(min(max(value, 1e-9), 1 - 1e-9))
-
-
 def display_width(text: str) -> int:
     """How many columns of a monospaced font a text takes; wide characters take two."""
     if text.isascii():

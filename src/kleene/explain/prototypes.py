@@ -16,7 +16,7 @@ from kleene.arrays import Floats, Ints
 from kleene.data.alphabet import UNKNOWN, Alphabet
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError
-from kleene.explain.markup import Rendered, Table, as_json, as_text, percent
+from kleene.explain.markup import Rendered, Table, as_json, as_text
 from kleene.explain.methods import predicting_states
 from kleene.explain.traces import (
     NEUTRAL,
@@ -32,6 +32,7 @@ from kleene.explain.traces import (
 from kleene.extraction.corpus import blocks
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
+from kleene.percent import percent
 
 MIN_COUNT = 5
 

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from kleene.data.alphabet import UNKNOWN
-from kleene.explain.markup import Rendered, Table, as_json, as_text, percent
+from kleene.explain.markup import Rendered, Table, as_json, as_text
 from kleene.explain.prototypes import Prototype
 from kleene.explain.traces import batched_traces, encode, require_symbols, state_labels
 from kleene.extraction.corpus import Tally
 from kleene.machine import Label, Word
 from kleene.model import Model
+from kleene.percent import percent
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from kleene.data.alphabet import Ids
 from kleene.extraction.prefixes import UNLABELLED, Prefixes
 from kleene.extraction.target import Oracle, Target
 from kleene.extraction.words import draw_from, run_table, table_of, usual_length
+from kleene.percent import percent
 
 TIMES_LONGER = 10
 MAX_DRAWN_WORDS = 400  # words drawn from the automaton
@@ -68,9 +69,9 @@ class Fidelity:
 
     def __str__(self) -> str:
         given, drawn = self.kinds
-        first = f"{_percent(self.given)} of {self.given_total:,} {given} and "
+        first = f"{percent(self.given)} of {self.given_total:,} {given} and "
         return (first if self.given_total else "") + (
-            f"{_percent(self.drawn)} of {self.drawn_total:,} {drawn}, "
+            f"{percent(self.drawn)} of {self.drawn_total:,} {drawn}, "
             f"of up to {self.longest:,} symbols"
         )
 
@@ -122,7 +123,3 @@ def prefix_agreement(model: Target, dfa: DFA, prefixes: Prefixes) -> float:
 def _output_classes(model: Target, dfa: DFA) -> Ints:
     """The class of every state of an automaton."""
     return np.array([model.class_ids.get(label, -1) for label in dfa.outputs], dtype=np.int64)
-
-
-def _percent(share: float) -> str:
-    return "100%" if share == 1 else f"{min(share, 0.9999):.2%}"

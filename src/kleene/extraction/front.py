@@ -8,6 +8,7 @@ from math import sqrt
 from typing import Any
 
 from kleene.automata import DFA
+from kleene.percent import percent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +96,8 @@ class Front:
     def __str__(self) -> str:
         lines = [f"{'states':>6}  {'held-out error':>14}  {'random error':>12}  origin"]
         lines += [
-            f"{p.states:>6}  {p.held_out_error:>14.2%}  {p.random_error:>12.2%}  {p.origin}"
+            f"{p.states:>6}  {percent(p.held_out_error):>14}  "
+            f"{percent(p.random_error):>12}  {p.origin}"
             for p in self
         ]
         return "\n".join(lines)

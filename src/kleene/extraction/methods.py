@@ -32,6 +32,7 @@ from kleene.extraction.target import MAX_SYMBOLS, Oracle
 from kleene.extraction.words import all_words, encode_words, random_words, usual_length
 from kleene.machine import Symbol
 from kleene.model import Model
+from kleene.percent import percent
 from kleene.training.centroids import cluster_centres
 
 MAX_STEPS = 100_000
@@ -183,7 +184,7 @@ def by_kmeans(context: ExtractionContext) -> RawExtraction:
             k = min(2 * k, most)
     best, found = max(tried.values(), key=lambda pair: pair[0])
     numbers = ", ".join(map(str, tried))
-    message = f"k-means with {numbers} centres; the best agrees on {best:.2%} of the prefixes"
+    message = f"k-means with {numbers} centres; the best agrees on {percent(best)} of the prefixes"
     return replace(found, steps=(message,))
 
 

@@ -16,6 +16,7 @@ from kleene.extraction.fidelity import Fidelity
 from kleene.extraction.front import Front, FrontPoint
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
+from kleene.percent import percent
 
 MAX_DRAWN = 60  # states; a notebook draws no larger automaton
 
@@ -90,11 +91,10 @@ class Extraction:
 
     def doubt(self) -> str:
         """Why the automaton is not faithful, in a few words."""
-        if self.disagreement is not None:
-            return (
-                f"differs on {show_word(self.disagreement)}, fidelity {self.fidelity.overall:.2%}"
-            )
-        return f"fidelity {self.fidelity.overall:.2%}"
+        fidelity = f"fidelity {percent(self.fidelity.overall)}"
+        if self.disagreement is None:
+            return fidelity
+        return f"differs on {show_word(self.disagreement)}, {fidelity}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

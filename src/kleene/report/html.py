@@ -18,10 +18,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from kleene.explain.markup import percent
 from kleene.files import write_atomically
 from kleene.machine import Label, Word
 from kleene.model import Model
+from kleene.percent import percent
 
 SHARED = (
     *("machine.js", "dom.js", "graph.js", "charts.js"),

@@ -8,13 +8,14 @@ from typing import Any
 from kleene.automata.table import known_words
 from kleene.data.alphabet import UNKNOWN
 from kleene.evaluation.metrics import logits
-from kleene.explain.markup import as_json, as_text, joint, percent
+from kleene.explain.markup import as_json, as_text, joint
 from kleene.extraction.ambiguity import Ambiguity
 from kleene.extraction.result import Extraction
 from kleene.machine import Word
 from kleene.model import Model
 from kleene.nn.mode import HARD, OWN
 from kleene.nn.state_weights import adds_up
+from kleene.percent import percent
 from kleene.proof.robustness import EditSearch
 
 MAX_AMBIGUITIES = 8  # that are listed

@@ -7,6 +7,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
+from kleene.percent import percent
 from kleene.training.history import Epoch
 from kleene.training.stages import Stage
 
@@ -129,9 +130,9 @@ class Bar(Reporter):
 
     def end(self, epoch: Epoch) -> None:
         """Show the figures of the epoch."""
-        figures = [f"loss {epoch.loss:.4f}", f"accuracy {epoch.accuracy:.1%}"]
+        figures = [f"loss {epoch.loss:.4f}", f"accuracy {percent(epoch.accuracy)}"]
         if epoch.validation_accuracy is not None:
-            figures.append(f"validation {epoch.validation_accuracy:.1%}")
+            figures.append(f"validation {percent(epoch.validation_accuracy)}")
         if epoch.states is not None:
             figures.append(f"{epoch.states} states")
         if epoch.limit is not None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from kleene.cli.automaton_files import check_endings
 from kleene.cli.console import answer, answer_table, quoted
 from kleene.cli.options import SEED, option
+from kleene.percent import percent
 
 if TYPE_CHECKING:
     from kleene.automata import DFA
@@ -55,7 +56,8 @@ def demo(
 
     _title("2. Predict", "words of the language and others, most of them new")
     fresh, truth = language.sample(2000, lengths=range(41), seed=seed + 1)
-    answer(f"accuracy on 2000 fresh words up to length 40: {estimator.score(fresh, truth):.2%}")
+    score = percent(estimator.score(fresh, truth))
+    answer(f"accuracy on 2000 fresh words up to length 40: {score}")
     predicted = estimator.predict(SHOWN).tolist()
     answer_table(["word", "in the language?"], zip(map(quoted, SHOWN), predicted, strict=True))
 
@@ -63,7 +65,7 @@ def demo(
     reading = extract(estimator.model, words)
     dfa = reading.dfa
     _show(dfa)
-    answer(f"agrees with the network on {float(reading.fidelity):.2%} of the words tried")
+    answer(f"agrees with the network on {percent(float(reading.fidelity))} of the words tried")
     word = dfa.difference(language)
     answer("the same language as the truth" if word is None else f"wrong on {quoted(word)}")
 

@@ -23,6 +23,7 @@ from kleene.cli.options import (
 )
 from kleene.errors import DataError, SettingError
 from kleene.files import without_formula
+from kleene.percent import percent
 
 if TYPE_CHECKING:
     from kleene.data.layout import Example
@@ -167,7 +168,7 @@ def evaluate(
       kleene evaluate model test.tsv
       kleene evaluate model test.jsonl.gz --json
     """
-    from kleene.cli.summary import answer_classes, evaluate_file, percent
+    from kleene.cli.summary import answer_classes, evaluate_file
     from kleene.model import Model
 
     trained = Model.load(model)

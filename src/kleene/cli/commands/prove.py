@@ -13,6 +13,7 @@ from kleene.cli.options import JSON, MODEL, ROWS, OpenData, argument, flag, opti
 from kleene.cli.progress import progress
 from kleene.errors import AlphabetError, DataError, SettingError
 from kleene.files import read_regular
+from kleene.percent import percent
 
 if TYPE_CHECKING:
     from kleene.automata import DFA
@@ -228,7 +229,7 @@ def _answer_file(search: EditSearch, words: list[Word], *, json: bool) -> None:
         found: dict[str, Any] = {"sequences": len(words), "unknown_symbols": unknown}
         answer_json({**found, "kinds": list(search.kinds), "certified_share": shares})
         return
-    answer_table(["edits", "certified"], [(n, f"{share:.2%}") for n, share in enumerate(shares)])
+    answer_table(["edits", "certified"], [(n, percent(share)) for n, share in enumerate(shares)])
     if unknown:
         say(f"{unknown} of {len(words)} sequences have unknown symbols and are not certified")
 

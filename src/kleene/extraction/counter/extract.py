@@ -38,6 +38,7 @@ from kleene.extraction.prefixes import Prefixes
 from kleene.extraction.words import all_words, encode_words, spell_ids
 from kleene.machine import Word
 from kleene.model import Model
+from kleene.percent import percent
 
 Run: TypeAlias = Callable[[Sequence[Ids]], Prefixes]
 
@@ -92,7 +93,7 @@ class MemoryCounter:
             f"{self.machine.minimize().num_states} states, a counter in memory unit "
             f"{self.unit.unit} (step {self.unit.step:.3f}, noise {self.unit.noise:.3f}){latched}; "
             f"{self.overridden:,} of {self.votes:,} steps overridden; "
-            f"same label on {self.fidelity:.2%} of {self.words:,} words; {last}"
+            f"same label on {percent(self.fidelity)} of {self.words:,} words; {last}"
         )
 
 

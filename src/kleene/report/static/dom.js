@@ -59,12 +59,11 @@
   /** A share in percent: never 0 % unless it is 0, never 100 % unless it is 1. */
   Kleene.percent = (share) => {
     if (share === 0 || share === 1) return `${100 * share}\u00a0%`;
-    if (share < 0.0001) return "<\u00a00.01\u00a0%";
-    if (share > 0.9999) return ">\u00a099.99\u00a0%";
-    return `${(share * 100).toFixed(share < 0.005 || share > 0.995 ? 2 : 1)}\u00a0%`;
+    if (share < 0.001) return "<\u00a00.1\u00a0%";
+    if (share > 0.999) return ">\u00a099.9\u00a0%";
+    return `${(share * 100).toFixed(1)}\u00a0%`;
   };
-  Kleene.interval = ([low, high]) =>
-    `${(100 * low).toFixed(1)}\u2013${(100 * high).toFixed(1)}\u00a0%`;
+  Kleene.interval = ([low, high]) => `${Kleene.percent(low)} to ${Kleene.percent(high)}`;
   /** A network's probability, which only rounding makes 0 or 1. */
   Kleene.probability = (value) => Kleene.percent(Math.min(Math.max(value, 1e-9), 1 - 1e-9));
   Kleene.number = (value) => value.toLocaleString("en");
