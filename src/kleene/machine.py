@@ -68,6 +68,21 @@ def is_missing(value: object) -> bool:
     return isinstance(value, float) and value != value
 
 
+def label_texts(labels: Sequence[Label]) -> list[str]:
+    """Labels as a file writes them; if two look alike or one is no UTF-8, all as Python does.
+
+    >>> label_texts(["yes", 1]), label_texts(["1", 1])
+    (['yes', '1'], ["'1'", '1'])
+    """
+    texts = [str(label) for label in labels]
+    try:
+        "".join(texts).encode()
+        alike = len(set(texts)) < len(set(labels))
+    except UnicodeEncodeError:  # a lone surrogate
+        alike = True
+    return [repr(label) for label in labels] if alike else texts
+
+
 def run(machine: Machine[State], word: Iterable[Symbol]) -> Label:
     """The output of a machine after a whole word."""
     state = machine.start()

@@ -22,7 +22,7 @@ from kleene.data.alphabet import FIRST_SYMBOL, UNKNOWN, Alphabet, from_json_symb
 from kleene.data.fingerprint import known_share
 from kleene.data.layout import NO_LAYOUT, Layout
 from kleene.data.words import TOKENS, as_word
-from kleene.engines.scorer import Score, Scorer, label_type
+from kleene.engines.scorer import Score, Scorer, arrow_labels
 from kleene.errors import KleeneError, ModelError
 from kleene.evaluation.figures import no_better_than_majority
 from kleene.evaluation.metrics import predict
@@ -239,7 +239,7 @@ class Model:
             load=_answers,
             content=files,
             key=hashlib.sha256(files["config.json"]).hexdigest(),
-            fields={"label": label_type(self.classes), "probability": "double"},
+            fields={"label": arrow_labels(self.classes)[0], "probability": "double"},
             column=column,
             prefix=prefix,
         )
@@ -349,11 +349,12 @@ def _json_label(label: Label) -> Any:
 def _answers(files: Mapping[str, bytes]) -> Score:
     """The answers of a scorer, in the process that runs it."""
     model = Model.from_files(files)
+    texts = arrow_labels(model.classes)[1]
 
     def score(sequences: list[Any]) -> dict[str, Sequence[Any]]:
         words = model.words(sequences, typed=True)
         found = predict(model.network, model.alphabet.encode_many(words))
-        labels = [model.classes[i] for i in found.predicted]
+        labels = [texts[i] for i in found.predicted]
         return {"label": labels, "probability": found.probabilities.max(1).tolist()}
 
     return score

@@ -82,6 +82,11 @@ def test_c_gives_the_labels(name: str, tmp_path: Path) -> None:
     assert done.stdout.decode().split("\n")[:-1] == [*expected, *map(str, dfa.alphabet)]
 
 
+def test_labels_that_look_alike_are_told_apart_in_c() -> None:
+    dfa = DFA(alphabet="a", transitions=[[1], [0]], outputs=(1, "1"))
+    assert """ "1", "'1'" """.strip() in dfa.to_c()
+
+
 @pytest.mark.parametrize("name", ["", "1st", "a b", "a;", "é"])
 def test_names_that_c_does_not_know_are_refused(name: str) -> None:
     with pytest.raises(SettingError, match="letters, digits and _"):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 import torch
 from random_models import largest_temperature, random_model
@@ -296,6 +297,8 @@ def test_h12_predict_returns_the_labels_that_were_proved(classes, tmp_path, caps
     said = json.loads(capsys.readouterr().out)
     assert len(said["probabilities"]) == 2
     assert set(map(repr, labels)) == set(map(repr, classes))
+    column = model.scorer()(pandas.DataFrame({"sequence": WORDS}))["label"].tolist()
+    assert len(set(zip(map(repr, labels), map(repr, column), strict=True))) == len(set(column)) == 2
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import signal
 import socket
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -152,6 +153,22 @@ def test_processes_answer_count_and_drain_together(tmp_path: Path, workers: str)
         assert b" 200 " in line.recv(4096)
     assert "stopped" in process.communicate(timeout=60)[1]
     assert process.returncode == 0
+
+
+def test_large_requests_in_flight_are_answered_and_new_ones_refused(tmp_path: Path) -> None:
+    EVEN.save(tmp_path / "even.json")
+    process, address = start(tmp_path, "even.json", "--drain", "30")
+    port, body = int(address.rstrip("/").rpartition(":")[2]), b"0110\n" * 20_000
+    client = Client(port)
+    with ThreadPoolExecutor(6) as pool:
+        large = [pool.submit(Client(port).ask, "POST", "/upload", body) for _ in range(6)]
+        until(lambda: metric(client, "kleene_requests_in_progress") == 7)
+        process.send_signal(signal.SIGTERM)
+        until(lambda: client.get("/models").status == 503)
+        answers = [one.result() for one in large]
+    assert [one.status for one in answers] == [200] * 6
+    assert {one.body.count(b"\n") for one in answers} == {20_001}
+    assert "stopped" in process.communicate(timeout=60)[1]
 
 
 def test_draining_has_an_end(tmp_path: Path) -> None:

@@ -280,9 +280,22 @@ def test_no_cell_of_an_answer_is_a_formula() -> None:
     hostile = ["=1+1", "+1+1", "-1-1", "+x", "-x", "@x", "\t=1", "=1", "-1\n"]
     harmless = ["plain", "1=2", "-1", "+1.5e3", "-.5"]
     answers = [Answer(label="=cmd")] * len(hostile + harmless)
-    rows = list(csv.reader(io.StringIO(as_csv(hostile + harmless, answers))))[1:]
+    rows = list(csv.reader(io.StringIO(as_csv(hostile + harmless, answers, ["=cmd"]))))[1:]
     assert [row[0] for row in rows] == ["'" + text for text in hostile] + harmless
     assert {row[1] for row in rows} == {"'=cmd"}
+
+
+@pytest.mark.parametrize("classes", [("1", 1), ("\ud800", "a"), ("a", "a\0"), ("\x01", "\x02")])
+def test_labels_that_look_alike_are_told_apart(classes: tuple[object, ...]) -> None:
+    model = replace(page_model(), classes=classes)
+    with running(create_app({"m": Network("m", model)})) as client:
+        (found,) = client.post("/predict", {"words": ["01"]}).json["predictions"]
+        assert len(found["probabilities"]) == 2
+        for path, body in (("/predict", {"words": ["0"]}), ("/explain", {"word": "0"})):
+            assert client.post(path, body).status == 200
+        text = client.ask("POST", "/upload", b"01\n").body.decode()
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    assert rows[0]["prediction"] in found["probabilities"]
 
 
 def test_openapi_tells_of_every_route(client: Client) -> None:

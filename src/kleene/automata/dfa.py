@@ -21,7 +21,7 @@ from kleene.automata.matcher import Matcher
 from kleene.automata.minimize import minimize, reachable
 from kleene.automata.symbols import check_same_alphabet, show
 from kleene.automata.table import TransitionTable, explore
-from kleene.engines.scorer import Score, Scorer, label_type
+from kleene.engines.scorer import Score, Scorer, arrow_labels
 from kleene.engines.sql import to_sql
 from kleene.errors import AlphabetError
 from kleene.machine import Label, Word
@@ -155,7 +155,7 @@ class DFA(TransitionTable, JsonFile):
 
     def scorer(self, column: str = "sequence", *, prefix: str = "") -> Scorer:
         """A function from batches of rows to the same with `label`, `probability` and `state`."""
-        fields = {"label": label_type(self.outputs), "probability": "double", "state": "int64"}
+        fields = {"label": arrow_labels(self.outputs)[0], "probability": "double", "state": "int64"}
         document = self.to_json()
         return Scorer(
             load=_answers, content=document, key=document, fields=fields, column=column,
@@ -174,10 +174,11 @@ class DFA(TransitionTable, JsonFile):
 
 def _answers(document: str) -> Score:
     dfa = DFA.from_json(document)
+    texts = arrow_labels(dfa.outputs)[1]
 
     def score(words: list[Any]) -> dict[str, Sequence[Any]]:
         states = dfa.matcher.states(words).tolist()
-        labels = [dfa.outputs[state] for state in states]
+        labels = [texts[state] for state in states]
         return {"label": labels, "probability": [1.0] * len(states), "state": states}
 
     return score

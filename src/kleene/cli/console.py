@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from kleene.distributed import rank_and_world_size
-from kleene.machine import Label, Word
+from kleene.machine import Word
 
 # Control characters, and those that reverse the direction of the text after them.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -103,12 +103,6 @@ def wrapped(line: str, width: int) -> str:
     indent = len(name[0]) if name is not None and len(name[0]) <= width // 3 else 2
     how: Any = {"break_long_words": False, "break_on_hyphens": False}
     return "\n".join(textwrap.wrap(line, width, subsequent_indent=" " * indent, **how))
-
-
-def label_texts(labels: Sequence[Label]) -> list[str]:
-    """Labels as a data file writes them; labels that look alike, as 1 and "1", as Python does."""
-    texts = [str(label) for label in labels]
-    return texts if len(set(texts)) == len(texts) else [repr(label) for label in labels]
 
 
 def quoted(word: Word) -> str:

@@ -14,7 +14,7 @@ from kleene.data.files import Data, fit_bins, open_examples, read_data, read_exa
 from kleene.data.layout import Example, Layout
 from kleene.data.words import guess_tokens
 from kleene.errors import DataError
-from kleene.machine import Label, Word
+from kleene.machine import Label, Word, label_texts
 
 if TYPE_CHECKING:
     from kleene.distributed import ProcessGroup
@@ -105,7 +105,7 @@ class DataSource:
         rows, with False they are not looked at.
         """
         source = replace(self, layout=self.layout.or_else(model.layout))
-        by_text = {str(label): label for label in model.classes}
+        by_text = dict(zip(label_texts(model.classes), model.classes, strict=True))
         for example in source.each(model.tokens, labelled=bool(labelled), stage=stage):
             if labelled is None:
                 labelled = example.label is not None

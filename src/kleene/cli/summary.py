@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kleene.cli.console import answer, answer_table, say
 from kleene.errors import ModelError
+from kleene.machine import label_texts
 from kleene.percent import percent
 from kleene.select import ORIGINS
 
@@ -130,7 +131,7 @@ def evaluate_file(model: Model, source: DataSource) -> tuple[Evaluation, Unknown
 def answer_classes(model: Model, per_class: Iterable[dict[str, Any]], title: str) -> None:
     """Write precision, recall and F1 of each class."""
     rows = []
-    for label, one in zip(model.classes, per_class, strict=True):
+    for label, one in zip(label_texts(model.classes), per_class, strict=True):
         figures = [f"{one[name]:.3f}" for name in ("precision", "recall", "f1")]
         rows.append([label, *figures, one["rows"]])
     answer_table([title, "precision", "recall", "F1", "rows"], rows)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kleene.errors import DataError, extra
-from kleene.machine import Label, is_missing
+from kleene.machine import Label, is_missing, label_texts
 
 Score = Callable[[list[Any]], Mapping[str, Sequence[Any]]]
 """From sequences to columns: `label`, `probability` and, of an automaton, `state`."""
@@ -67,7 +67,7 @@ class Scorer:
         for name, kind in self.fields.items():
             column: list[Any] = [None] * len(sequences)
             for i, value in zip(present, found[name], strict=True):
-                column[i] = str(value) if kind == "string" else value
+                column[i] = value
             arrays.append(pa.array(column, kind))
         return arrays
 
@@ -80,15 +80,18 @@ class Scorer:
         return _LOADED[self.key]
 
 
-def label_type(labels: Iterable[Label]) -> str:
-    """The Arrow type that holds all labels; labels of several types become strings.
+def arrow_labels(labels: Sequence[Label]) -> tuple[str, list[Any]]:
+    """The Arrow type that holds all labels, and each as that type; of several types, as text.
 
-    >>> label_type([True, False]), label_type([0, 1]), label_type(["a", 1])
-    ('bool', 'int64', 'string')
+    >>> arrow_labels([True, False]), arrow_labels(["1", 1]), arrow_labels([0, 2**70])[0]
+    (('bool', [True, False]), ('string', ["'1'", '1']), 'string')
     """
     kinds = {type(label) for label in labels}
     names = {bool: "bool", int: "int64", float: "double"}
-    return names.get(kinds.pop(), "string") if len(kinds) == 1 else "string"
+    kind = names.get(kinds.pop(), "string") if len(kinds) == 1 else "string"
+    if kind == "int64" and any(abs(label) >= 2**63 for label in labels if isinstance(label, int)):
+        kind = "string"
+    return kind, label_texts(labels) if kind == "string" else list(labels)
 
 
 def _with_columns(batch: Any, columns: Mapping[str, Any]) -> Any:

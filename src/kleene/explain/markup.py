@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from kleene.data.words import without_surrogates
 from kleene.machine import Symbol
 
 Table: TypeAlias = tuple[Sequence[str], Sequence[Sequence[str]]]
@@ -177,6 +178,7 @@ def as_json(value: Any) -> Any:
         return [as_json(part) for part in value]
     if isinstance(value, dict):
         return {str(key): as_json(part) for key, part in value.items()}
+    value = without_surrogates(value)  # which no UTF-8 answer can hold
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 

@@ -139,7 +139,7 @@ def _add_words(app: FastAPI, models: Models, guard: Guard) -> None:
         """
         entry = find(model)
         texts, words = read_upload(await request.body(), entry, text_column, limits)
-        content = as_csv(texts, answer(entry, words))
+        content = as_csv(texts, answer(entry, words), entry.labels)
         name = 'attachment; filename="predictions.csv"'
         return Response(content, media_type="text/csv", headers={"content-disposition": name})
 

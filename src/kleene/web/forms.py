@@ -20,8 +20,9 @@ from kleene.data.layout import Layout
 from kleene.data.lines import GZIP_MAGIC
 from kleene.data.words import as_word, json_word
 from kleene.errors import DataError
+from kleene.explain.markup import as_json
 from kleene.files import without_formula
-from kleene.machine import Word
+from kleene.machine import Label, Word, label_texts
 from kleene.web.background import check
 from kleene.web.limits import Limits, RefusedError
 from kleene.web.models import Answer, Entry
@@ -100,14 +101,16 @@ def read_upload(
     return texts, words
 
 
-def as_csv(texts: Sequence[str], answers: Sequence[Answer]) -> str:
+def as_csv(texts: Sequence[str], answers: Sequence[Answer], labels: Sequence[Label]) -> str:
     """The words and their predictions; no cell is a formula that a spreadsheet would run."""
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(["word", "prediction", "probability"])
+    names = dict(zip(map(repr, map(as_json, labels)), label_texts(labels), strict=True))
     for text, answer in zip(texts, answers, strict=True):
         sure = max(answer.probabilities.values()) if answer.probabilities else ""
-        writer.writerow([without_formula(text), without_formula(str(answer.label)), str(sure)])
+        cells = [text, names[repr(answer.label)], str(sure)]
+        writer.writerow(map(without_formula, cells))
     return out.getvalue()
 
 

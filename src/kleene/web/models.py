@@ -20,7 +20,7 @@ from kleene.explain.explain import explain_many
 from kleene.explain.markup import as_json, as_text, joint
 from kleene.extraction.extract import extract
 from kleene.extraction.result import Extraction
-from kleene.machine import Word
+from kleene.machine import Label, Word, label_texts
 from kleene.model import Model
 from kleene.nn.fused import load_kernels
 from kleene.proof import require
@@ -74,6 +74,11 @@ class Automaton:
         if spelled_by_characters(self.dfa.alphabet):
             return "chars"
         return "words" if all(isinstance(s, str) for s in self.dfa.alphabet) else "symbols"
+
+    @property
+    def labels(self) -> Sequence[Label]:
+        """All labels that it gives."""
+        return list(dict.fromkeys(self.dfa.outputs))
 
     def describe(self) -> dict[str, Any]:
         """Name, kind, classes and tokens."""
@@ -136,6 +141,11 @@ class Network:
         """The columns and bins of the training file."""
         return self.model.layout
 
+    @property
+    def labels(self) -> Sequence[Label]:
+        """All labels that it gives."""
+        return self.model.classes
+
     def describe(self) -> dict[str, Any]:
         """Name, kind, classes, tokens and the network's settings."""
         explains = self.model.network.config.num_states > 0
@@ -147,7 +157,7 @@ class Network:
         encoded = model.alphabet.encode_many(words)
         scores = logits(model.network, encoded)
         rows = scores.softmax(-1).double().numpy().round(6)
-        names = [as_text(label) for label in model.classes]
+        names = label_texts(model.classes)
         return [
             Answer(
                 label=as_json(model.classes[best]),

@@ -12,6 +12,7 @@ from typing import Any
 
 from kleene.automata.table import TransitionTable
 from kleene.errors import SettingError
+from kleene.machine import label_texts
 
 TEMPLATE = r"""/* A deterministic automaton of @STATES states over @WIDTH symbols, by Kleene.
 
@@ -72,7 +73,7 @@ def to_c(dfa: TransitionTable, *, name: str = "automaton") -> str:
         "LABEL": _type(len(labels)),
         "TABLE": ",\n".join("    {" + ", ".join(map(str, row)) + "}" for row in dfa.rows),
         "OUTPUTS": _lines([numbers[label] for label in dfa.outputs]),
-        "LABELS": _lines([_literal(_text(label)) for label in labels]),
+        "LABELS": _lines([_literal(_text(text)) for text in label_texts(labels)]),
         "SYMBOLS": _lines([_literal(_text(symbol)) for symbol in dfa.alphabet]),
         "START": dfa.initial,
     }

@@ -29,6 +29,7 @@ from kleene.cli.options import (
 )
 from kleene.cli.progress import progress
 from kleene.errors import AlphabetError, SettingError
+from kleene.machine import label_texts
 
 if TYPE_CHECKING:
     from kleene.automata import DFA
@@ -110,11 +111,12 @@ def compare(
         answer_json({"equal": True}) if json else answer("equal")
         return True
     labels = [a.run(word), b.run(word)]
+    texts = label_texts(labels)
     if json:
         listed = word if isinstance(word, str) else list(word)
         answer_json({"equal": False, "word": listed, "labels": labels})
     else:
-        answer(f"differ on {quoted(word)}: {one} says {labels[0]}, {other} says {labels[1]}")
+        answer(f"differ on {quoted(word)}: {one} says {texts[0]}, {other} says {texts[1]}")
     return False
 
 
@@ -146,7 +148,9 @@ def match(
 
     machine = load_dfa(dfa)
     tokens = tokens or ("chars" if spelled_by_characters(machine.alphabet) else "words")
-    texts = [dumps(label, default=str) if json else str(label) for label in machine.outputs]
+    texts = label_texts(machine.outputs)
+    if json:
+        texts = [dumps(label, default=str) for label in machine.outputs]
     totals: Counter[str] = Counter(dict.fromkeys(texts, 0))
     size = FIRST_CHUNK
     found = open_data(words).each(tokens, labelled=False, stage="matching" if count else None)

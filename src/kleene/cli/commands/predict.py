@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kleene.cli.console import answer, answer_json, answer_lines, answer_table, label_texts, say
+from kleene.cli.console import answer, answer_json, answer_lines, answer_table, say
 from kleene.cli.options import (
     DATA,
     JSON,
@@ -23,6 +23,7 @@ from kleene.cli.options import (
 )
 from kleene.errors import DataError, SettingError
 from kleene.files import without_formula
+from kleene.machine import label_texts
 from kleene.percent import percent
 
 if TYPE_CHECKING:
