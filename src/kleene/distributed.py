@@ -1,24 +1,22 @@
-"""Processes that share one piece of work, as `torchrun` starts them; with one, nothing happens.
+"""Training in several processes, as `torchrun` starts them; with one process, nothing happens.
 
     torchrun --nproc-per-node 4 -m kleene train data.tsv --out model
 
-Every process runs the same program on its own shard of the data and meets the others in the
-collectives of `torch.distributed`, training in `DistributedDataParallel`. Nothing is pickled: only
-arrays, and JSON as bytes, are sent.
+Every process runs the same program on its share of each batch, in torch's
+`DistributedDataParallel`. Only arrays are sent, so that nothing is pickled.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from kleene.errors import KleeneError, WorkerError
+from kleene.errors import WorkerError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,8 +56,8 @@ class ProcessGroup:
         mine = cast(Array, batch[self.rank :: self.world_size])
         return (mine, True) if len(mine) else (cast(Array, batch[:1]), False)
 
-    def all_reduce_array(self, values: Array, op: Literal["SUM", "MAX"] = "SUM") -> Array:
-        """The sum or the maximum over all processes, entry by entry."""
+    def all_reduce_array(self, values: Array) -> Array:
+        """The sum over all processes, entry by entry."""
         if self.world_size == 1:
             return values
         import numpy as np
@@ -68,57 +66,14 @@ class ProcessGroup:
 
         moved = torch.from_numpy(np.ascontiguousarray(values)).to(self.device)
         with connected():
-            distributed.all_reduce(moved, getattr(distributed.ReduceOp, op))
+            distributed.all_reduce(moved)
         return cast(Array, moved.cpu().numpy())
 
-    def all_gather(self, rows: Array) -> Array:
-        """The rows of all processes, in the order of their ranks; each may have any number."""
-        if self.world_size == 1:
-            return rows
-        import numpy as np
-        import torch
-        from torch import distributed
-
-        sizes = np.zeros(self.world_size, dtype=np.int64)
-        sizes[self.rank] = len(rows)
-        sizes = self.all_reduce_array(sizes)
-        padded = np.zeros((int(sizes.max()), *rows.shape[1:]), rows.dtype)
-        padded[: len(rows)] = rows
-        mine = torch.from_numpy(padded).to(self.device)
-        parts = [torch.empty_like(mine) for _ in range(self.world_size)]
-        with connected():
-            distributed.all_gather(parts, mine)
-        kept = [p.cpu().numpy()[:n] for p, n in zip(parts, sizes.tolist(), strict=True)]
-        return cast(Array, np.concatenate(kept))
-
-    def broadcast_object(self, value: Any = None) -> Any:
-        """The main process's value, which JSON can represent, in all processes."""
-        if self.world_size == 1:
-            return value
-        text = json.dumps(value).encode() if self.is_main else b""
-        return json.loads(self._all_gather_bytes(text))
-
-    @contextmanager
-    def raise_together(self) -> Iterator[None]:
-        """Raise in all processes the error that one of them meets inside."""
-        error: KleeneError | None = None
-        try:
-            yield
-        except KleeneError as met:
-            if self.world_size == 1:
-                raise
-            error = met
-        if self.world_size == 1:
-            return
-        text = b"" if error is None else f"{error}\0".encode()
-        messages = self._all_gather_bytes(text).decode()
-        if messages:
-            raise error or KleeneError(messages.split("\0")[0])
-
-    def _all_gather_bytes(self, text: bytes) -> bytes:
+    def broadcast(self, value: bool = False) -> bool:
+        """The main process's value, in all processes; each waits for the others."""
         import numpy as np
 
-        return self.all_gather(np.frombuffer(text, np.uint8)).tobytes()
+        return bool(self.all_reduce_array(np.array([value and self.is_main], np.int64))[0])
 
 
 SINGLE_PROCESS = ProcessGroup()

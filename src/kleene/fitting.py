@@ -102,7 +102,7 @@ def fit_model(model: Model, rows: Rows, settings: Settings, run: Run) -> Fit:
     for step in steps_of(now, rows):
         if step is train or run.processes.is_main:
             now = step(now, rows, run)
-        now = replace(now, sure=run.processes.broadcast_object(now.sure))
+        now = replace(now, sure=run.processes.broadcast(now.sure))
         if now.sure:
             break
     return now

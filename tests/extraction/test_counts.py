@@ -10,6 +10,7 @@ import torch
 from built_models import random_model
 
 from kleene.data.batch import make_batch
+from kleene.extraction import corpus
 from kleene.extraction.extract import extract
 from kleene.machine import Word
 from kleene.model import Model
@@ -98,3 +99,13 @@ def test_a_block_of_nothing_but_empty_words_changes_nothing(method: str) -> None
     many: list[Word] = [*[""] * 2_000, *WORDS]  # blocks have 1,000 words
     one, other = (extract(model, w, method=method, seconds=0) for w in (WORDS, many))
     assert one.raw == other.raw
+
+
+def test_the_size_of_a_block_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = random_model(2, cell="lstm-p")
+    whole = extract(model, WORDS, method="counts", seconds=0).raw
+    monkeypatch.setattr(corpus, "BLOCK_WORDS", 3)
+    assert extract(model, WORDS, method="counts", seconds=0).raw == whole
+    kept = corpus.count_corpus(model, iter(WORDS), seed=1, steps=20)
+    assert 0 < len(kept.sample) < len(WORDS)
+    assert all(word.base is None for word in kept.sampled_words())  # no view of a whole block

@@ -18,8 +18,6 @@ from kleene.errors import DataWarning, KleeneError
 
 ERROR = 2
 COMPLETION = "_KLEENE_COMPLETE"  # set by the script that `--install-completion` writes
-SHARED = {"train": "", "extract": "counts", "explain": "--prototypes"}
-"""Commands whose work several processes share, and the word that makes them do so."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,8 +59,8 @@ def _run(arguments: list[str]) -> int:
     from kleene.cli.app import WELCOME, app
     from kleene.distributed import rank_and_world_size
 
-    if rank_and_world_size()[0] and not _is_shared(arguments):
-        return 0  # the first process does alone what several cannot share
+    if rank_and_world_size()[0] and arguments[:1] != ["train"]:
+        return 0  # several processes share only training; the first does the rest alone
     command = typer.main.get_command(app)
     if not arguments and COMPLETION not in os.environ:
         answer(WELCOME)
@@ -100,11 +98,6 @@ def _reason(error: BaseException) -> str:
         return f"{reason}; see `{path} --help`"
     name = type(error).__name__
     return f"internal error; please report it with the output of --debug ({name}: {error})"
-
-
-def _is_shared(arguments: list[str]) -> bool:
-    word = SHARED.get(arguments[0]) if arguments else None
-    return word is not None and any(word in one for one in arguments)
 
 
 def _close_output() -> None:

@@ -112,11 +112,11 @@ class TrainingRun:
 
         if not group.is_main:
             with self._interruptible(None):
-                if group.broadcast_object():
+                if group.broadcast():
                     fit(baseline=False)
             return None
         with folder.locked(), self._interruptible(folder):
-            if group.broadcast_object(folder.begin(resume=resume, overwrite=overwrite)):
+            if group.broadcast(folder.begin(resume=resume, overwrite=overwrite)):
                 try:
                     fit(baseline=self.baseline)
                     estimator.model_ = replace(estimator.model, layout=self.source.layout)
@@ -137,7 +137,7 @@ class TrainingRun:
         """Encode the rows into a file, unless they are there, and fit the estimator."""
         if run.processes.is_main:
             self.encode(path)
-        run.processes.broadcast_object()  # the other processes wait
+        run.processes.broadcast()  # the other processes wait
         estimator.fit_stored(open_store(path), run, baseline=baseline)
 
     def encode(self, path: Path) -> Store:

@@ -11,7 +11,6 @@ import numpy as np
 from kleene.arrays import Floats, Ints
 from kleene.data.batch import Batch, Encoded, batches, make_batch
 from kleene.data.store import StoredWords
-from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError
 
 MAX_ROWS, MAX_SYMBOLS = 20_000, 4 * 2**20
@@ -103,10 +102,9 @@ class Examples:
             return batch
         return replace(batch, weights=self.weights[batch.order])
 
-    def in_order(self, size: int, process_group: ProcessGroup = SINGLE_PROCESS) -> Iterator[Batch]:
-        """All words once, shortest first, each with one of the processes: for evaluation."""
-        plan = batches(self.lengths, size, seed=0, shuffle=False)
-        return map(self.batch, process_group.shard(plan))
+    def in_order(self, size: int) -> Iterator[Batch]:
+        """All words once, shortest first: for evaluation."""
+        return map(self.batch, batches(self.lengths, size, seed=0, shuffle=False))
 
     def parts(self) -> Iterator[Examples]:
         """All rows in order, in parts that fit into memory; at once if they are there already."""

@@ -14,7 +14,6 @@ import numpy as np
 
 from kleene.arrays import Floats, Ints
 from kleene.data.alphabet import UNKNOWN, Alphabet
-from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError
 from kleene.explain.markup import Rendered, Table, as_json, as_text
 from kleene.explain.methods import predicting_states
@@ -145,24 +144,21 @@ def read_prototypes(
     *,
     top: int = 10,
     min_count: int = MIN_COUNT,
-    process_group: ProcessGroup = SINGLE_PROCESS,
 ) -> Prototypes:
-    """The same for words that come one by one with their labels, if any; processes share them."""
+    """The same for words that come one by one with their labels, if any."""
     network = model.network
     require_states(network)
     require_symbols(model, "prototypes")
     leads = state_leads(model)
     one_state = np.eye(network.config.num_states, dtype=np.float32)
     sums = _Sums(len(model.alphabet), network.config.num_states, len(model.classes))
-    with process_group.raise_together():
-        for block in process_group.shard(blocks(examples, size=lambda example: len(example[0]))):
-            words, labels = zip(*block, strict=True)
-            given = class_numbers(model, None if labels[0] is None else labels, len(words))
-            for traced in batched_traces(network, encode(model, words)):
-                of = traced.predicted if given is None else given[traced.batch.order]
-                predicting = predicting_states(network, traced)
-                sums.add(traced, one_state[predicting] if leads is None else leads.T[of], of)
-    sums.all_reduce(process_group)
+    for block in blocks(examples, size=lambda example: len(example[0])):
+        words, labels = zip(*block, strict=True)
+        given = class_numbers(model, None if labels[0] is None else labels, len(words))
+        for traced in batched_traces(network, encode(model, words)):
+            of = traced.predicted if given is None else given[traced.batch.order]
+            predicting = predicting_states(network, traced)
+            sums.add(traced, one_state[predicting] if leads is None else leads.T[of], of)
     states = network.config.num_states
     found = [sums.best(model.alphabet, i, top, min_count) for i in range(sums.counts.shape[1])]
     return Prototypes(
@@ -194,11 +190,6 @@ class _Sums:
         self.counts = np.zeros((symbols, states + classes), np.int64)
         self.sums = np.zeros((symbols, states + classes))
         self.visits = np.zeros((classes, states), np.int64)
-
-    def all_reduce(self, process_group: ProcessGroup) -> None:
-        """Make these the sums over the words of all processes."""
-        for name, values in vars(self).items():
-            setattr(self, name, process_group.all_reduce_array(values))
 
     def add(self, traced: TracedBatch, chosen: Floats, of: Ints) -> None:
         """Add a batch; `chosen` weighs the states of each word for its class, (batch, state)."""

@@ -1,8 +1,6 @@
 """Transition counts of a whole corpus (Algorithm 1), read one block of words at a time.
 
-Of each block only its counts are kept, and a few words for later checks. Several processes share
-the blocks and add up their counts. The blocks do not depend on the number of processes, so neither
-do the counts.
+Of each block only its counts are kept, and a few words for later checks.
 """
 
 from __future__ import annotations
@@ -16,7 +14,6 @@ import numpy as np
 
 from kleene.arrays import Ints
 from kleene.data.alphabet import Ids
-from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import ExtractionError
 from kleene.extraction.counts import TransitionCounts, normalised
 from kleene.extraction.prefixes import (
@@ -51,10 +48,9 @@ class Tally:
         if sum(map(len, self._rows)) > max(len(self.numbers), MIN_MERGE):
             self.merge()
 
-    def merge(self, process_group: ProcessGroup = SINGLE_PROCESS) -> None:
-        """Add up what is pending, of all processes."""
-        own = np.stack([self.numbers, self.counts], axis=1)
-        rows = process_group.all_gather(np.concatenate([own, *self._rows]))
+    def merge(self) -> None:
+        """Add up what is pending."""
+        rows = np.concatenate([np.stack([self.numbers, self.counts], axis=1), *self._rows])
         self.numbers, which = np.unique(rows[:, 0], return_inverse=True)
         self.counts = np.zeros(len(self.numbers), dtype=np.int64)
         np.add.at(self.counts, which, rows[:, 1])
@@ -102,21 +98,6 @@ class CorpusCounts:
         while self.sampled > self.max_steps and len(self.sample) > 1:
             self.sampled -= len(heapq.heappop(self.sample)[2]) + 1
 
-    def pool(self, process_group: ProcessGroup) -> None:
-        """Add the counts and the samples of all other processes."""
-        self.steps.merge(process_group)
-        self.votes.merge(process_group)
-        sums = process_group.all_reduce_array(np.array([self.words, self.symbols]))
-        self.words, self.symbols = sums.tolist()
-        rows = [(-index, len(word)) for _, index, word in self.sample]
-        about = process_group.all_gather(np.array(rows, dtype=np.int64).reshape(-1, 2))
-        chances = process_group.all_gather(np.array([chance for chance, _, _ in self.sample]))
-        flat = process_group.all_gather(np.concatenate([_NO_WORD, *(w for _, _, w in self.sample)]))
-        self.sample, self.sampled = [], 0
-        ends = np.cumsum(about[:, 1])
-        for chance, (index, length), end in zip(chances, about.tolist(), ends, strict=True):
-            self._keep(float(chance), index, flat[end - length : end])
-
     @property
     def note(self) -> str:
         """How much of the corpus was counted and sampled, in words."""
@@ -156,27 +137,19 @@ class CorpusCounts:
         )
 
 
-def count_corpus(
-    model: Model,
-    words: Iterable[Any],
-    *,
-    seed: int,
-    steps: int,
-    process_group: ProcessGroup = SINGLE_PROCESS,
-) -> CorpusCounts:
-    """Go through all words once; each is run by one of the processes."""
+def count_corpus(model: Model, words: Iterable[Any], *, seed: int, steps: int) -> CorpusCounts:
+    """Go through all words once."""
     corpus = CorpusCounts(model, seed=seed, steps=steps)
     before = 0
-    with process_group.raise_together():
-        for number, block in enumerate(blocks(chain([()], words))):
-            if number % process_group.world_size == process_group.rank:
-                encoded = encode_words(model, block)
-                first = encoded[:1] if not number else []  # the empty word
-                if some := [*first, *(word for word in encoded if len(word))]:
-                    corpus.add(some, number, before)
-            before += len(block)
+    for number, block in enumerate(blocks(chain([()], words))):
+        encoded = encode_words(model, block)
+        first = encoded[:1] if not number else []  # the empty word
+        if some := [*first, *(word for word in encoded if len(word))]:
+            corpus.add(some, number, before)
+        before += len(block)
     corpus.given = before - 1
-    corpus.pool(process_group)
+    corpus.steps.merge()
+    corpus.votes.merge()
     return corpus
 
 

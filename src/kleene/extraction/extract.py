@@ -14,7 +14,6 @@ import torch
 from kleene.automata import DFA
 from kleene.data.alphabet import Ids
 from kleene.data.examples import Examples
-from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError, ExtractionError, SettingError, TrainingError
 from kleene.evaluation.metrics import evaluate
 from kleene.extraction.adapters import module
@@ -61,7 +60,6 @@ def extract(
     max_states: int | None = None,
     seed: int = 0,
     seconds: float | None = None,
-    process_group: ProcessGroup = SINGLE_PROCESS,
 ) -> Extraction:
     """Extract an automaton from a network, and say how far the two agree.
 
@@ -75,8 +73,7 @@ def extract(
 
     - `table`: one step from every state on every symbol, exact in hard mode; memory-less cells;
     - `counts`: the most frequent successor in the traces of the words, the paper's Algorithm 1; any
-      cell with centroids. All words are read, one by one if they are an iterator, and the processes
-      of `process_group` share them;
+      cell with centroids. All words are read, one by one if they are an iterator;
     - `mean`: the successor of highest mean transition probability, as in the paper: the mean of
       max(alpha) over the steps that went there; any cell with centroids;
     - `soft-counts`: the successor of highest mean alpha over all steps; any cell with centroids;
@@ -110,7 +107,7 @@ def extract(
         words = list(words)
         counter = extract_counter(network, words, seed=seed)
     if method in ("counts", COUNTER) and words is not None:
-        found = _from_corpus(network, words, seed=seed, process_group=process_group)
+        found = _from_corpus(network, words, seed=seed)
         found = replace(found, method=method, counter=counter)
     else:
         limit = SECONDS_OF_MODEL if seconds is None else seconds
@@ -180,12 +177,10 @@ def read(
     )
 
 
-def _from_corpus(
-    model: Model, words: Iterable[Any], *, seed: int, process_group: ProcessGroup
-) -> Extraction:
+def _from_corpus(model: Model, words: Iterable[Any], *, seed: int) -> Extraction:
     """The counts of all words, checked on as many words as other methods look at."""
     require_centroids(model)
-    corpus = count_corpus(model, words, seed=seed, steps=MAX_STEPS, process_group=process_group)
+    corpus = count_corpus(model, words, seed=seed, steps=MAX_STEPS)
     context = make_context(model, corpus.sampled_words(), note=corpus.note, seed=seed)
     found = check(context, from_counts("counts", context, corpus.counts(context.prefixes)))
     return replace(found, steps=(context.note, *found.steps))

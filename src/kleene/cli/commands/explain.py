@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kleene.cli.console import answer_json, answer_result, answer_styled, say, shows_colors
 from kleene.cli.options import JSON, MODEL, ROWS, OpenData, argument, option, reads_data
@@ -13,7 +13,6 @@ from kleene.cli.progress import progress
 from kleene.errors import SettingError
 
 if TYPE_CHECKING:
-    from kleene.cli.data import DataSource
     from kleene.machine import Word
     from kleene.model import Model
 
@@ -54,7 +53,6 @@ def explain(
       kleene explain model --file data.tsv --json
       kleene explain model --prototypes reviews.csv --text-column review
       kleene explain model --phrases reviews.csv -n 3
-      torchrun --nproc-per-node 4 -m kleene explain model --prototypes corpus.tsv.gz
     """
     if sum(one is not None for one in (text, file, prototypes, phrases)) != 1:
         raise SettingError("give one of a sequence, --file, --prototypes and --phrases")
@@ -64,7 +62,11 @@ def explain(
 
     trained = Model.load(model)
     if prototypes is not None:
-        found = _prototypes(trained, open_data(prototypes), top, min_count or 5)
+        from kleene.explain.prototypes import read_prototypes
+
+        rows = open_data(prototypes).examples(trained, labelled=None)
+        examples = ((one.word, one.label) for one in rows)
+        found = read_prototypes(trained, examples, top=top, min_count=min_count or 5)
         answer_result(found, json=json)
     elif phrases is not None:
         from kleene.explain.phrases import phrases as find
@@ -77,16 +79,6 @@ def explain(
         _explain(trained, open_data(file).words(trained), method, json=json)
     else:
         _explain(trained, trained.words([str(text)], typed=True), method, json=json)
-
-
-def _prototypes(model: Model, source: DataSource, top: int, min_count: int) -> Any:
-    from kleene.distributed import init_process_group
-    from kleene.explain.prototypes import read_prototypes
-
-    with init_process_group() as group:
-        source.require_shareable(group)
-        words = ((one.word, one.label) for one in source.examples(model, labelled=None))
-        return read_prototypes(model, words, top=top, min_count=min_count, process_group=group)
 
 
 def _explain(model: Model, words: Sequence[Word], method: str | None, *, json: bool) -> None:

@@ -80,7 +80,6 @@ def extract(
       kleene extract lstm-model --method counter --data data.tsv --out machine.svg
       kleene extract net.onnx --alphabet "0 1 2 3" --data words.tsv --out dfa.svg
       kleene extract mypackage.models:classify --data words.tsv --front front.svg
-      torchrun --nproc-per-node 4 -m kleene extract model --method counts --data corpus.tsv.gz
     """
     check_endings(out, COUNTER_ENDINGS if method == "counter" else DFA_ENDINGS)
     source = None if data is None else open_data(data)
@@ -93,8 +92,6 @@ def extract(
             )
         chosen = {"method": method or "auto", "seconds": seconds, "seed": seed}
         found = _extract_model(Path(network), source, out, chosen)
-        if found is None:
-            return
     else:
         if method is not None:
             raise SettingError("--method is for model folders; other networks are learned actively")
@@ -128,24 +125,16 @@ def extract(
 
 def _extract_model(
     folder: Path, data: DataSource | None, out: list[Path] | None, chosen: dict[str, Any]
-) -> Extraction | None:
-    """Extract from a model folder and write the files; None in all processes but the first.
-
-    Several processes share the words of the method `counts`.
-    """
+) -> Extraction:
+    """Extract from a model folder and write the files."""
     from kleene.automata.table import known_words
-    from kleene.distributed import init_process_group
     from kleene.extraction.extract import extract as extract_automaton
     from kleene.model import Model
 
     model, words = Model.load(folder), None
     if data is not None and chosen["method"] == "counts":
-        with init_process_group() as group:
-            data.require_shareable(group)
-            stream = (one.word for one in data.examples(model, labelled=False))
-            found = extract_automaton(model, stream, process_group=group, **chosen)
-            if not group.is_main:
-                return None
+        stream = (one.word for one in data.examples(model, labelled=False))
+        found = extract_automaton(model, stream, **chosen)
     else:
         words = None if data is None else data.words(model)
         with progress("extracting"):
