@@ -25,9 +25,9 @@ from kleene.arrays import Floats, Ints
 from kleene.data.alphabet import FIRST_SYMBOL, Alphabet
 from kleene.data.batch import make_batch
 from kleene.errors import DataError
-from kleene.evaluation.metrics import logits
+from kleene.evaluation.metrics import length_batches, logits
 from kleene.explain.methods import METHODS, predicting_states
-from kleene.explain.traces import batched_traces, margins, plan
+from kleene.explain.traces import batched_traces, margins
 from kleene.nn.classifier import Classifier
 from kleene.nn.inference import inference
 
@@ -79,7 +79,7 @@ class IntegratedGradients:
         """Forward and backward once for every point of the path."""
         weights: list[Floats] = [np.zeros(0, np.float32)] * len(encoded)
         with inference(network, grad=True):
-            for order in plan([len(word) for word in encoded], self.batch_size, 20_000):
+            for order in length_batches(encoded, self.batch_size, 20_000):
                 for index, found in self._batch(network, encoded, classes, order):
                     weights[index] = found
         return weights

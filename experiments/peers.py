@@ -1,6 +1,6 @@
 """Ways to a machine, side by side on Tomita 1-7: read off one network, or merged from the words.
 
-`table`, `counts`, `mean`, `soft-counts`, `kmeans` and `lstar` read the same network, trained with
+`table`, `counts`, `mean` and `lstar` read the same network, trained with
 default settings but 20 states and no consolidation, so that there is something left to minimise;
 RPNI and EDSM see only the 2,000 words.
 
@@ -21,7 +21,7 @@ import kleene as kl
 from kleene.extraction.extract import extract
 
 LENGTHS = [*range(16), 20, 25, 30]
-READERS = ("table", "counts", "mean", "soft-counts", "kmeans", "lstar")
+READERS = ("table", "counts", "mean", "lstar")
 MERGERS = ("rpni", "edsm")
 
 

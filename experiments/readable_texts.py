@@ -196,7 +196,7 @@ def peers(study: Study) -> dict[str, Any]:
 def _measured(study: Study, texts: int, others: dict[str, Attribution]) -> dict[str, Any]:
     chosen = np.random.default_rng(0).permutation(len(study.test))[:texts]
     encoded = study.model.alphabet.encode_many([study.test[i] for i in chosen if study.test[i]])
-    ours = {name: ByStates(name) for name in ("level", "contribution", "lean", "evidence")}
+    ours = {name: ByStates(name) for name in ("level", "contribution", "evidence")}
     return faithfulness(study.model.network, list(encoded), {**ours, **others})
 
 

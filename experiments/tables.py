@@ -180,8 +180,6 @@ def peers() -> str:
         "table": "table",
         "counts": "counts (Algorithm 1)",
         "mean": "mean probability, as in the paper",
-        "soft-counts": "soft counts",
-        "kmeans": "k-means",
         "lstar": "L*",
         "rpni": "RPNI, from the words",
         "edsm": "EDSM, from the words",

@@ -183,12 +183,6 @@ def test_a_model_with_a_pipe_in_it_is_refused(tmp_path: Path, part: str) -> None
         Model.load(tmp_path / "model")
 
 
-def test_a_transformer_with_a_pipe_in_it_is_refused(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "model.safetensors")
-    with pytest.raises(ModelError, match="not a regular file"):
-        adapt.transformers(tmp_path)
-
-
 def test_larger_files_than_allowed_are_refused(tmp_path: Path) -> None:
     path = write_atomically(tmp_path / "a", b"0123456789")
     assert read_regular(path, 10) == b"0123456789"

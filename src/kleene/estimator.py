@@ -321,17 +321,20 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
     def prototypes(
         self, X: Sequence[Any] | None = None, y: Sequence[Label] | None = None, *, top: int = 10
     ) -> Prototypes:
-        """The symbols that lead to each state and class, over the given or the training words."""
+        """The symbols that lead to each state and class, over the given or the training words.
+
+        `y` is not used: the classes are the predicted ones.
+        """
         from kleene.explain.prototypes import prototypes
 
         model, texts = self.model, X if X is not None else getattr(self, "words_", None)
         if texts is None:
             raise DataError("a loaded model has no training examples; pass some to look at")
         words = model.words(list(texts))
-        return prototypes(model, words, labels=y, top=top)
+        return prototypes(model, words, top=top)
 
-    def phrases(self, X: Sequence[Any], *, n: int | None = None, top: int = 10) -> Phrases:
-        """The sequences that decide the label, or the n-grams that speak most for each class."""
+    def phrases(self, X: Sequence[Any], *, n: int = 2, top: int = 10) -> Phrases:
+        """The n-grams that speak most for each class."""
         from kleene.explain.phrases import phrases
 
         return phrases(self.model, self.model.words(list(X)), n=n, top=top)

@@ -87,14 +87,14 @@ class Model:
           Its layers have centroids, its cell carries no memory, the last state decides the class.
         - `"counts"`: the network has states, but also a memory, or it classifies all steps; its
           transitions are counted along given sequences (Algorithm 1).
-        - `"clusters"`: the network has no states; its hidden vectors are clustered, or it is asked.
+        - `"queries"`: the network has no states; it is asked for labels.
         - None: the input is vectors, not symbols.
         """
         rnn, config = self.network.rnn, self.network.config
         if not config.num_symbols:
             return None
         if not (rnn.num_states and rnn.regularized):
-            return "clusters"
+            return "queries"
         return "counts" if rnn.cell.has_memory or config.pooling != "last" else "table"
 
     @property

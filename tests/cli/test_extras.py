@@ -12,7 +12,7 @@ import json, sys
 from importlib.machinery import PathFinder
 
 OPTIONAL = set("aalpy automata captum fastapi starlette uvicorn prometheus_client matplotlib "
-               "pygraphviz onnx onnxruntime pooch duckdb pyarrow transformers".split())
+               "pygraphviz onnx onnxruntime pooch duckdb pyarrow".split())
 find_spec = PathFinder.find_spec
 
 

@@ -8,7 +8,7 @@ from toy_readers import ALPHABET, NETWORKS, toy_network, toy_words
 from kleene.data.batch import make_batch
 from kleene.errors import DataError, ExtractionError
 from kleene.evaluation.metrics import logits
-from kleene.explain.traces import batched_traces, margins, plan, prefix_scores, state_scores
+from kleene.explain.traces import batched_traces, margins, prefix_scores, state_scores
 
 
 @pytest.mark.parametrize("settings", NETWORKS, ids=str)
@@ -54,12 +54,6 @@ def test_margins_are_log_odds() -> None:
     classes = torch.tensor([0, 1, 2, 3, 0, 1])
     p = scores.softmax(-1)[torch.arange(6), :, classes]
     assert torch.allclose(margins(scores, classes), (p / (1 - p)).log())
-
-
-def test_batches_are_bounded_by_their_steps() -> None:
-    lengths = [50_000, 40_000, 3, 2, 1, 0, 0]
-    parts = plan(lengths, 4, 60_000)
-    assert [part.tolist() for part in parts] == [[0], [1], [2, 3, 4, 5], [6]]
 
 
 def test_networks_without_states_and_words_of_another_kind_are_refused() -> None:

@@ -1,6 +1,5 @@
 """The summary of a corpus against a loop over its steps."""
 
-import json
 import math
 from collections import Counter
 
@@ -49,13 +48,6 @@ def test_moves_are_counted_and_symbols_that_stand_out_are_named() -> None:
         arrived[j] += n
     total = sum(arrived.values())
     assert summary.visits == pytest.approx([arrived[j] / total for j in range(4)])
-
-
-def test_it_shows_and_saves() -> None:
-    summary = summarize(toy_model(), WORDS)
-    assert len(str(summary).splitlines()) == 1 + len(summary.moves)
-    assert len(json.loads(json.dumps(summary.to_dict()))["moves"]) == len(summary.moves)
-    assert summary._repr_html_().count("<tr>") == 1 + len(summary.moves)
 
 
 def test_no_words_make_no_moves() -> None:

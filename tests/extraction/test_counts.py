@@ -1,4 +1,4 @@
-"""Counts, means and soft counts against plain loops over the network's own traces."""
+"""Counts and means against plain loops over the network's own traces."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import torch
 from built_models import random_model
 
 from kleene.data.batch import make_batch
-from kleene.extraction import corpus
 from kleene.extraction.extract import extract
 from kleene.machine import Word
 from kleene.model import Model
@@ -64,19 +63,20 @@ def test_mean_is_the_papers_mean_of_the_largest_probability(cell: str, seed: int
 
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 @pytest.mark.parametrize("seed", range(4))
-def test_soft_counts_keep_the_successor_of_highest_mean_probability(cell: str, seed: int) -> None:
+def test_the_mass_of_an_ambiguity_is_the_mean_probability(cell: str, seed: int) -> None:
     model = random_model(seed, cell=cell)
     rows = defaultdict(list)
-    seen = set()
     for word, states, probs in traces(model):
-        seen.update(states[:, 0].tolist())
         for t, symbol in enumerate(word):
-            rows[int(states[t][0]), str(symbol)].append(probs[t + 1])
-    raw = extract(model, WORDS, method="soft-counts").raw
-    for (state, symbol), members in rows.items():
-        mean = np.mean(members, axis=0)
-        kept = int(raw.name(raw.step(raw.names.index(str(state)), symbol)))
-        assert mean[kept] == pytest.approx(max(mean[j] for j in seen), abs=1e-5)
+            rows[str(states[t][0]), symbol].append(probs[t + 1])
+    for one in extract(model, WORDS, method="counts").ambiguities:
+        if one.symbol is not None:
+            mean = np.mean(rows[one.state, one.symbol], axis=0)
+            seen = sum(
+                mean[int(s)] for s in {str(s[0]) for _, all_, _ in traces(model) for s in all_}
+            )
+            assert one.mass == pytest.approx(mean[int(str(one.next_state))] / seen, abs=1e-5)
+            assert one.rival_mass == pytest.approx(mean[int(str(one.rival))] / seen, abs=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -91,21 +91,3 @@ def test_a_state_has_the_label_of_most_prefixes_that_end_there(seed: int) -> Non
     raw = extract(model, WORDS, method="counts").raw
     for state, labels in votes.items():
         assert labels[raw.output(raw.names.index(state))] == max(labels.values())
-
-
-@pytest.mark.parametrize("method", ["counts", "mean", "soft-counts"])
-def test_a_block_of_nothing_but_empty_words_changes_nothing(method: str) -> None:
-    model = random_model(0, cell="gru")
-    many: list[Word] = [*[""] * 2_000, *WORDS]  # blocks have 1,000 words
-    one, other = (extract(model, w, method=method, seconds=0) for w in (WORDS, many))
-    assert one.raw == other.raw
-
-
-def test_the_size_of_a_block_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = random_model(2, cell="lstm-p")
-    whole = extract(model, WORDS, method="counts", seconds=0).raw
-    monkeypatch.setattr(corpus, "BLOCK_WORDS", 3)
-    assert extract(model, WORDS, method="counts", seconds=0).raw == whole
-    kept = corpus.count_corpus(model, iter(WORDS), seed=1, steps=20)
-    assert 0 < len(kept.sample) < len(WORDS)
-    assert all(word.base is None for word in kept.sampled_words())  # no view of a whole block

@@ -22,7 +22,7 @@ from kleene.nn.config import NetworkConfig
 from kleene.training.loop import fit
 from kleene.training.stages import Curriculum, Stage
 
-METHODS = ("auto", "table", "counts", "mean", "soft-counts", "kmeans", "lstar")
+METHODS = ("auto", "table", "counts", "mean", "lstar")
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -46,7 +46,7 @@ def test_all_tomita_grammars_as_networks(number: int) -> None:
     assert reading.seconds < 10
 
 
-@pytest.mark.parametrize("method", ["auto", "table", "counts", "mean", "soft-counts", "lstar"])
+@pytest.mark.parametrize("method", METHODS)
 def test_several_layers_have_tuple_states(method: str) -> None:
     dfa = random_dfa(7)
     reading = extract(built_model(dfa, layers=2), method=method)
@@ -121,10 +121,16 @@ def test_table_of_an_lstm_says_why_not_and_what_to_do() -> None:
 
 def test_a_network_without_centroids_names_the_methods_that_work() -> None:
     model = random_model(0, states=0)
-    for method in ("table", "counts", "mean", "soft-counts"):
-        with pytest.raises(ExtractionError, match="kmeans or lstar"):
+    for method in ("table", "counts", "mean"):
+        with pytest.raises(ExtractionError, match="method lstar"):
             extract(model, method=method)
-    assert extract(model).method in ("kmeans", "lstar")
+    assert extract(model).method == "lstar"
+
+
+def test_a_network_without_centroids_over_many_symbols_has_an_automaton_of_one_state() -> None:
+    reading = extract(random_model(0, symbols="".join(map(chr, range(200, 500))), states=0))
+    assert (reading.method, reading.dfa.num_states) == ("constant", 1)
+    assert any("300 symbols are too many" in step for step in reading.steps)
 
 
 def test_mistakes_are_named() -> None:

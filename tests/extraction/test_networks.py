@@ -14,7 +14,6 @@ from built_models import random_dfa
 import kleene as kl
 from kleene.errors import KleeneError
 from kleene.extraction.front import Front, FrontPoint
-from kleene.proof.certificate import Certificate
 
 
 def words_over(symbols: str, n: int, longest: int, seed: int = 0) -> list[str]:
@@ -92,34 +91,12 @@ def test_any_module_from_ids_to_scores() -> None:
     assert kl.extract(Counts(), alphabet=(0, 1)).dfa.num_states == 2
 
 
-def test_a_scikit_learn_pipeline() -> None:
-    from sklearn.feature_extraction.text import CountVectorizer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.tree import DecisionTreeClassifier
-
-    words = words_over("ab", 200, 8)
-    labels = ["has" if "bb" in word else "not" for word in words]
-    counts = CountVectorizer(analyzer="char", ngram_range=(2, 2), binary=True)
-    pipeline = make_pipeline(counts, DecisionTreeClassifier(random_state=0)).fit(words, labels)
-    reading = kl.read(kl.adapt.sklearn(pipeline, separator=""), "ab", words)
-    assert reading.dfa.num_states == 3
-    assert reading.dfa.run("abba") == "has"
-
-
 def test_a_file_that_is_no_onnx_model(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     broken = tmp_path / "broken.onnx"
     broken.write_bytes(b"no network")
     with pytest.raises(kl.KleeneError, match="not an ONNX model"):
         kl.adapt.onnx(broken)
-
-
-def test_a_student_is_proved_and_compared() -> None:
-    language = kl.languages.tomita(1)
-    student = kl.read(language.dfa.run_many, "01", words_over("01", 300, 12)).distil()
-    assert isinstance(student.certificate, Certificate)
-    assert student.agreement == 1.0
-    assert student.model.network.rnn.num_states == 2
 
 
 def constant(words: Sequence[str]) -> list[int]:

@@ -18,7 +18,7 @@ from kleene.errors import AlphabetError
 from kleene.extraction.disagreement import Disagreement, search
 from kleene.extraction.extract import extract
 from kleene.extraction.fidelity import Fidelity, draw_checks, measure_fidelity
-from kleene.extraction.target import Oracle
+from kleene.extraction.words import Oracle
 from kleene.languages import tomita
 from kleene.machine import Word
 from kleene.model import Model

@@ -19,7 +19,7 @@ from kleene.data.files import read_data
 from kleene.data.store import open_store
 from kleene.datasets.archives import members
 from kleene.datasets.mnist import read_idx
-from kleene.extraction.adapters import onnx, transformers
+from kleene.extraction.adapters import onnx
 from kleene.model import Model
 from kleene.model_folder import FILES
 from kleene.proof.certificate import Certificate
@@ -69,17 +69,12 @@ def special_files(folder: Path) -> Reader:
 
         return read
 
-    def in_folder(path: Path) -> object:
-        (path.parent / "network").mkdir()
-        path.rename(path.parent / "network" / "model.safetensors")
-        return transformers(path.parent / "network")
-
     def checked(target: Path) -> object:
         return verify(target, small_dfa.to_json(), "{}")
 
     reads: list[Callable[[Path], object]] = [
         *(read_data, open_store, DFA.load, PFA.load, CounterMachine.load),
-        *(Certificate.load, load_checkpoint, read_idx, onnx, in_folder),
+        *(Certificate.load, load_checkpoint, read_idx, onnx),
         lambda path: list(members(path, lambda name: True)),
         *(in_model(name, load) for name in FILES for load in (Model.load, checked)),
     ]

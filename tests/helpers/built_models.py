@@ -68,10 +68,12 @@ def random_dfa(seed: int, states: int = 4, symbols: str = "ab", labels: int = 2)
     )
 
 
-def random_model(seed: int, cell: str = "gru", layers: int = 1, states: int = 5) -> Model:
+def random_model(
+    seed: int, cell: str = "gru", layers: int = 1, states: int = 5, symbols: str = "ab"
+) -> Model:
     """A network nobody trained, its weights large enough to make it move between states."""
     torch.manual_seed(seed)
-    alphabet = Alphabet("ab")
+    alphabet = Alphabet(symbols)
     config = NetworkConfig(
         num_symbols=len(alphabet),
         num_classes=2,

@@ -189,10 +189,12 @@ def wilson_interval(successes: int, n: int) -> tuple[float, float]:
     return max(0.0, (centre - half) / width), min(1.0, (centre + half) / width)
 
 
-def length_batches(words: Sequence[Encoded], batch_size: int) -> list[NDArray[np.int64]]:
+def length_batches(
+    words: Sequence[Encoded], batch_size: int, max_steps: int = MAX_STEPS
+) -> list[NDArray[np.int64]]:
     """Indices of words of near lengths, shortest first; long words come in smaller batches."""
     parts = []
     for part in batches([len(word) for word in words], batch_size, seed=0, shuffle=False):
-        size = max(1, MAX_STEPS // (1 + len(words[part[-1]])))
+        size = max(1, max_steps // (1 + len(words[part[-1]])))
         parts += [part[i : i + size] for i in range(0, len(part), size)]
     return parts

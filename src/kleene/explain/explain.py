@@ -2,8 +2,7 @@
 
 For a word x_1 ... x_T the network gives a label y, the state j it ends in, and P with
 P_t(i) = the probability of moving to state i at symbol t. Symbol t is highlighted by P_t(j), by its
-exact share of the prediction where states have weights, or by the change of the label where the
-network moves like an automaton.
+exact share of the prediction where states have weights, or by how much it raises the log-odds.
 """
 
 from __future__ import annotations
@@ -178,11 +177,9 @@ class Explanation:
         return [f"{what} {self.lead:+.2f} = {own:+.2f} of the symbols {self.rest:+.2f} of the rest"]
 
     def _headline(self) -> str:
-        named = {
-            "level": f"the level of state {self._state(self.predicting_state)}",
-            "path": "the path through the states",
-        }
-        basis = named.get(self.method, self.method)
+        basis = self.method
+        if basis == "level":
+            basis = f"the level of state {self._state(self.predicting_state)}"
         return f"{as_text(self.prediction)} ({probability_text(self.probability)}), by {basis}"
 
 
@@ -197,24 +194,18 @@ def explain_many(
     """Explain the predictions for some words, at little more than the cost of predicting them.
 
     `method` is "level" (the paper's P_t(j)), "evidence" (by how much a symbol raises the log-odds
-    of the predicted class), "path" (1 and -1 where the label of the word so far becomes the
-    prediction, or stops being it) or, where states have weights, "contribution" (a symbol's exact
-    share of the lead of the predicted class) or "lean" (the same for any length). None is
-    "contribution" where states have weights, "path" for a word that goes from state to state like
-    in an automaton, and "evidence" for any other.
+    of the predicted class) or, where states have weights, "contribution" (a symbol's exact share of
+    the lead of the predicted class). None is "contribution" where states have weights, else
+    "evidence".
     """
     network = model.network
     require_states(network)
-    name = "contribution" if method is None and adds_up(network) else method or "evidence"
-    weigh, labels = METHODS[require_method(name)], state_labels(model)
+    method = method or ("contribution" if adds_up(network) else "evidence")
+    weigh, labels = METHODS[require_method(method)], state_labels(model)
     explained: dict[int, Explanation] = {}
     for traced in batched_traces(network, encode(model, words)):
         predicting = predicting_states(network, traced)
         weights = weigh(network, traced, predicting)
-        crisp, by_path = np.zeros(len(weights), np.bool_), weights
-        if method is None and model.is_finite_state:
-            crisp = ((traced.probs[:, 1:].max(-1) >= MIN_CRISP) | ~traced.mask).all(-1)
-            by_path = METHODS["path"](network, traced, predicting)
         leads = lead(traced.scores, traced.predicted_classes).tolist()
         for row, index in enumerate(traced.batch.order.tolist()):
             steps, states = len(words[index]), traced.states[row]
@@ -229,9 +220,9 @@ def explain_many(
                 start_state=int(states[0]),
                 final_state=int(states[steps]),
                 predicting_state=int(predicting[row]),
-                method="path" if crisp[row] else name,
-                weights=(by_path if crisp[row] else weights)[row, :steps],
-                lead=leads[row] if name == "contribution" else None,
+                method=method,
+                weights=weights[row, :steps],
+                lead=leads[row] if method == "contribution" else None,
                 between=joint(words[index]),
             )
     return [explained[i] for i in range(len(words))]

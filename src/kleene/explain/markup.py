@@ -29,9 +29,6 @@ LEGEND = "marks: # strongly for the label, + for it, - against it, = strongly ag
 class Rendered(ABC):
     """Tables that print as columns, show as HTML and become JSON."""
 
-    notes: tuple[str, ...] = ()
-    """Lines below the first table."""
-
     @abstractmethod
     def tables(self) -> list[Table]:
         """What is shown."""
@@ -41,13 +38,11 @@ class Rendered(ABC):
         """Plain values, for JSON."""
 
     def __str__(self) -> str:
-        first, *others = (columns(*table) for table in self.tables())
-        return "\n\n".join([first, *self.notes, *others])
+        return "\n\n".join(columns(*table) for table in self.tables())
 
     def to_html(self) -> str:
         """A fragment of a web page."""
-        first, *others = (html_table(*table) for table in self.tables())
-        return "".join([first, *(f"<p>{escape(line)}</p>" for line in self.notes), *others])
+        return "".join(html_table(*table) for table in self.tables())
 
     def _repr_html_(self) -> str:
         return self.to_html()

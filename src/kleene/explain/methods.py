@@ -1,4 +1,4 @@
-"""How much each symbol of a word speaks for the network's prediction, in five ways.
+"""How much each symbol of a word speaks for the network's prediction, in three ways.
 
 Each method is a function of one traced pass, so explaining costs little more than predicting.
 """
@@ -16,7 +16,7 @@ from kleene.errors import SettingError
 from kleene.explain.traces import TracedBatch, margins, prefix_scores, state_scores
 from kleene.nn.classifier import Classifier
 from kleene.nn.inference import inference
-from kleene.nn.state_weights import adds_up, full_weights, lead, state_weights
+from kleene.nn.state_weights import adds_up, lead, state_weights
 from kleene.nn.trace import Trace
 
 Method = Callable[[Classifier, TracedBatch, Ints], Floats]
@@ -41,17 +41,6 @@ def evidence(network: Classifier, traced: TracedBatch, states: Ints) -> Floats:
     return raised
 
 
-def path(network: Classifier, traced: TracedBatch, states: Ints) -> Floats:
-    """1 where a symbol turns the answer into the predicted class, -1 where it turns it away.
-
-    The answer is the class of the word up to there; for an automaton, the output of its state.
-    """
-    with inference(network):
-        answers = prefix_scores(network, traced.trace).argmax(-1)
-    predicted: Floats = (answers == traced.predicted_classes[:, None]).float().cpu().numpy()
-    return np.diff(predicted, axis=1)
-
-
 def contribution(network: Classifier, traced: TracedBatch, states: Ints) -> Floats:
     """A symbol's exact share of the predicted class's lead; needs `pooling="states"`."""
     with torch.inference_mode():
@@ -59,32 +48,8 @@ def contribution(network: Classifier, traced: TracedBatch, states: Ints) -> Floa
     return shares[:, 1:].float().cpu().numpy()
 
 
-def lean(network: Classifier, traced: TracedBatch, states: Ints) -> Floats:
-    """The weight, for the predicted class, of the states a symbol leads to.
-
-    Unlike `contribution` it does not shrink with the length of the word, so that symbols of
-    different words can be compared; needs `pooling="states"`.
-    """
-    weights = full_weights(network)
-    with torch.inference_mode():
-        found = lead(_alpha(traced.trace) @ weights, traced.predicted_classes)
-    return found[:, 1:].float().cpu().numpy()
-
-
-METHODS: dict[str, Method] = {
-    "level": level,
-    "evidence": evidence,
-    "path": path,
-    "contribution": contribution,
-    "lean": lean,
-}
-FULL_STRENGTH = {
-    "level": 0.5,
-    "evidence": 1.0,
-    "path": 1.0,
-    "contribution": 0.1,
-    "lean": 1.0,
-}
+METHODS: dict[str, Method] = {"level": level, "evidence": evidence, "contribution": contribution}
+FULL_STRENGTH = {"level": 0.5, "evidence": 1.0, "contribution": 0.1}
 """The smallest weight that is shown in full colour: probabilities, log-odds, or shares of these."""
 
 
@@ -105,10 +70,10 @@ def predicting_states(network: Classifier, traced: TracedBatch) -> Ints:
     """
     if adds_up(network):
         on_mean, on_max = state_weights(network)
-        alpha = _alpha(traced.trace)
+        probs = alpha(traced.trace)
         with torch.inference_mode():
-            mean = alpha.sum(1) / traced.trace.lengths[:, None]  # batch state
-            above = alpha.amax(1) - network.typical[1]
+            mean = probs.sum(1) / traced.trace.lengths[:, None]  # batch state
+            above = probs.amax(1) - network.typical[1]
             shares = mean[:, :, None] * on_mean + above[:, :, None] * on_max
             return lead(shares, traced.predicted_classes).argmax(-1).cpu().numpy()
     state_classes = state_scores(network).argmax(-1).cpu().numpy()
@@ -134,14 +99,14 @@ def contributions(network: Classifier, trace: Trace) -> Tensor:
     bias, and from states that the word visits less than is typical.
     """
     on_mean, on_max = state_weights(network)
-    alpha = _alpha(trace)
-    shares = alpha @ on_mean / trace.lengths[:, None, None]
-    largest, when = alpha.max(1)  # batch state
+    probs = alpha(trace)
+    shares = probs @ on_mean / trace.lengths[:, None, None]
+    largest, when = probs.max(1)  # batch state
     peaks = (largest - network.typical[1]).clamp(min=0)[:, :, None] * on_max  # batch state class
     return shares.scatter_add(1, when[:, :, None].expand_as(peaks), peaks)
 
 
-def _alpha(trace: Trace) -> Tensor:
+def alpha(trace: Trace) -> Tensor:
     """Probabilities of the states at each step, zero in the padding, (batch, time, state)."""
     assert trace.weights is not None
     return trace.weights

@@ -6,15 +6,15 @@ the symbols that lead to its states; and each state's own class and weight, wher
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from kleene.arrays import Floats, Ints
+from kleene.arrays import Floats
 from kleene.data.alphabet import UNKNOWN, Alphabet
-from kleene.errors import DataError
 from kleene.explain.markup import Rendered, Table, as_json, as_text
 from kleene.explain.methods import predicting_states
 from kleene.explain.traces import (
@@ -28,12 +28,12 @@ from kleene.explain.traces import (
     state_labels,
     state_leads,
 )
-from kleene.extraction.corpus import blocks
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
 from kleene.percent import percent
 
 MIN_COUNT = 5
+BLOCK = 1000  # words encoded at a time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,12 +79,6 @@ class Prototypes(Rendered):
         header = ("state", "class", "visits", "symbols")
         return [(header, of_states), (("class", "symbols"), of_classes)]
 
-    @property
-    def notes(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the weights of states are, where there are any."""
-        note = "Weights of states are the network's own: with the bias they add up to its logits."
-        return () if self.weights is None else (note,)
-
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         states = [
@@ -119,47 +113,25 @@ class Prototypes(Rendered):
 
 
 def prototypes(
-    model: Model,
-    words: Sequence[Word],
-    *,
-    labels: Sequence[Label] | None = None,
-    top: int = 10,
-    min_count: int = MIN_COUNT,
+    model: Model, words: Iterable[Word], *, top: int = 10, min_count: int = MIN_COUNT
 ) -> Prototypes:
-    """Read the prototypes off a corpus.
+    """Read the prototypes off a corpus, whose words may come one by one.
 
-    A symbol counts for a state or class where it occurs at least `min_count` times (fewer where
-    nothing does) and is ranked by its mean transition probability; with `min_count=1` rare symbols
-    win. Classes come from `labels` where given, else from the predictions.
+    A symbol counts for a state or a predicted class where it occurs at least `min_count` times
+    (fewer where nothing does) and is ranked by its mean transition probability; with `min_count=1`
+    rare symbols win.
     """
-    class_numbers(model, labels, len(words))
-    known = [None] * len(words) if labels is None else labels
-    examples = zip(words, known, strict=True)
-    return read_prototypes(model, examples, top=top, min_count=min_count)
-
-
-def read_prototypes(
-    model: Model,
-    examples: Iterable[tuple[Word, Label | None]],
-    *,
-    top: int = 10,
-    min_count: int = MIN_COUNT,
-) -> Prototypes:
-    """The same for words that come one by one with their labels, if any."""
-    network = model.network
+    network, states = model.network, model.network.config.num_states
     require_states(network)
     require_symbols(model, "prototypes")
     leads = state_leads(model)
-    one_state = np.eye(network.config.num_states, dtype=np.float32)
-    sums = _Sums(len(model.alphabet), network.config.num_states, len(model.classes))
-    for block in blocks(examples, size=lambda example: len(example[0])):
-        words, labels = zip(*block, strict=True)
-        given = class_numbers(model, None if labels[0] is None else labels, len(words))
-        for traced in batched_traces(network, encode(model, words)):
-            of = traced.predicted if given is None else given[traced.batch.order]
-            predicting = predicting_states(network, traced)
-            sums.add(traced, one_state[predicting] if leads is None else leads.T[of], of)
-    states = network.config.num_states
+    one_state = np.eye(states, dtype=np.float32)
+    sums = _Sums(len(model.alphabet), states, len(model.classes))
+    stream = iter(words)
+    while block := list(islice(stream, BLOCK)):
+        for traced in batched_traces(network, encode(model, block)):
+            predicting = one_state[predicting_states(network, traced)]
+            sums.add(traced, predicting if leads is None else leads.T[traced.predicted])
     found = [sums.best(model.alphabet, i, top, min_count) for i in range(sums.counts.shape[1])]
     return Prototypes(
         states=tuple(found[:states]),
@@ -170,19 +142,6 @@ def read_prototypes(
     )
 
 
-def class_numbers(model: Model, labels: Sequence[Label] | None, words: int) -> Ints | None:
-    """Labels as indices of classes; None for none."""
-    if labels is None:
-        return None
-    if len(labels) != words:
-        raise DataError(f"expected one label a word, got {len(labels)} labels for {words} words")
-    for label in labels:
-        if label not in model.class_ids:
-            known = ", ".join(map(repr, model.classes))[:120]
-            raise DataError(f"labels must be classes of the network, {known}; got {label!r:.40}")
-    return np.array([model.class_ids[label] for label in labels], dtype=np.int64)
-
-
 class _Sums:
     """Sums over all steps of a corpus, (symbol, column): a column a state, then one a class."""
 
@@ -191,15 +150,15 @@ class _Sums:
         self.sums = np.zeros((symbols, states + classes))
         self.visits = np.zeros((classes, states), np.int64)
 
-    def add(self, traced: TracedBatch, chosen: Floats, of: Ints) -> None:
-        """Add a batch; `chosen` weighs the states of each word for its class, (batch, state)."""
+    def add(self, traced: TracedBatch, chosen: Floats) -> None:
+        """Add a batch; `chosen` weighs the states for the predicted class, (batch, state)."""
         row, time = np.nonzero(traced.mask)
         probs = traced.probs[row, time + 1]  # steps state
         states = probs.shape[1]
         weights = (probs * chosen[row]).sum(-1, keepdims=True).astype(np.float32)
         values = np.concatenate([probs, weights], 1)
         columns = np.tile(np.arange(states + 1), (len(row), 1))
-        columns[:, states] += of[row]
+        columns[:, states] += traced.predicted[row]
         where = (np.broadcast_to(traced.ids[:, None], columns.shape), columns)
         np.add.at(self.counts, where, 1)
         np.add.at(self.sums, where, values)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from kleene.data.alphabet import UNKNOWN
-from kleene.explain.markup import Rendered, Table, as_json, as_text
 from kleene.explain.prototypes import Prototype
 from kleene.explain.traces import batched_traces, encode, require_symbols, state_labels
-from kleene.extraction.corpus import Tally
 from kleene.machine import Label, Word
 from kleene.model import Model
-from kleene.percent import percent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +28,7 @@ class Move:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Summary(Rendered):
+class Summary:
     """The moves of a corpus: state by state, the commonest first."""
 
     state_labels: tuple[Label | None, ...]
@@ -40,28 +36,6 @@ class Summary(Rendered):
     visits: tuple[float, ...]
     """The share of all steps that end in each state."""
     moves: tuple[Move, ...]
-
-    def tables(self) -> list[Table]:
-        """A move a row."""
-        rows = [
-            [
-                self._name(move.source),
-                self._name(move.target),
-                percent(move.share),
-                ", ".join(map(str, move.symbols)),
-            ]
-            for move in self.moves
-        ]
-        return [(("from", "to", "share", "symbols that stand out"), rows)]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        plain: dict[str, Any] = as_json(asdict(self))
-        return plain
-
-    def _name(self, state: int) -> str:
-        label = self.state_labels[state]
-        return str(state) if label is None else f"{state} ({as_text(label)})"
 
 
 def summarize(
@@ -75,22 +49,22 @@ def summarize(
     """
     require_symbols(model, "moves")
     symbols, k = len(model.alphabet), model.network.config.num_states
-    tally, visits = Tally(), np.zeros((len(model.classes), k), np.int64)
+    taken, visits = [np.zeros(0, np.int64)], np.zeros((len(model.classes), k), np.int64)
     for traced in batched_traces(model.network, encode(model, words)):
         row, time = np.nonzero(traced.mask)
         before, after = traced.states[row, time], traced.states[row, time + 1]
-        tally.add((before * symbols + traced.ids) * k + after)
+        taken.append((before * symbols + traced.ids) * k + after)
         np.add.at(visits, (traced.predicted[row], after), 1)
-    tally.merge()
-    pair, target = np.divmod(tally.numbers, k)
+    steps, counts = np.unique(np.concatenate(taken), return_counts=True)
+    pair, target = np.divmod(steps, k)
     source, symbol = np.divmod(pair, symbols)
-    between, given = np.zeros((k, k), np.int64), np.bincount(pair, tally.counts)
-    np.add.at(between, (source, target), tally.counts)
+    between, given = np.zeros((k, k), np.int64), np.bincount(pair, counts)
+    np.add.at(between, (source, target), counts)
     leaving = between.sum(1)
-    probability = tally.counts / given[pair]
+    probability = counts / given[pair]
     usual = between[source, target] / leaving[source]
     with np.errstate(divide="ignore"):
-        score = np.log1p(tally.counts) * np.log(probability / usual)
+        score = np.log1p(counts) * np.log(probability / usual)
     score[symbol <= UNKNOWN] = -np.inf
     moves = []
     for i, j in np.argwhere(between / np.maximum(leaving[:, None], 1) >= max(min_share, 1e-12)):
@@ -104,7 +78,7 @@ def summarize(
                 count=int(between[i, j]),
                 share=float(between[i, j] / leaving[i]),
                 symbols=tuple(
-                    Prototype(symbol=x, mean=float(probability[b]), count=int(tally.counts[b]))
+                    Prototype(symbol=x, mean=float(probability[b]), count=int(counts[b]))
                     for x, b in named
                 ),
             )

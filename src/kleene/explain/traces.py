@@ -16,7 +16,7 @@ from torch import Tensor
 from kleene.arrays import Floats, Ints
 from kleene.data.batch import Batch, Encoded, make_batch
 from kleene.errors import ExtractionError
-from kleene.evaluation.metrics import require_fit
+from kleene.evaluation.metrics import length_batches, require_fit
 from kleene.explain.markup import as_text
 from kleene.machine import Label, Word
 from kleene.model import Model
@@ -89,30 +89,16 @@ class TracedBatch:
 def batched_traces(
     network: Classifier,
     encoded: Sequence[Encoded],
-    *,
     batch_size: int = BATCH_SIZE,
-    max_steps: int = MAX_STEPS,
 ) -> Iterator[TracedBatch]:
-    """Run a network, in eval mode, over all words, a batch at a time, the longest words first."""
+    """Run a network, in eval mode, over all words, a batch of near lengths at a time."""
     require_states(network)
     require_fit(network, encoded)
-    for order in plan([len(word) for word in encoded], batch_size, max_steps):
+    for order in length_batches(encoded, batch_size, MAX_STEPS):
         batch = make_batch(encoded, order=order)
         with inference(network), torch.inference_mode():
             scores, trace = network.scored_trace(batch)
         yield TracedBatch(batch=batch, trace=trace, scores=scores)
-
-
-def plan(lengths: Sequence[int], batch_size: int, max_steps: int) -> list[Ints]:
-    """Indices of words of near lengths, so many to a batch that its trace stays small."""
-    order = np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable")
-    parts, start = [], 0
-    while start < len(order):
-        longest = lengths[order[start]] + 1
-        size = max(1, min(batch_size, max_steps // longest))
-        parts.append(order[start : start + size])
-        start += size
-    return parts
 
 
 def encode(model: Model, words: Sequence[Word]) -> list[Encoded]:
@@ -126,8 +112,7 @@ def require_symbols(model: Model, what: str) -> None:
     """Refuse a model that reads vectors, which have no names to list."""
     if not model.network.config.num_symbols:
         raise ExtractionError(
-            f"{what} need symbols, but this network reads vectors; use `features` or "
-            "`transition_maps`"
+            f"{what} need symbols, but this network reads vectors; use `transform` (features)"
         )
 
 
@@ -237,11 +222,8 @@ def state_leads(model: Model) -> Floats | None:
     if not adds_up(model.network):
         return None
     scores = state_scores(model.network)
-    columns = [
-        lead(scores, torch.full((len(scores),), i, device=scores.device))
-        for i in range(len(model.classes))
-    ]
-    return torch.stack(columns, -1).float().cpu().numpy()
+    others = (scores.sum(-1, keepdim=True) - scores) / max(len(model.classes) - 1, 1)
+    return (scores - others).float().cpu().numpy()
 
 
 def label_text(label: Label | None) -> str:

@@ -1,4 +1,4 @@
-"""Adapters: anybody's trained network as a callable for `kleene.extract`.
+"""Anybody's trained network as a callable for `kleene.extract`, and as an extraction asks it.
 
 Every adapter takes a batch of sequences of symbols and returns one label for each. `start` and
 `end` are token ids that the network expects around a sequence; `ids` maps symbols to token ids, if
@@ -8,7 +8,7 @@ with `torch.load(..., weights_only=True)` or safetensors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,16 +17,19 @@ from typing import Any
 import numpy as np
 
 from kleene.arrays import Ints
-from kleene.errors import ModelError, SettingError, extra
+from kleene.automata.symbols import spell
+from kleene.data.alphabet import Alphabet, Ids
+from kleene.errors import ExtractionError, ModelError, SettingError, extra
 from kleene.files import check_regular
-from kleene.machine import Label, Symbol
+from kleene.machine import Label, Symbol, Word
 
 Classify = Callable[[Sequence[Sequence[Symbol]]], Any]
 """A batch of sequences -> one label for each, as a list, an array or a tensor."""
 BATCH = 512
+PROBES = 8  # words that are asked about twice
 MAX_BYTES = 2**36  # of a file
 
-__all__ = ["Classify", "module", "onnx", "sklearn", "torch", "transformers"]
+__all__ = ["Classify", "ExternalNetwork", "module", "onnx", "torch"]
 
 
 def torch(
@@ -108,50 +111,59 @@ def onnx(
     return _ByLength(lambda rows: session.run(None, {name: rows})[0], start, end, ids)
 
 
-def sklearn(pipeline: Any, *, separator: str | None = " ") -> Classify:
-    """Adapt a scikit-learn pipeline over texts: symbols are joined by `separator`.
+class ExternalNetwork:
+    """A network that Kleene did not train; its classes are the labels that it has given so far."""
 
-    With `separator=None` the pipeline gets the sequences as they are.
-    """
+    reads_symbols = True
 
-    def classify(words: Sequence[Sequence[Symbol]]) -> Any:
-        return pipeline.predict(words if separator is None else _texts(words, separator))
+    def __init__(self, classify: Classify, alphabet: Iterable[Symbol], longest: int = 0) -> None:
+        self.alphabet = Alphabet(alphabet)
+        if not self.alphabet.symbols:
+            raise ExtractionError("the alphabet is empty; name at least one symbol")
+        self.longest = longest
+        self.class_ids: dict[Label, int] = {}
+        self._classify = classify
 
-    return classify
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """The labels in the order of their first appearance."""
+        return tuple(self.class_ids)
 
+    def words(self, texts: Sequence[Any]) -> list[Word]:
+        """Sequences stay as they are."""
+        return [text if isinstance(text, str) else tuple(text) for text in texts]
 
-def transformers(folder: str | Path, *, separator: str = " ") -> Classify:
-    """Adapt a Hugging Face sequence classifier from a local folder with safetensors weights."""
-    for path in Path(folder).glob("*"):
-        try:
-            if not path.is_dir():
-                check_regular(path, MAX_BYTES)
-        except OSError as error:
-            raise ModelError(f"cannot read {path}: {error.strerror}") from None
-    with extra("transformers"):
-        from transformers import AutoModelForSequenceClassification, AutoTokenizer
-    import torch
+    def classify(self, words: Sequence[Ids]) -> Ints:
+        """The class of every word, asked in batches."""
+        found: list[int] = []
+        for at in range(0, len(words), BATCH * 4):
+            part = [self.symbols(word) for word in words[at : at + BATCH * 4]]
+            labels = _as_list(self._classify(part))
+            if len(labels) != len(part):
+                raise ExtractionError(
+                    f"classify must return one label for each of {len(part)} sequences, got "
+                    f"{len(labels)}"
+                )
+            found += self.number(labels).tolist()
+        return np.array(found, dtype=np.int64)
 
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
-        network = AutoModelForSequenceClassification.from_pretrained(
-            str(folder), local_files_only=True, use_safetensors=True
-        )
-    except (OSError, ValueError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise ModelError(f"{folder} has no sequence classifier: {reason}") from None
-    names = network.config.id2label
+    def number(self, labels: Iterable[Label]) -> Ints:
+        """The classes of labels; a new label makes a new class."""
+        ids = self.class_ids
+        return np.array([ids.setdefault(label, len(ids)) for label in labels], dtype=np.int64)
 
-    def classify(words: Sequence[Sequence[Symbol]]) -> list[Label]:
-        labels: list[Label] = []
-        with _evaluating(network), torch.inference_mode():
-            for at in range(0, len(words), BATCH // 8):
-                texts = _texts(words[at : at + BATCH // 8], separator)
-                inputs = tokenizer(texts, return_tensors="pt", padding=True, truncation=True)
-                labels += [names[i] for i in network(**inputs).logits.argmax(-1).tolist()]
-        return labels
+    def symbols(self, word: Ids) -> Word:
+        """A word as a user writes it: a string if all symbols are characters."""
+        return spell(self.alphabet.decode(word), self.alphabet.symbols)
 
-    return classify
+    def require_repeatable(self, words: Sequence[Ids]) -> None:
+        """Refuse a network that answers differently when it is asked again."""
+        probes = words[:PROBES]
+        if (self.classify(probes) != self.classify(probes)).any():
+            raise ExtractionError(
+                "the network answers differently when it is asked again; switch its dropout and "
+                "sampling off (module.eval())"
+            )
 
 
 @dataclass(frozen=True)
@@ -214,5 +226,13 @@ def _evaluating(*parts: Any) -> Iterator[None]:
             m.training = mode
 
 
-def _texts(words: Sequence[Sequence[Symbol]], separator: str) -> list[str]:
-    return [separator.join(map(str, word)) for word in words]
+def _as_list(labels: Any) -> list[Label]:
+    if hasattr(labels, "detach"):
+        labels = labels.detach().cpu().numpy()
+    array = np.asarray(labels, dtype=None if hasattr(labels, "dtype") else object)
+    if array.ndim != 1:
+        raise ExtractionError(
+            f"classify must return one label per sequence, got shape {array.shape}; "
+            "return scores.argmax(-1)"
+        )
+    return list(array.tolist())

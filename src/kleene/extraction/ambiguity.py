@@ -19,7 +19,7 @@ from kleene.automata.symbols import show_word
 from kleene.extraction.counts import (
     TransitionCounts,
     count_transitions,
-    soft_count_transitions,
+    mean_probabilities,
     step_pairs,
 )
 from kleene.extraction.prefixes import UNLABELLED, StatePaths
@@ -76,8 +76,7 @@ def _of_steps(model: Model, counts: TransitionCounts, raw: DFA) -> Iterator[Ambi
     paths, pairs = counts.paths, counts.pairs
     names, steps = paths.names, paths.prefixes.steps
     kinds = {raw.name(i): kind for i, kind in enumerate(equivalence_classes(raw).tolist())}
-    shares, ahead = soft_count_transitions(paths).shares, _kept(counts, raw)
-    assert shares is not None
+    shares, ahead = mean_probabilities(paths), _kept(counts, raw)
     ways = _first(paths, step_pairs(paths)[1], paths.states[steps], steps)
     others = shares.copy()
     for pair, after in ways:

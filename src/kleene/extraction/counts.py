@@ -1,12 +1,11 @@
 """An automaton from traces: by transition counts, or by transition probabilities.
 
-Let a step go from state i on symbol x to state j, the argmax of alpha. Three ways decide the
+Let a step go from state i on symbol x to state j, the argmax of alpha. Two ways decide the
 successor of (i, x), for any cell and any number of layers:
 
 - counts, Algorithm 1 of the paper: the most frequent j;
 - mean, the paper's mean transition probability: the j of highest mean max(alpha), the mean over
-  the steps that went to j;
-- soft counts: the j of highest mean alpha_j, the mean over all steps from (i, x).
+  the steps that went to j.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from numpy.typing import NDArray
 
 from kleene.arrays import Floats, Ints
 from kleene.automata import DFA, PFA
-from kleene.extraction.prefixes import UNLABELLED, Argmax, StatePaths
+from kleene.extraction.prefixes import UNLABELLED, StatePaths
 from kleene.extraction.table import MAX_PROBABILITIES
-from kleene.extraction.target import Target
+from kleene.extraction.words import Target
 from kleene.machine import Label, Symbol
 
 
@@ -30,11 +29,9 @@ class TransitionCounts:
 
     pairs: Ints  # (pair, 2) state and column, sorted
     best: Ints  # (pair,) the next state
-    shares: NDArray[np.float64] | None  # (pair, next state), rows sum to 1; None if too many
+    shares: NDArray[np.float64]  # (pair, next state), rows sum to 1
     votes: Ints  # (state, class) prefixes that end in the state and have the class
     paths: StatePaths
-    words: int
-    """How many words were looked at."""
 
 
 def count_transitions(paths: StatePaths) -> TransitionCounts:
@@ -44,12 +41,10 @@ def count_transitions(paths: StatePaths) -> TransitionCounts:
 
 
 def max_mean_transitions(paths: StatePaths) -> TransitionCounts:
-    """The successor of highest mean max(alpha); counts if states are not centroids.
+    """The successor of highest mean max(alpha).
 
     Phi[i, x, j] is the sum of max(alpha) over the steps from i on x to j.
     """
-    if not isinstance(paths.partition, Argmax):
-        return count_transitions(paths)
     pairs, which = step_pairs(paths)
     largest = paths.partition.largest(paths.prefixes.vectors[paths.prefixes.steps])
     phi = _sum_by_successor(paths, pairs, which, largest)
@@ -57,19 +52,16 @@ def max_mean_transitions(paths: StatePaths) -> TransitionCounts:
     return _transition_counts(paths, pairs, phi, phi / np.maximum(number, 1))
 
 
-def soft_count_transitions(paths: StatePaths) -> TransitionCounts:
-    """The successor of highest mean probability; counts if states are not centroids."""
-    partition, steps = paths.partition, paths.prefixes.steps
-    if not isinstance(partition, Argmax):
-        return count_transitions(paths)
+def mean_probabilities(paths: StatePaths) -> NDArray[np.float64]:
+    """The mean of alpha over all steps of each pair, (pair, next state)."""
+    steps = paths.prefixes.steps
     pairs, which = step_pairs(paths)
+    if not len(steps):
+        return np.zeros((len(pairs), paths.num_states))
     order = np.argsort(which, kind="stable")
-    probs = partition.probabilities(paths.prefixes.vectors[steps[order]], paths.keys)
+    probs = paths.partition.probabilities(paths.prefixes.vectors[steps[order]], paths.keys)
     starts = np.searchsorted(which[order], np.arange(len(pairs)))
-    sums = np.zeros((len(pairs), paths.num_states))
-    if len(steps):
-        sums = np.add.reduceat(probs, starts, axis=0, dtype=np.float64)
-    return _transition_counts(paths, pairs, sums)
+    return normalised(np.add.reduceat(probs, starts, axis=0, dtype=np.float64))
 
 
 def _sum_by_successor(
@@ -99,7 +91,6 @@ def _transition_counts(
         shares=shares,
         votes=votes,
         paths=paths,
-        words=len(paths.prefixes.words),
     )
 
 
@@ -137,7 +128,7 @@ def to_dfa(target: Target, counts: TransitionCounts) -> tuple[DFA, tuple[tuple[s
 def to_pfa(target: Target, counts: TransitionCounts) -> PFA | None:
     """The shares as a probabilistic automaton; None if it would be too large to keep."""
     symbols, size = target.alphabet.symbols, counts.paths.num_states
-    if counts.shares is None or size * size * len(symbols) > MAX_PROBABILITIES:
+    if size * size * len(symbols) > MAX_PROBABILITIES:
         return None
     transitions = np.zeros((size, len(symbols), size))
     transitions[counts.pairs[:, 0], counts.pairs[:, 1]] = counts.shares

@@ -20,8 +20,15 @@ from kleene.data.alphabet import Alphabet, Ids
 from kleene.extraction.ambiguity import Ambiguity
 from kleene.extraction.fidelity import prefix_labels, run_ids
 from kleene.extraction.prefixes import UNLABELLED, Prefixes
-from kleene.extraction.target import Oracle, Target
-from kleene.extraction.words import all_words, encode_words, spell_ids, table_of
+from kleene.extraction.words import (
+    EMPTY_WORD,
+    Oracle,
+    Target,
+    all_words,
+    encode_words,
+    spell_ids,
+    table_of,
+)
 from kleene.machine import Label, Word
 
 SHORT_WORDS = 4_100  # short words, all tried
@@ -109,7 +116,7 @@ def _access(dfa: DFA, symbols: Sequence[object]) -> list[Ids]:
     table = table_of(dfa, symbols)
     if len(table) > MAX_W_STATES or len(symbols) > MAX_W_SYMBOLS:
         return []
-    words, todo = {dfa.initial: np.zeros(0, np.int64)}, deque([dfa.initial])
+    words, todo = {dfa.initial: EMPTY_WORD}, deque([dfa.initial])
     while todo:
         state = todo.popleft()
         for column, target in enumerate(table[state].tolist()):
@@ -122,7 +129,7 @@ def _access(dfa: DFA, symbols: Sequence[object]) -> list[Ids]:
 def _distinguishing(dfa: DFA, symbols: Sequence[object]) -> list[Ids]:
     """Words such that any two states of a minimal automaton differ on one of them."""
     table = table_of(dfa, symbols)
-    ends = [np.zeros(0, np.int64)]
+    ends = [EMPTY_WORD]
     if len(table) > MAX_W_STATES or len(symbols) > MAX_W_SYMBOLS:
         return ends
     labels = {label: i for i, label in enumerate(dict.fromkeys(dfa.outputs))}

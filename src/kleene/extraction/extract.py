@@ -4,51 +4,34 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import torch
 
-from kleene.automata import DFA
-from kleene.data.alphabet import Ids
-from kleene.data.examples import Examples
-from kleene.errors import DataError, ExtractionError, SettingError, TrainingError
-from kleene.evaluation.metrics import evaluate
-from kleene.extraction.adapters import module
-from kleene.extraction.corpus import count_corpus
+from kleene.errors import DataError, ExtractionError, SettingError
+from kleene.extraction.adapters import ExternalNetwork, module
 from kleene.extraction.counter.extract import extract_counter
 from kleene.extraction.disagreement import search
 from kleene.extraction.fidelity import Fidelity
 from kleene.extraction.lstar import FrontSearch
 from kleene.extraction.methods import (
-    MAX_STEPS,
     METHODS,
     check,
     extract_auto,
-    from_counts,
-    make_context,
     open_context,
-    require_centroids,
 )
 from kleene.extraction.result import Extraction
-from kleene.extraction.target import MAX_SYMBOLS, ExternalNetwork, Oracle
-from kleene.extraction.words import encode_words
-from kleene.induction.teach import teach
+from kleene.extraction.words import MAX_SYMBOLS, Oracle, encode_words
 from kleene.machine import Symbol
 from kleene.model import Model
-from kleene.nn.classifier import Classifier
-from kleene.nn.config import NetworkConfig
-from kleene.proof.certificate import Certificate, Refusal
+from kleene.proof.certificate import Refusal
 from kleene.proof.certify import certify
-from kleene.training.run import Run
 
 MAX_PAIRS = 100_000  # states x symbols; larger machines are proved by `certify` only
 COUNTER = "counter"
 SECONDS_OF_MODEL, SECONDS_OF_NETWORK = 10.0, 30.0
 DEFAULT_LENGTH = 20  # of random words if no words are given
-STUDENT_WIDTH = 64
 
 
 def extract(
@@ -73,21 +56,19 @@ def extract(
 
     - `table`: one step from every state on every symbol, exact in hard mode; memory-less cells;
     - `counts`: the most frequent successor in the traces of the words, the paper's Algorithm 1; any
-      cell with centroids. All words are read, one by one if they are an iterator;
+      cell with centroids;
     - `mean`: the successor of highest mean transition probability, as in the paper: the mean of
       max(alpha) over the steps that went there; any cell with centroids;
-    - `soft-counts`: the successor of highest mean alpha over all steps; any cell with centroids;
-    - `kmeans`: clusters of the hidden vectors; any network;
     - `lstar`: active learning, within `seconds`; any network;
     - `counter`: as `counts`, and the one-counter machine in the memory, as `counter` of the result;
       LSTM cells with states, and words of the task;
-    - `auto`: the cheapest faithful one of `table`, `counts` or `kmeans`, and `lstar`; if none is
-      faithful, the most faithful one. `steps` of the result say what was tried.
+    - `auto`: `table` or `counts` if the network has centroids, then `lstar`: the first faithful
+      one, or else the most faithful one. `steps` of the result say what was tried.
 
     Of any other network, the result is tested, never proved. Half of the words guide active
-    learning, half are held out. The `front` of the result has
-    the best automaton of each size; `dfa` is the smallest within one standard error of the best
-    automaton, or of the best with at most `max_states`.
+    learning, half are held out. The `front` of the result has the best automaton of each size;
+    `dfa` is the smallest within one standard error of the best automaton, or of the best with at
+    most `max_states`.
     """
     if isinstance(getattr(network, "model", None), Model):
         network = network.model
@@ -106,17 +87,15 @@ def extract(
             raise DataError("a counter is extracted along words of the task; pass words")
         words = list(words)
         counter = extract_counter(network, words, seed=seed)
-    if method in ("counts", COUNTER) and words is not None:
-        found = _from_corpus(network, words, seed=seed)
-        found = replace(found, method=method, counter=counter)
+    limit = SECONDS_OF_MODEL if seconds is None else seconds
+    context = open_context(network, words, seed=seed, seconds=limit)
+    if method == "auto":
+        found = extract_auto(context)
     else:
-        limit = SECONDS_OF_MODEL if seconds is None else seconds
-        context = open_context(network, words, seed=seed, seconds=limit)
-        if method == "auto":
-            found = extract_auto(context)
-        else:
-            found = check(context, METHODS[method](context))
-            found = replace(found, steps=(context.note, *found.steps))
+        read_by = METHODS["counts" if method == COUNTER else method]
+        found = check(context, read_by(context))
+        steps = (context.note, *found.steps)
+        found = replace(found, method=method, counter=counter, steps=steps)
     return replace(_prove(network, found), seconds=time.perf_counter() - started)
 
 
@@ -173,17 +152,7 @@ def read(
         seconds=time.monotonic() - started,
         front=front.front,
         chosen=chosen,
-        distil=partial(_distil, network, dfa, [*front.held_out, *front.random]),
     )
-
-
-def _from_corpus(model: Model, words: Iterable[Any], *, seed: int) -> Extraction:
-    """The counts of all words, checked on as many words as other methods look at."""
-    require_centroids(model)
-    corpus = count_corpus(model, words, seed=seed, steps=MAX_STEPS)
-    context = make_context(model, corpus.sampled_words(), note=corpus.note, seed=seed)
-    found = check(context, from_counts("counts", context, corpus.counts(context.prefixes)))
-    return replace(found, steps=(context.note, *found.steps))
 
 
 def _prove(model: Model, found: Extraction) -> Extraction:
@@ -197,55 +166,3 @@ def _prove(model: Model, found: Extraction) -> Extraction:
     if isinstance(proof, Refusal):
         return replace(found, refusal=str(proof))
     return replace(found, certificate=proof, steps=(*found.steps, "proved for all words"))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Distillation:
-    """A state-regularised network that was taught the automaton of another network."""
-
-    model: Model
-    certificate: Certificate | Refusal
-    """The proof that the student is the automaton on all words, or why there is none."""
-    agreement: float
-    """The share of held-out words that the student labels like the original network."""
-    words: int
-    """How many words the agreement is measured on."""
-
-
-def _distil(
-    network: ExternalNetwork, dfa: DFA, words: Sequence[Ids], *, seed: int = 0
-) -> Distillation:
-    """Teach a memory-less network to be `dfa`, and compare it with the original network."""
-    config = NetworkConfig(
-        num_symbols=len(network.alphabet),
-        num_classes=len(network.classes),
-        cell="gru",
-        input_size=STUDENT_WIDTH,
-        hidden_size=STUDENT_WIDTH,
-        num_states=dfa.num_states,
-        similarity="euclidean",
-        temperature=0.3,
-    )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        untrained = Classifier(config)
-    model = Model(
-        network=untrained,
-        alphabet=network.alphabet,
-        classes=network.classes,
-        tokens="symbols",
-        longest=network.longest,
-    )
-    examples = Examples(words=words, labels=np.asarray(network.classify(words), dtype=np.int64))
-    student, same = teach(model, dfa, examples, Run(seed=seed))
-    if not same:
-        raise TrainingError(
-            f"the student did not learn the automaton of {dfa.num_states} states; "
-            "try another seed or a smaller automaton"
-        )
-    return Distillation(
-        model=student,
-        certificate=certify(student, dfa),
-        agreement=evaluate(student.network, examples).accuracy,
-        words=len(words),
-    )

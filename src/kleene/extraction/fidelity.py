@@ -11,9 +11,8 @@ import numpy as np
 from kleene.arrays import Ints
 from kleene.automata import DFA
 from kleene.data.alphabet import Ids
-from kleene.extraction.prefixes import UNLABELLED, Prefixes
-from kleene.extraction.target import Oracle, Target
-from kleene.extraction.words import draw_from, run_table, table_of, usual_length
+from kleene.extraction.prefixes import Prefixes
+from kleene.extraction.words import Oracle, Target, draw_from, run_table, table_of, usual_length
 from kleene.percent import percent
 
 TIMES_LONGER = 10
@@ -112,12 +111,6 @@ def prefix_labels(model: Target, dfa: DFA, prefixes: Prefixes) -> Ints:
     """The class of every recorded prefix by the automaton."""
     states = run_table(table_of(dfa, model.alphabet.symbols), dfa.initial, prefixes.words)
     return _output_classes(model, dfa)[states[prefixes.word, prefixes.time]]
-
-
-def prefix_agreement(model: Target, dfa: DFA, prefixes: Prefixes) -> float:
-    """The share of recorded prefixes on which automaton and network agree."""
-    labelled = prefixes.labels != UNLABELLED
-    return float((prefix_labels(model, dfa, prefixes) == prefixes.labels)[labelled].mean())
 
 
 def _output_classes(model: Target, dfa: DFA) -> Ints:

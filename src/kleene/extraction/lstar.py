@@ -13,7 +13,7 @@ ones. (The W-method of `extraction.disagreement` chases such noise.)
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,11 @@ from kleene.data.alphabet import Alphabet, Ids
 from kleene.errors import ExtractionError, extra
 from kleene.extraction.fidelity import run_ids
 from kleene.extraction.front import Front, FrontPoint
-from kleene.extraction.target import MAX_SYMBOLS, Oracle, Target
 from kleene.extraction.words import (
+    EMPTY_WORD,
+    MAX_SYMBOLS,
+    Oracle,
+    Target,
     all_words,
     constant_dfa,
     draw_from,
@@ -32,10 +35,7 @@ from kleene.extraction.words import (
     random_words,
     spell_ids,
 )
-from kleene.machine import Label, Symbol, Word
-
-FindDifference = Callable[[DFA], Word | None]
-"""An equivalence query: a word that the network and a proposed automaton label differently."""
+from kleene.machine import Label, Symbol
 
 MAX_HELD_OUT = 3_000
 RANDOM_WORDS = 2_000
@@ -49,108 +49,13 @@ class _SpentError(Exception):
     """A limit is reached in the middle of a round."""
 
 
-class QueryBudget:
-    """Limits on the number of queries and on their time."""
-
-    def __init__(self, oracle: Oracle, *, seconds: float, max_queries: int) -> None:
-        self.oracle = oracle
-        self._deadline = time.monotonic() + seconds
-        self._max = oracle.queries + max_queries
-
-    def spent(self) -> bool:
-        """Whether a limit is reached."""
-        return self.oracle.queries >= self._max or time.monotonic() > self._deadline
-
-
-def learn(
-    target: Target, budget: QueryBudget, find_difference: FindDifference
-) -> tuple[DFA, bool, str]:
-    """The last automaton, whether no difference was found, and a message."""
-    symbols = target.alphabet.symbols
-    if len(symbols) > MAX_SYMBOLS:
-        raise ExtractionError(
-            f"the alphabet has {len(symbols):,} symbols, and L* asks about each in every state; "
-            f"the maximum is {MAX_SYMBOLS}: use the method counts or mean"
-        )
-    with extra("peers"):
-        from aalpy.learning_algs import run_KV
-    network = _Network(target, budget)
-    equivalence = _Equivalence(target, network, find_difference)
-    # Truth values make a Dfa; any other labels, a Moore machine.
-    kind = "dfa" if all(isinstance(label, bool) for label in target.classes) else "moore"
-    note = "no difference found"
-    try:
-        run_KV(
-            list(symbols),
-            network,
-            equivalence,
-            automaton_type=kind,
-            cache_and_non_det_check=False,
-            print_level=0,
-        )
-    except _SpentError:
-        equivalence.stopped = True
-    if equivalence.stopped:
-        note = "stopped at the limit on words or time, so the automaton may be wrong"
-    done = f"{equivalence.rounds} automata proposed, {budget.oracle.queries:,} words run"
-    return equivalence.last, not equivalence.stopped, f"L*: {done}; {note}"
-
-
-class _Network:
-    """The network as AALpy's system under learning, of which AALpy calls `query` alone."""
-
-    num_queries = num_steps = num_cached_queries = 0
-
-    def __init__(self, target: Target, budget: QueryBudget) -> None:
-        self.target, self.budget = target, budget
-        self._ahead = all_words(len(target.alphabet.symbols), LOOKAHEAD)[0]
-        self._asked: set[tuple[Symbol, ...]] = set()
-
-    def query(self, word: tuple[Symbol, ...]) -> list[Label]:
-        """The labels of the prefixes of a word, the empty one only for the empty word."""
-        oracle = self.budget.oracle
-        ids = encode_words(self.target, [word])[0]
-        prefixes = [ids[: t + 1] for t in range(len(ids))] or [ids]
-        if word not in self._asked:
-            if self.budget.spent():
-                raise _SpentError
-            oracle([*prefixes, *(np.concatenate([ids, more]) for more in self._ahead)])
-            self._asked.add(word)
-            self.num_queries += 1
-        return [self.target.classes[i] for i in oracle(prefixes)]
-
-
-class _Equivalence:
-    """AALpy's equivalence oracle: looks for a word on which network and automaton differ."""
-
-    num_queries = num_steps = 0
-
-    def __init__(
-        self,
-        target: Target,
-        network: _Network,
-        find_difference: FindDifference,
-    ) -> None:
-        symbols = target.alphabet.symbols
-        self.sul = network
-        self._find = find_difference
-        self.rounds = 0
-        self.stopped = False
-        first = int(network.budget.oracle([np.zeros(0, np.int64)])[0])
-        self.last = constant_dfa(symbols, target.classes[first])
-
-    def find_cex(self, hypothesis: Any) -> tuple[Symbol, ...] | None:
-        """A word that tells them apart, as short as it was found, or None."""
-        self.last = DFA.from_aalpy(hypothesis)
-        self.rounds += 1
-        spent = self.sul.budget.spent
-        word = None if spent() else self._find(self.last)
-        self.stopped = word is None and spent()
-        return None if word is None else tuple(word)
-
-
 class FrontSearch:
-    """One search in progress: half of the given words guide it, half measure it."""
+    """One search in progress: half of the given words guide it, half measure it.
+
+    To AALpy it is both the system under learning (`query`) and the equivalence oracle (`find_cex`).
+    """
+
+    num_queries = num_steps = num_cached_queries = 0  # AALpy reads these
 
     def __init__(
         self, target: Target, oracle: Oracle, given: Sequence[Ids], *, seed: int, longest: int
@@ -158,13 +63,16 @@ class FrontSearch:
         random = np.random.default_rng(seed)
         order = random.permutation(len(given))
         half = min(MAX_HELD_OUT, len(given) // 2)
-        self.target, self.oracle, self.seed, self.longest = target, oracle, seed, longest
+        self.target, self.oracle, self.longest = target, oracle, longest
         self.held_out = [given[i] for i in order[:half]]
         self.given = [given[i] for i in order[half:]]
         self.random = self._random_like(RANDOM_WORDS, random)
         self.front = Front()
         self.steps = [f"{len(self.given):,} given words, {half:,} more held out"]
         self.samples = self._query_words(random)
+        self._drawing = np.random.default_rng(seed)
+        self._ahead = all_words(len(target.alphabet.symbols), LOOKAHEAD)[0]
+        self._asked: set[tuple[Symbol, ...]] = set()
 
     def propose(self, dfa: DFA, origin: str) -> None:
         """Put an automaton on the front if it belongs there."""
@@ -193,32 +101,70 @@ class FrontSearch:
 
         Returns the last automaton if no difference was found within the limits.
         """
-        budget = QueryBudget(self.oracle, seconds=seconds, max_queries=max_queries)
-        random = np.random.default_rng(self.seed)
-        last, converged, message = learn(
-            self.target, budget, lambda dfa: self._difference(dfa, budget, random)
-        )
-        self.propose(last, "active learning")
-        self.steps.append(message)
-        return last if converged else None
+        symbols = self.target.alphabet.symbols
+        if len(symbols) > MAX_SYMBOLS:
+            raise ExtractionError(
+                f"the alphabet has {len(symbols):,} symbols, and L* asks about each in every "
+                f"state; the maximum is {MAX_SYMBOLS}: train with states, and use the method "
+                "counts or mean"
+            )
+        with extra("peers"):
+            from aalpy.learning_algs import run_KV
+        self._deadline = time.monotonic() + seconds
+        self._max_queries = self.oracle.queries + max_queries
+        first = int(self.oracle([EMPTY_WORD])[0])
+        self._last, self._rounds = constant_dfa(symbols, self.target.classes[first]), 0
+        self._stopped = False
+        # Truth values make a Dfa; any other labels, a Moore machine.
+        kind = "dfa" if all(isinstance(label, bool) for label in self.target.classes) else "moore"
+        settings = {"automaton_type": kind, "cache_and_non_det_check": False, "print_level": 0}
+        try:
+            run_KV(list(symbols), self, self, **settings)
+        except _SpentError:
+            self._stopped = True
+        self.propose(self._last, "active learning")
+        note = "no difference found"
+        if self._stopped:
+            note = "stopped at the limit on words or time, so the automaton may be wrong"
+        done = f"{self._rounds} automata proposed, {self.oracle.queries:,} words run"
+        self.steps.append(f"L*: {done}; {note}")
+        return None if self._stopped else self._last
 
-    def _difference(
-        self, dfa: DFA, budget: QueryBudget, random: np.random.Generator
-    ) -> Word | None:
+    def query(self, word: tuple[Symbol, ...]) -> list[Label]:
+        """The labels of the prefixes of a word, the empty one only for the empty word."""
+        ids = encode_words(self.target, [word])[0]
+        prefixes = [ids[: t + 1] for t in range(len(ids))] or [ids]
+        if word not in self._asked:
+            if self._is_spent():
+                raise _SpentError
+            self.oracle([*prefixes, *(np.concatenate([ids, more]) for more in self._ahead)])
+            self._asked.add(word)
+        return [self.target.classes[i] for i in self.oracle(prefixes)]
+
+    def find_cex(self, hypothesis: Any) -> tuple[Symbol, ...] | None:
         """The shortest differing word of the first sample that has one.
 
         The last sample is drawn from the automaton, with as many words of each label as possible:
         random words may all have one label.
         """
-        self.propose(dfa, "active learning")
-        drawn = draw_from(dfa, random, DRAWN_WORDS, self.longest, self.target.alphabet.symbols)
-        for words in (*self.samples, drawn):
-            differ = np.flatnonzero(self.oracle(words) != run_ids(self.target, dfa, words))
-            if len(differ):
-                return spell_ids(self.target, min((words[i] for i in differ.tolist()), key=len))
-            if budget.spent():
-                break
+        self._last = dfa = DFA.from_aalpy(hypothesis)
+        self._rounds += 1
+        if not self._is_spent():
+            self.propose(dfa, "active learning")
+            symbols = self.target.alphabet.symbols
+            drawn = draw_from(dfa, self._drawing, DRAWN_WORDS, self.longest, symbols)
+            for words in (*self.samples, drawn):
+                differ = np.flatnonzero(self.oracle(words) != run_ids(self.target, dfa, words))
+                if len(differ):
+                    shortest = min((words[i] for i in differ.tolist()), key=len)
+                    return tuple(spell_ids(self.target, shortest))
+                if self._is_spent():
+                    break
+        self._stopped = self._is_spent()
         return None
+
+    def _is_spent(self) -> bool:
+        return self.oracle.queries >= self._max_queries or time.monotonic() > self._deadline
 
     def _random_like(self, n: int, random: np.random.Generator) -> list[Ids]:
         """Random symbols in the lengths of the given words, or in all lengths without words."""

@@ -17,30 +17,33 @@ from kleene.extraction.counts import (
     TransitionCounts,
     count_transitions,
     max_mean_transitions,
-    soft_count_transitions,
     to_dfa,
     to_pfa,
 )
 from kleene.extraction.disagreement import search
-from kleene.extraction.fidelity import draw_checks, measure_fidelity, prefix_agreement
+from kleene.extraction.fidelity import draw_checks, measure_fidelity
 from kleene.extraction.front import Front
 from kleene.extraction.lstar import FrontSearch
-from kleene.extraction.prefixes import Argmax, Nearest, Prefixes, StatePaths, follow, read_prefixes
+from kleene.extraction.prefixes import Prefixes, StatePaths, follow, read_prefixes
 from kleene.extraction.result import Extraction
 from kleene.extraction.table import MAX_PROBABILITIES, NetworkTable, transition_table
-from kleene.extraction.target import MAX_SYMBOLS, Oracle
-from kleene.extraction.words import all_words, encode_words, random_words, usual_length
+from kleene.extraction.words import (
+    EMPTY_WORD,
+    MAX_SYMBOLS,
+    Oracle,
+    all_words,
+    constant_dfa,
+    encode_words,
+    random_words,
+    usual_length,
+)
 from kleene.machine import Symbol
 from kleene.model import Model
-from kleene.percent import percent
-from kleene.training.centroids import cluster_centres
 
-MAX_STEPS = 100_000
+MAX_STEPS = 300_000
 """Symbols of given words to look at."""
 SHORT_WORDS, RANDOM_WORDS = 300, 500  # words to draw if none are given
 MAX_QUERIES = 200_000  # words that active learning asks about
-MAX_CENTRES = 64
-CLUSTERED_VECTORS = 6_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -48,20 +51,25 @@ class ExtractionContext:
     """The input of every method: the model, the words to look at, and the pass over them."""
 
     model: Model
-    words: Sequence[Ids]
-    """The words to look at, the empty word first."""
     given: Sequence[Ids]
-    """The same words without that addition: as the user gave them, or as they were drawn."""
+    """The words to look at, as the user gave them, or as they were drawn."""
     is_random: bool = False
     """Whether the words were drawn, because none were given."""
     note: str
     """Where the words come from."""
     seed: int
-    oracle: Oracle
-    centres: int | None = None
-    """Number of centres of k-means; None finds a number."""
     seconds: float = 10.0
     """Time limit of active learning."""
+
+    @cached_property
+    def words(self) -> list[Ids]:
+        """The same words, the empty word first."""
+        return [EMPTY_WORD, *(word for word in self.given if len(word))]
+
+    @cached_property
+    def oracle(self) -> Oracle:
+        """The soft network, which is asked about each word once."""
+        return Oracle.of(self.model)
 
     @cached_property
     def prefixes(self) -> Prefixes:
@@ -71,9 +79,9 @@ class ExtractionContext:
         return prefixes
 
     @cached_property
-    def paths(self) -> StatePaths:
-        """The most probable states along the words."""
-        return follow(self.prefixes, Argmax(self.prefixes.sizes))
+    def paths(self) -> StatePaths | None:
+        """The most probable states along the words; None for a network without centroids."""
+        return follow(self.prefixes) if has_states(self.model) else None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -92,38 +100,21 @@ class RawExtraction:
 
 
 def open_context(
-    model: Model,
-    words: Iterable[Any] | None,
-    *,
-    seed: int,
-    seconds: float = 10.0,
-    centres: int | None = None,
+    model: Model, words: Iterable[Any] | None, *, seed: int, seconds: float
 ) -> ExtractionContext:
     """Encode the words, or draw some; sample them if they are too many."""
     random = np.random.default_rng(seed)
-    given = encode_words(model, () if words is None else words)
-    if given:
-        chosen, note = _sample(given, random)
+    encoded = encode_words(model, () if words is None else words)
+    if encoded:
+        given, note = _sample(encoded, random)
     else:
         symbols = len(model.alphabet.symbols)
         longest = usual_length(model)
         short, length = all_words(symbols, SHORT_WORDS)
-        chosen = [*short, *random_words(random, symbols, RANDOM_WORDS, longest)]
-        note = f"drew {len(chosen):,} words: all up to length {length}, random ones to {longest}"
-    context = make_context(model, chosen, note=note, seed=seed)
-    return replace(context, is_random=not given, centres=centres, seconds=seconds)
-
-
-def make_context(model: Model, words: Iterable[Ids], *, note: str, seed: int) -> ExtractionContext:
-    """A context of encoded words."""
-    empty, given = np.zeros(0, np.int64), list(words)
+        given = [*short, *random_words(random, symbols, RANDOM_WORDS, longest)]
+        note = f"drew {len(given):,} words: all up to length {length}, random ones to {longest}"
     return ExtractionContext(
-        model=model,
-        words=[empty, *(word for word in given if len(word))],
-        given=given,
-        note=note,
-        seed=seed,
-        oracle=Oracle.of(model),
+        model=model, given=given, is_random=not encoded, note=note, seed=seed, seconds=seconds
     )
 
 
@@ -150,42 +141,38 @@ def by_table(context: ExtractionContext) -> RawExtraction:
     )
 
 
-def _by_transitions(
-    method: str, count: Callable[[StatePaths], TransitionCounts]
-) -> Callable[[ExtractionContext], RawExtraction]:
-    """A method that decides transitions by the traces of the words."""
-
-    def extract(context: ExtractionContext) -> RawExtraction:
-        require_centroids(context.model)
-        return from_counts(method, context, count(context.paths))
-
-    return extract
+def by_counts(context: ExtractionContext) -> RawExtraction:
+    """The most frequent successor along the words: Algorithm 1."""
+    return _from_counts("counts", context, count_transitions)
 
 
-def by_kmeans(context: ExtractionContext) -> RawExtraction:
-    """Clusters of the hidden vectors of any network; majorities decide successors and outputs.
+def by_mean(context: ExtractionContext) -> RawExtraction:
+    """The successor of highest mean transition probability."""
+    return _from_counts("mean", context, max_mean_transitions)
 
-    Without a given number of centres, the number is doubled from 2 on until the automaton agrees
-    with the network on every prefix of the words; the best number is kept.
-    """
-    prefixes = read_prefixes(context.model, context.words, hidden=True)
-    vectors = prefixes.vectors
-    if len(vectors) > CLUSTERED_VECTORS:
-        random = np.random.default_rng(context.seed)
-        vectors = random.choice(vectors, CLUSTERED_VECTORS, replace=False)
-    most = min(MAX_CENTRES, len(np.unique(vectors.round(4), axis=0)))
-    tried: dict[int, tuple[float, RawExtraction]] = {}
-    k = min(context.centres or 2, most)
-    while k not in tried:
-        paths = follow(prefixes, Nearest(cluster_centres(vectors, k, context.seed)))
-        found = from_counts("kmeans", context, count_transitions(paths))
-        tried[k] = (prefix_agreement(context.model, found.raw, prefixes), found)
-        if context.centres is None and tried[k][0] < 1:
-            k = min(2 * k, most)
-    best, found = max(tried.values(), key=lambda pair: pair[0])
-    numbers = ", ".join(map(str, tried))
-    message = f"k-means with {numbers} centres; the best agrees on {percent(best)} of the prefixes"
-    return replace(found, steps=(message,))
+
+def _from_counts(
+    method: str, context: ExtractionContext, count: Callable[[StatePaths], TransitionCounts]
+) -> RawExtraction:
+    model, paths = context.model, context.paths
+    if paths is None:
+        raise ExtractionError(
+            "this network has no centroids, so its traces have no states to count; "
+            "use the method lstar"
+        )
+    counts = count(paths)
+    raw, unseen = to_dfa(model, counts)
+    message = f"{method}: {paths.num_states} states along {len(context.words):,} words"
+    if unseen:
+        message += f"; {len(unseen)} pairs of state and symbol were never seen and lead to a sink"
+    return RawExtraction(
+        method=method,
+        raw=raw,
+        pfa=to_pfa(model, counts),
+        paths=paths,
+        unseen=unseen,
+        steps=(message,),
+    )
 
 
 def by_lstar(context: ExtractionContext) -> RawExtraction:
@@ -207,44 +194,24 @@ def by_lstar(context: ExtractionContext) -> RawExtraction:
     )
 
 
+def _by_most_common_label(context: ExtractionContext) -> RawExtraction:
+    """The automaton of one state: all that there is for many symbols and no states."""
+    common = context.model.classes[int(np.bincount(context.oracle(context.words)).argmax())]
+    raw = constant_dfa(context.model.alphabet.symbols, common)
+    return RawExtraction(method="constant", raw=raw, steps=(f"always answers {common!r}",))
+
+
 METHODS: dict[str, Callable[[ExtractionContext], RawExtraction]] = {
     "table": by_table,
-    "counts": _by_transitions("counts", count_transitions),
-    "mean": _by_transitions("mean", max_mean_transitions),
-    "soft-counts": _by_transitions("soft-counts", soft_count_transitions),
-    "kmeans": by_kmeans,
+    "counts": by_counts,
+    "mean": by_mean,
     "lstar": by_lstar,
 }
 
 
-def default_method(model: Model) -> str:
-    """The cheapest method that fits the network: table, counts or kmeans."""
-    return model.readable_by if model.readable_by in METHODS else "kmeans"
-
-
-def from_counts(method: str, context: ExtractionContext, counts: TransitionCounts) -> RawExtraction:
-    """The automaton of some transition counts."""
-    raw, unseen = to_dfa(context.model, counts)
-    message = f"{method}: {counts.paths.num_states} states along {counts.words:,} words"
-    if unseen:
-        message += f"; {len(unseen)} pairs of state and symbol were never seen and lead to a sink"
-    return RawExtraction(
-        method=method,
-        raw=raw,
-        pfa=to_pfa(context.model, counts),
-        paths=counts.paths,
-        unseen=unseen,
-        steps=(message,),
-    )
-
-
-def require_centroids(model: Model) -> None:
-    """Refuse a network whose traces have no states."""
-    if model.readable_by == "clusters":
-        raise ExtractionError(
-            "this network has no centroids, so its traces have no states to count; "
-            "use the method kmeans or lstar"
-        )
+def has_states(model: Model) -> bool:
+    """Whether the network has centroids that extraction can read."""
+    return model.readable_by in ("table", "counts")
 
 
 def _table_pfa(table: NetworkTable) -> PFA | None:
@@ -321,10 +288,15 @@ def extract_auto(context: ExtractionContext) -> Extraction:
 
 
 def _attempts(context: ExtractionContext, steps: list[str]) -> Iterator[Extraction]:
-    yield check(context, METHODS[default_method(context.model)](context))
-    symbols = len(context.model.alphabet.symbols)
+    """The cheapest method that fits the network, then active learning."""
+    model, symbols = context.model, len(context.model.alphabet.symbols)
+    if has_states(model):
+        yield check(context, METHODS[str(model.readable_by)](context))
     if symbols > MAX_SYMBOLS:
         steps.append(f"L* was not tried: {symbols:,} symbols are too many for it")
+        if not has_states(model):
+            yield check(context, _by_most_common_label(context))
         return
-    steps.append("fell back on L*")
-    yield check(context, METHODS["lstar"](context))
+    if has_states(model):
+        steps.append("fell back on L*")
+    yield check(context, by_lstar(context))

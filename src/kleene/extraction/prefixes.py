@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -143,10 +142,6 @@ class Argmax:
             keys = keys * size + part.argmax(axis=1)
         return keys
 
-    def name(self, key: int) -> str:
-        """The centroids, the lowest layer first."""
-        return "/".join(map(str, self.centroids(key)))
-
     def centroids(self, key: int) -> tuple[int, ...]:
         """The centroid of every layer."""
         digits = []
@@ -170,32 +165,12 @@ class Argmax:
         return np.split(vectors, np.cumsum(self.sizes)[:-1], axis=1)
 
 
-@dataclass(frozen=True)
-class Nearest:
-    """The nearest of some centres, as k-means leaves them."""
-
-    centres: Floats
-
-    def read(self, vectors: Floats) -> Ints:
-        """The index of the nearest centre; |v|^2 is the same for all and omitted."""
-        lengths = (self.centres**2).sum(axis=1) / 2
-        nearest: Ints = (vectors @ self.centres.T - lengths).argmax(axis=1)
-        return nearest
-
-    def name(self, key: int) -> str:
-        """The number of the centre."""
-        return str(key)
-
-
-Partition: TypeAlias = Argmax | Nearest
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StatePaths:
-    """The state of every prefix under a partition: a path from state to state for each word."""
+    """The state of every prefix: a path from state to state for each word."""
 
     prefixes: Prefixes
-    partition: Partition
+    partition: Argmax
     keys: Ints  # (state,) the partition's keys; state 0 is the start
     states: Ints  # (prefix,)
 
@@ -206,21 +181,16 @@ class StatePaths:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The names of the states."""
-        return tuple(self.partition.name(int(key)) for key in self.keys)
+        """The names of the states: their centroids, the lowest layer first."""
+        return tuple("/".join(map(str, self.partition.centroids(int(key)))) for key in self.keys)
 
 
-def follow(prefixes: Prefixes, partition: Partition, more: Ints | None = None) -> StatePaths:
-    """The states along every word; `more` are keys of states that only other words reach."""
+def follow(prefixes: Prefixes) -> StatePaths:
+    """The states along every word; the start is state 0, the others are in the order of keys."""
+    partition = Argmax(prefixes.sizes)
     found = partition.read(prefixes.vectors)
-    keys = np.unique(found if more is None else np.concatenate([found, more]))
-    keys = np.concatenate([found[:1], keys[keys != found[0]]])
+    keys, states = np.unique(found, return_inverse=True)
+    order = np.argsort(keys != found[0], kind="stable")
     return StatePaths(
-        prefixes=prefixes, partition=partition, keys=keys, states=state_numbers(keys, found)
+        prefixes=prefixes, partition=partition, keys=keys[order], states=np.argsort(order)[states]
     )
-
-
-def state_numbers(keys: Ints, found: Ints) -> Ints:
-    """The position of each found key among the keys."""
-    order = np.argsort(keys)
-    return order[np.searchsorted(keys, found, sorter=order)]

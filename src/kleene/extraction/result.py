@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any, Protocol
@@ -74,10 +73,6 @@ class Extraction:
     """Size against error of the automata of active learning, the smallest first."""
     chosen: FrontPoint | None = None
     """Of a network from elsewhere: the smallest point within one standard error of the best."""
-    distil: Callable[..., Any] | None = field(default=None, repr=False)
-    """Teach a state-regularised network the automaton of a network from elsewhere.
-
-    Returns a `Distillation`: the student, its certificate, and its agreement."""
 
     @property
     def faithful(self) -> bool:

@@ -42,7 +42,7 @@ def require_memoryless(model: Model) -> None:
     if not rnn.num_states:
         raise ExtractionError(
             "this network has no centroids (num_states=0), so it has no table of states; "
-            "use the method kmeans or lstar"
+            "use the method lstar"
         )
     if rnn.cell.has_memory:
         raise ExtractionError(

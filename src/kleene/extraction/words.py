@@ -1,9 +1,9 @@
-"""Words as ids: encoded, spelled, drawn at random, or run through an automaton."""
+"""Words as ids: encoded, drawn at random, run through an automaton, or asked about."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -12,11 +12,18 @@ from kleene.automata import DFA
 from kleene.automata.symbols import show, spell
 from kleene.data.alphabet import UNKNOWN, Alphabet, Ids
 from kleene.errors import AlphabetError, ExtractionError
-from kleene.extraction.target import Target
+from kleene.evaluation.metrics import predict
+from kleene.extraction.adapters import ExternalNetwork
 from kleene.languages.paths import Paths
 from kleene.machine import Word
+from kleene.model import Model
 
+MAX_SYMBOLS = 256
+"""The largest alphabet for active learning, which asks about each symbol in every state."""
+EMPTY_WORD: Ids = np.zeros(0, np.int64)
 MAX_PATH_COUNTS = 20_000_000  # for larger tables, symbols are drawn uniformly
+
+Target: TypeAlias = Model | ExternalNetwork
 
 
 def encode_words(model: Target, words: Iterable[Any]) -> list[Ids]:
@@ -52,7 +59,7 @@ def usual_length(model: Target, encoded: Sequence[Ids] = ()) -> int:
 
 def all_words(symbols: int, most: int) -> tuple[list[Ids], int]:
     """Every word up to some length, at most `most` words, and that length."""
-    words, longest = [np.zeros(0, np.int64)], 0
+    words, longest = [EMPTY_WORD], 0
     layer = np.zeros((1, 0), np.int64)
     while len(words) + len(layer) * symbols <= most:
         column = np.tile(Alphabet.ids(np.arange(symbols)), len(layer))
@@ -113,10 +120,39 @@ def run_table(table: Ints, initial: int, words: Sequence[Ids]) -> Ints:
     lengths = np.fromiter((len(word) for word in words), np.int64, len(words))
     columns = np.full((len(words), int(lengths.max(initial=0))), symbols, dtype=np.int64)
     if len(words):
-        flat = Alphabet.columns(np.concatenate([np.zeros(0, np.int64), *words]))
+        flat = Alphabet.columns(np.concatenate([EMPTY_WORD, *words]))
         columns[np.arange(columns.shape[1]) < lengths[:, None]] = flat
     states_after = np.empty((len(words), columns.shape[1] + 1), dtype=np.int64)
     states_after[:, 0] = initial
     for t in range(columns.shape[1]):
         states_after[:, t + 1] = stay[states_after[:, t], columns[:, t]]
     return states_after
+
+
+class Oracle:
+    """Membership queries in batches: the network's class of each word, never asked twice."""
+
+    def __init__(self, classify: Callable[[Sequence[Ids]], Ints]) -> None:
+        self.queries = 0
+        """How many words the network was run on."""
+        self._classify = classify
+        self._known: dict[bytes, int] = {}
+
+    @classmethod
+    def of(cls, model: Model) -> Oracle:
+        """The oracle of a model's soft network."""
+        return cls(lambda words: predict(model.network, words, batch_size=512).predicted)
+
+    def __call__(self, words: Sequence[Ids]) -> Ints:
+        """The class of every word."""
+        keys = [word.tobytes() for word in words]
+        new = {key: word for key, word in zip(keys, words, strict=True) if key not in self._known}
+        if new:
+            self.queries += len(new)
+            self.learn(list(new.values()), self._classify(list(new.values())))
+        return np.fromiter((self._known[key] for key in keys), np.int64, len(keys))
+
+    def learn(self, words: Sequence[Ids], labels: Ints) -> None:
+        """Store answers that another pass of the network gave."""
+        for word, label in zip(words, labels.tolist(), strict=True):
+            self._known[word.tobytes()] = label

@@ -16,10 +16,9 @@ from kleene.errors import KleeneError
 from kleene.evaluation.metrics import Evaluation, Predictions, evaluate, predict
 from kleene.explain.features import features
 from kleene.explain.markup import as_text, joint
-from kleene.explain.phrases import deciding_phrases, phrases
+from kleene.explain.phrases import phrases
 from kleene.explain.prototypes import prototypes
 from kleene.extraction.extract import extract
-from kleene.extraction.result import Extraction
 from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.nn.state_weights import adds_up
@@ -65,7 +64,7 @@ def content(
         "examples": lambda: explained(model, words, labels, pick(words, result)),
         "samples": lambda: samples(model, words, result),
         "variants": lambda: variants(words, labels, answers),
-        "phrases": lambda: _phrases(model, reading, read),
+        "phrases": lambda: phrases(model, read, n=2, min_count=2).to_dict(),
         "map": lambda: _map(model, words, order[:MAX_MAPPED], result, seed),
     }
     made: dict[str, Any] = {}
@@ -133,12 +132,6 @@ def known_part(model: Model, word: Word) -> Word:
         return word
     kept = [symbol for symbol in word if symbol in model.alphabet]
     return "".join(map(str, kept)) if isinstance(word, str) else tuple(kept)
-
-
-def _phrases(model: Model, reading: Extraction, words: Sequence[Word]) -> dict[str, Any]:
-    if reading.faithful and model.is_finite_state and len(model.alphabet.symbols) <= VOCABULARY:
-        return deciding_phrases(reading.dfa, model.classes, words).to_dict()
-    return phrases(model, words, n=2, min_count=2).to_dict()
 
 
 def _map(

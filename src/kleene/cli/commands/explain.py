@@ -26,12 +26,10 @@ def explain(
     phrases: str | None = option(None, "DATA", "List the phrases that speak most for each class."),
     method: str | None = option(
         None,
-        "level|evidence|contribution|lean|path",
+        "level|evidence|contribution",
         "How symbols are weighed. [default: what fits the model]",
     ),
-    n: int | None = option(
-        None, "N", "Symbols in a phrase. [default: as many as decide, else 2]", "-n", min=1
-    ),
+    n: int | None = option(None, "N", "Symbols in a phrase. [default: 2]", "-n", min=1),
     top: int = option(10, "N", "How many prototypes or phrases to list.", min=1),
     min_count: int | None = option(
         None, "N", "Leave out what is rarer. [default: 5 for symbols, 1 for phrases]", min=1
@@ -43,7 +41,7 @@ def explain(
     """Show which parts of a sequence decide its label.
 
     Colours mark them, or a line below the text where there are none. A network that is a machine
-    of few states is explained by its path through the states. With --json every line is an object.
+    of few states is shown with its path through the states. With --json every line is an object.
     --prototypes and --phrases explain the whole model along the sequences of a file.
 
     \b
@@ -58,23 +56,24 @@ def explain(
         raise SettingError("give one of a sequence, --file, --prototypes and --phrases")
     if (n is not None and phrases is None) or (min_count and not (prototypes or phrases)):
         raise SettingError("-n is for --phrases, --min-count for --prototypes and --phrases")
+    if method is not None and (prototypes or phrases):
+        raise SettingError("--method is for a sequence or --file")
     from kleene.model import Model
 
     trained = Model.load(model)
     if prototypes is not None:
-        from kleene.explain.prototypes import read_prototypes
+        from kleene.explain.prototypes import prototypes as list_prototypes
 
-        rows = open_data(prototypes).examples(trained, labelled=None)
-        examples = ((one.word, one.label) for one in rows)
-        found = read_prototypes(trained, examples, top=top, min_count=min_count or 5)
-        answer_result(found, json=json)
+        words = (one.word for one in open_data(prototypes).examples(trained, labelled=None))
+        listed = list_prototypes(trained, words, top=top, min_count=min_count or 5)
+        answer_result(listed, json=json)
     elif phrases is not None:
         from kleene.explain.phrases import phrases as find
 
-        words, more = open_data(phrases).words(trained), {"top": top, "min_count": min_count or 1}
+        texts = open_data(phrases).words(trained)
         with progress("looking for phrases"):
-            listed = find(trained, words, n=n, method=method, **more)
-        answer_result(listed, json=json)
+            found = find(trained, texts, n=n or 2, top=top, min_count=min_count or 1)
+        answer_result(found, json=json)
     elif file is not None:
         _explain(trained, open_data(file).words(trained), method, json=json)
     else:

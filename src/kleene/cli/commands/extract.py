@@ -47,7 +47,7 @@ def extract(
     ),
     method: str | None = option(
         None,
-        "auto|table|counts|mean|soft-counts|kmeans|lstar|counter",
+        "auto|table|counts|mean|lstar|counter",
         "How a model is read. [default: auto, the cheapest that is faithful]",
     ),
     data: str | None = option(None, "DATA", "Sequences to read along. [default: random ones]"),
@@ -131,14 +131,10 @@ def _extract_model(
     from kleene.extraction.extract import extract as extract_automaton
     from kleene.model import Model
 
-    model, words = Model.load(folder), None
-    if data is not None and chosen["method"] == "counts":
-        stream = (one.word for one in data.examples(model, labelled=False))
-        found = extract_automaton(model, stream, **chosen)
-    else:
-        words = None if data is None else data.words(model)
-        with progress("extracting"):
-            found = extract_automaton(model, words, **chosen)
+    model = Model.load(folder)
+    words = None if data is None else data.words(model)
+    with progress("extracting"):
+        found = extract_automaton(model, words, **chosen)
     if found.counter is None:
         write_machine(found.dfa, out, None if words is None else known_words(found.dfa, words))
     else:

@@ -139,7 +139,6 @@
   Kleene.phrases = function (phrases) {
     if (isMissing(phrases)) return Kleene.missing(phrases);
     const speaks = (one) => one.weight >= 0.005; // the others would read 0.00
-    const between = (one) => (one.symbols.every((symbol) => String(symbol).length === 1) ? "" : " ");
     return h(
       "div",
       { class: "cards" },
@@ -156,12 +155,12 @@
                   h(
                     "span",
                     { class: "token", title: `seen ${one.count} times` },
-                    one.symbols.map(Kleene.show).join(one.where ? between(one) : " "),
-                    h("small", {}, one.where || one.weight.toFixed(2)),
+                    one.symbols.map(Kleene.show).join(" "),
+                    h("small", {}, one.weight.toFixed(2)),
                   ),
                 ),
               )
-            : h("p", {}, phrases.n === null ? "None: no short sequence decides it." : "None."),
+            : h("p", {}, "None."),
         ),
       ),
     );

@@ -114,12 +114,10 @@ Kleene.report = function (report, place) {
     ),
     section(
       "phrases",
-      report.phrases.n === null ? "Sequences that decide the answer" : "Phrases that speak for a class",
-      report.phrases.n === null
-        ? "The shortest sequences after which nothing changes the answer, and endings that fix it."
-        : trust.summed
-          ? "Two symbols in a row, by the mean weight of the states they lead to."
-          : "Two symbols in a row that lead most surely to the state that answers.",
+      "Phrases that speak for a class",
+      trust.summed
+        ? "Two symbols in a row, by the mean weight of the states they lead to."
+        : "Two symbols in a row that lead most surely to the state that answers.",
       Kleene.phrases(report.phrases),
     ),
     section(
