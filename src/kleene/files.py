@@ -88,10 +88,10 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
     could not rename is found by `unfinished`.
     """
     written: dict[Path, Path] = {}
-    path = Path()
+    path, token = Path(), token_hex(4)
     try:
         for path, content in contents.items():
-            written[path] = path.with_name(f".{path.name}.{token_hex(4)}.tmp")
+            written[path] = path.with_name(f".{path.name}.{token}.tmp")
             data = content.encode() if isinstance(content, str) else content
             _write(written[path], data, mode=_mode(path))
     except BaseException as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import shutil
 import time
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from room import small_room
 
 from kleene.errors import ModelError
 from kleene.model import Model
-from kleene.model_folder import FILES, finish_save
+from kleene.model_folder import FILES
 
 ENOUGH = 1024  # pages
 Trial = Callable[[Bench, Tally], None]
@@ -73,8 +74,9 @@ def killed_while_replacing_a_model(bench: Bench, tally: Tally) -> None:
     try:
         try:
             found = Model.load(out).to_files()["model.safetensors"]
-        except ModelError:  # killed between two renames
-            finish_save(out)
+        except ModelError as error:  # killed between two renames: do as the message says
+            for name in re.findall(r"\S+\.tmp", str(error)):
+                (out / name).rename(out / name[1:-13])  # a dot, and .TOKEN.tmp
             found = Model.load(out).to_files()["model.safetensors"]
         tally.counts["the older model was there"] += found == older
         tally.counts["the newer model was there"] += found != older

@@ -7,7 +7,7 @@ it is enough to search for a shortest path in the product of sequence and automa
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -24,6 +24,7 @@ from kleene.proof.certify import certify
 
 Kind: TypeAlias = Literal["substitute", "insert", "delete"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+Node: TypeAlias = tuple[int, int]  # position and state
 MAX_EDITS = 1_000_000
 
 
@@ -99,25 +100,14 @@ class Robustness:
 class EditSearch:
     """Searches an automaton for edits that change labels; build it once for many sequences."""
 
-    def __init__(
-        self,
-        dfa: DFA,
-        *,
-        edits: int = 1,
-        kinds: Collection[str] = KINDS,
-        substitutes: Mapping[Symbol, Collection[Symbol]] | None = None,
-    ) -> None:
-        """`substitutes` lists what each symbol may be replaced by; without it, by any other."""
+    def __init__(self, dfa: DFA, *, edits: int = 1, kinds: Collection[str] = KINDS) -> None:
         if not 0 <= edits <= MAX_EDITS:
             raise SettingError(f"edits must be 0 to {MAX_EDITS:,}, got {edits}")
         unknown = [kind for kind in kinds if kind not in KINDS]
         if unknown or not kinds:
             shown = ", ".join(map(repr, unknown)) or "none"
             raise SettingError(f"kinds must be some of {', '.join(KINDS)}, got {shown}")
-        for symbol in (s for old, new in (substitutes or {}).items() for s in (old, *new)):
-            if symbol not in dfa.columns:
-                raise AlphabetError(f"the substitute {symbol!r} is not in the alphabet; remove it")
-        self.dfa, self.budget, self.substitutes = dfa, edits, substitutes
+        self.dfa, self.budget = dfa, edits
         self.kinds = tuple(kind for kind in KINDS if kind in kinds)
         self._moves = np.asarray(dfa.transitions).tolist()
         self._apart = [  # by state: two symbols, if there are, that lead to each next state
@@ -133,29 +123,27 @@ class EditSearch:
                 f"the symbol {missing[0]!r} is not in the alphabet; the proof is about sequences "
                 "over the alphabet only"
             )
-        label = self.dfa.run(sequence)
-        steps = self._search([self.dfa.columns[symbol] for symbol in sequence], label)
+        label, edited = self.dfa.run(sequence), list(sequence)
+        edits = self._search([self.dfa.columns[symbol] for symbol in sequence], label)
         found: dict[str, Any] = {}
-        if steps is not None:
-            symbols = [s.new if isinstance(s, Edit) else s for s in steps if not _deletes(s)]
-            edited = "".join(map(str, symbols)) if isinstance(sequence, str) else tuple(symbols)
-            found = {
-                "edits": tuple(step for step in steps if isinstance(step, Edit)),
-                "edited": edited,
-                "edited_label": self.dfa.run(edited),
-            }
+        if edits is not None:
+            for edit in reversed(edits):  # positions before an edit stay as they are
+                new = [] if edit.kind == "delete" else [edit.new]
+                edited[edit.position : edit.position + (edit.kind != "insert")] = new
+            word = "".join(map(str, edited)) if isinstance(sequence, str) else tuple(edited)
+            found = {"edits": tuple(edits), "edited": word, "edited_label": self.dfa.run(word)}
         return Robustness(
             sequence=sequence, label=label, budget=self.budget, kinds=self.kinds, **found
         )
 
-    def _search(self, word: Sequence[int], label: Label) -> list[Edit | Symbol] | None:
-        """The symbols kept and the edits made on a shortest path to another label.
+    def _search(self, word: Sequence[int], label: Label) -> list[Edit] | None:
+        """The edits on a shortest path to another label.
 
         Nodes are a position and a state; a symbol that is kept costs nothing, an edit costs 1.
         """
         start = (0, self.dfa.initial)
         cost = {start: 0}
-        before: dict[tuple[int, int], tuple[tuple[int, int], Edit | Symbol]] = {}
+        before: dict[Node, tuple[Node, Edit | None]] = {}
         waiting, done = deque([start]), set()
         while waiting:
             node = waiting.popleft()
@@ -163,21 +151,19 @@ class EditSearch:
                 continue
             done.add(node)
             if node[0] == len(word) and self.dfa.outputs[node[1]] != label:
-                steps = []
+                edits = []
                 while node != start:
-                    node, step = before[node]
-                    steps.append(step)
-                return steps[::-1]
-            for after, step in self._steps(word, *node):
-                price = cost[node] + isinstance(step, Edit)
+                    node, edit = before[node]
+                    edits += [edit] if edit else []
+                return edits[::-1]
+            for after, edit in self._steps(word, *node):
+                price = cost[node] + (edit is not None)
                 if price <= min(self.budget, cost.get(after, self.budget + 1) - 1):
-                    cost[after], before[after] = price, (node, step)
-                    (waiting.append if isinstance(step, Edit) else waiting.appendleft)(after)
+                    cost[after], before[after] = price, (node, edit)
+                    (waiting.append if edit else waiting.appendleft)(after)
         return None
 
-    def _steps(
-        self, word: Sequence[int], i: int, state: int
-    ) -> Iterator[tuple[tuple[int, int], Edit | Symbol]]:
+    def _steps(self, word: Sequence[int], i: int, state: int) -> Iterator[tuple[Node, Edit | None]]:
         """What can be done at a position in a state, and the node it leads to."""
         symbols, moves = self.dfa.alphabet, self._moves[state]
         if "insert" in self.kinds:
@@ -189,16 +175,11 @@ class EditSearch:
         if "delete" in self.kinds:
             yield (i + 1, state), Edit(kind="delete", position=i, old=own)
         if "substitute" in self.kinds:
-            allowed = None if self.substitutes is None else self.substitutes.get(own, ())
-            columns = (
-                self._apart[state] if allowed is None else [self.dfa.columns[s] for s in allowed]
-            )
-            for column in columns:
+            for column in self._apart[state]:
                 if column != word[i]:
-                    new = symbols[column]
-                    edit = Edit(kind="substitute", position=i, old=own, new=new)
+                    edit = Edit(kind="substitute", position=i, old=own, new=symbols[column])
                     yield (i + 1, moves[column]), edit
-        yield (i + 1, moves[word[i]]), own
+        yield (i + 1, moves[word[i]]), None
 
 
 def robustness(
@@ -207,7 +188,6 @@ def robustness(
     *,
     edits: int = 1,
     kinds: Collection[str] = KINDS,
-    substitutes: Mapping[Symbol, Collection[Symbol]] | None = None,
     certificate: Certificate | None = None,
 ) -> Robustness:
     """Decide whether edits of at most so many symbols can change the label of a sequence.
@@ -215,26 +195,11 @@ def robustness(
     Each symbol is kept, substituted or deleted, and symbols may be inserted; `kinds` says which.
     The model needs a proof: `certificate` is verified, without one the model is certified first.
     """
-    dfa = certified_dfa(model, certificate)
-    return EditSearch(dfa, edits=edits, kinds=kinds, substitutes=substitutes)(sequence)
-
-
-def certified_share(results: Collection[Robustness], budget: int) -> list[float]:
-    """The share of sequences whose label no n edits change, for n = 0 to `budget`."""
-    distances = [budget + 1 if r.distance is None else r.distance for r in results]
-    total = max(len(distances), 1)
-    return [sum(d > n for d in distances) / total for n in range(budget + 1)]
-
-
-def certified_dfa(model: Model, certificate: Certificate | None = None) -> DFA:
-    """The automaton that the model is proved to be, or an error that says what is missing."""
     if certificate is not None:
-        return require(model, certificate)
-    outcome = certify(model)
-    if not isinstance(outcome, Certificate):
-        raise ExtractionError(f"robustness needs a proof of the model, got none: {outcome}")
-    return outcome.dfa
-
-
-def _deletes(step: Edit | Symbol) -> bool:
-    return isinstance(step, Edit) and step.kind == "delete"
+        dfa = require(model, certificate)
+    else:
+        outcome = certify(model)
+        if not isinstance(outcome, Certificate):
+            raise ExtractionError(f"robustness needs a proof of the model, got none: {outcome}")
+        dfa = outcome.dfa
+    return EditSearch(dfa, edits=edits, kinds=kinds)(sequence)

@@ -5,22 +5,17 @@ from __future__ import annotations
 from dataclasses import asdict
 from json import loads
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kleene.cli.automaton_files import load_machine
-from kleene.cli.console import answer, answer_json, answer_result, answer_table, say
-from kleene.cli.options import JSON, MODEL, ROWS, OpenData, argument, flag, option, reads_data
+from kleene.cli.console import answer, answer_json, answer_result, say
+from kleene.cli.options import JSON, MODEL, argument, flag, option
 from kleene.cli.progress import progress
-from kleene.errors import AlphabetError, DataError, SettingError
-from kleene.files import read_regular
-from kleene.percent import percent
+from kleene.errors import SettingError
 
 if TYPE_CHECKING:
     from kleene.automata import DFA
     from kleene.automata.counter.machine import CounterMachine
-    from kleene.machine import Symbol, Word
-    from kleene.model import Model
-    from kleene.proof.robustness import EditSearch
     from kleene.proof.verify import Verification
 
 VERBOSE = flag("--verbose", "Show the whole claim, what it assumes, and the margins.")
@@ -163,88 +158,34 @@ def verify(
     return result.holds
 
 
-@reads_data
 def robust(
     model: Path = MODEL,
-    sequence: str | None = argument("[SEQUENCE]", "The sequence."),
-    file: str | None = ROWS,
+    sequence: str = argument("SEQUENCE", "The sequence."),
     edits: int = option(1, "N", "At most N edits.", min=0),
     kinds: str = option("substitute,insert,delete", "KINDS", "Which edits, with commas between."),
-    substitutes: Path | None = option(
-        None, "FILE", 'JSON: {"symbol": ["substitute", ...]}. [default: any symbol for any other]'
-    ),
     certificate: Path | None = option(None, "FILE", "Verify this proof. [default: prove]"),
     json: bool = JSON,
-    *,
-    open_data: OpenData,
 ) -> bool:
     """Decide whether a few edits can change the label of a sequence.
 
     The answer is exact, by a search in the automaton that the model is proved to be. Status 0: no
     edit of at most N symbols changes the label. Status 1: some do, and the shortest is shown.
-    Status 2: an error, or a model without a proof. For a file the answer is the share of sequences
-    whose label no n edits change, for each n up to N, and the status is 0.
+    Status 2: an error, or a model without a proof.
 
     \b
     Example:
       kleene robust model 0110 --edits 2
-      kleene robust model --file words.txt --edits 3 --kinds substitute --json
+      kleene robust model 0110 --kinds substitute --certificate proof.json --json
     """
-    if (sequence is None) == (file is None):
-        raise SettingError("give a sequence or --file, one of the two")
     from kleene.model import Model
     from kleene.proof.certificate import Certificate
-    from kleene.proof.robustness import EditSearch, certified_dfa
+    from kleene.proof.robustness import robustness
 
     trained = Model.load(model)
-    allowed = None if substitutes is None else _substitutes(substitutes, trained)
+    word = trained.words([sequence], typed=True)[0]
     proof = None if certificate is None else Certificate.load(certificate)
     chosen = [kind.strip() for kind in kinds.split(",")]
     with progress("proving"):
-        dfa = certified_dfa(trained, proof)
-    search = EditSearch(dfa, edits=edits, kinds=chosen, substitutes=allowed)
-    if file is not None:
-        _answer_file(search, open_data(file).words(trained), json=json)
-        return True
-    found = search(trained.words([str(sequence)], typed=True)[0])
+        found = robustness(trained, word, edits=edits, kinds=chosen, certificate=proof)
     answer_result(found, json=json)
     return found.certified
-
-
-def _answer_file(search: EditSearch, words: list[Word], *, json: bool) -> None:
-    """The share that is certified at each number of edits; unknown symbols are not covered."""
-    from kleene.proof.robustness import certified_share
-
-    results, unknown = [], 0
-    with progress("searching", "sequences") as shown:
-        for done, word in enumerate(words):
-            shown(done, done / len(words))
-            try:
-                results.append(search(word))
-            except AlphabetError:
-                unknown += 1
-    total = max(len(words), 1)
-    shares = [s * len(results) / total for s in certified_share(results, search.budget)]
-    if json:
-        found: dict[str, Any] = {"sequences": len(words), "unknown_symbols": unknown}
-        answer_json({**found, "kinds": list(search.kinds), "certified_share": shares})
-        return
-    answer_table(["edits", "certified"], [(n, percent(share)) for n, share in enumerate(shares)])
-    if unknown:
-        say(f"{unknown} of {len(words)} sequences have unknown symbols and are not certified")
-
-
-def _substitutes(path: Path, model: Model) -> dict[Symbol, list[Symbol]]:
-    """Lists of allowed substitutes; symbols that are no texts are named by their text."""
-    symbols = {str(symbol): symbol for symbol in model.alphabet.symbols}
-    try:
-        content = loads(read_regular(path))
-        named = {old: [str(s) for s in new] for old, new in content.items()}
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}; give a JSON file") from None
-    except (ValueError, AttributeError, TypeError, RecursionError) as error:
-        raise DataError(f'{path} must be JSON like {{"a": ["b"]}}, got {error!s:.100}') from None
-    for name in (n for old, new in named.items() for n in (old, *new)):
-        if name not in symbols:
-            raise AlphabetError(f"{path}: the symbol {name!r} is not in the alphabet; remove it")
-    return {symbols[old]: [symbols[s] for s in new] for old, new in named.items()}
