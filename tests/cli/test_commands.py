@@ -19,6 +19,7 @@ from shell import Kleene, assert_one_clear_line
 import kleene as kl
 from kleene.cli.automaton_files import write_machine
 from kleene.data.alphabet import Alphabet
+from kleene.evaluation.calibration import reliability
 from kleene.languages import by_name
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
@@ -328,3 +329,14 @@ def test_demo_tells_the_whole_story(
         *("tomita4.tsv", "model", "dfa.json", "certificate.json", "dfa.svg", "dfa.png")
     }
     assert kleene("evaluate", "demo/model", "demo/tomita4.tsv").status == 0
+
+
+def test_evaluate_tells_the_calibration(kleene: Kleene, model: Path, data: Path) -> None:
+    told = json.loads(kleene("evaluate", model, data, "--json").out)
+    trained = kl.SequenceClassifier.load(model)
+    words, labels = zip(*rows(data), strict=True)
+    numbers = [[str(label) for label in trained.classes_].index(label) for label in labels]
+    wanted = reliability(trained.predict_proba(list(words)), numbers)
+    assert told["calibration"]["error"] == pytest.approx(wanted.error)
+    assert sum(told["calibration"]["counts"]) == len(words)
+    assert f"calibration error  {wanted.error:.4f}" in kleene("evaluate", model, data).out

@@ -12,6 +12,7 @@ from threading import Thread
 from typing import Any
 
 import uvicorn
+from built_models import built_model
 from readers import Reader, small_model
 
 from kleene.errors import DataError
@@ -19,7 +20,7 @@ from kleene.languages import tomita
 from kleene.web.app import create_app
 from kleene.web.guard import Guard
 from kleene.web.limits import Limits
-from kleene.web.models import Automaton, Models, Network
+from kleene.web.models import Models, Served
 from kleene.web.server import bind, uvicorn_config
 
 NESTED = ["a", 1, 1.5, None, True, ["b", [2, ["c", [3]]]]]
@@ -53,7 +54,7 @@ LIMITS = Limits(body=50_000, json=50_000, words=100, length=1_000, symbols=5_000
 
 def models() -> Models:
     """What is served."""
-    entries = [Automaton("automaton", tomita(4).dfa), Network("network", small_model())]
+    entries = [Served("automaton", built_model(tomita(4).dfa)), Served("network", small_model())]
     return {entry.name: entry for entry in entries}
 
 

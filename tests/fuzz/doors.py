@@ -45,7 +45,7 @@ from kleene.proof.certificate import Certificate
 from kleene.proof.certify import certify
 from kleene.proof.verify import verify
 from kleene.web.app import create_app
-from kleene.web.models import Network
+from kleene.web.models import Served
 
 LABELS: list[tuple[Any, ...]] = [
     *((False, True), (0, 1), (1, "1"), ("a", "a\0"), (-1, 2**63 + 1), (0.1, 2**70), ("", " ")),
@@ -122,7 +122,7 @@ def by_table(model: Model, dfa: DFA, words: list[Word], folder: Path) -> tuple[l
 
 
 def by_web(model: Model, dfa: DFA, words: list[Word], folder: Path) -> tuple[list[Any], Any]:
-    app = create_app({"m": Network("m", Model.load(folder))})
+    app = create_app({"m": Served("m", Model.load(folder))})
     body = {"words": [[to_json_symbol(s) for s in word] for word in words], "model": "m"}
     status, answer = asyncio.run(_ask(app, _request("POST", "/predict", body)))
     assert status == 200, answer

@@ -13,17 +13,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import uvicorn
+from built_models import built_model
 from prometheus_client.parser import text_string_to_metric_families
 
 from kleene import DFA
 from kleene.machine import Word
 from kleene.web.guard import Guard
-from kleene.web.models import Answer, Automaton, Entry, Models
+from kleene.web.models import Answer, Models, Served
 from kleene.web.server import bind, uvicorn_config
 
 EVEN = DFA.from_table(
@@ -90,12 +91,23 @@ def running(app: Guard) -> Iterator[Client]:
         listening.close()
 
 
-class Held(Automaton):
-    """An automaton whose passes over more than one word wait for a signal, and are counted."""
+EVEN_MODEL = replace(built_model(EVEN), tokens="chars", longest=12)
+"""A network that is this automaton."""
 
-    def __init__(self, name: str, dfa: DFA) -> None:
-        super().__init__(name, dfa)
+
+def even(name: str = "even") -> Served:
+    return Served(name, EVEN_MODEL)
+
+
+class Held(Served):
+    """A model whose passes over more than one word wait for a signal, and are counted."""
+
+    def __init__(self, name: str) -> None:
         self.go, self.passes = threading.Event(), 0
+        self.go.set()
+        super().__init__(name, EVEN_MODEL)
+        self.go.clear()
+        self.passes = 0
 
     def predict(self, words: Sequence[Word]) -> list[Answer]:
         if len(words) > 1:
@@ -113,7 +125,7 @@ def until(done: Callable[[], bool]) -> None:
     raise AssertionError("it never came")
 
 
-def models_of(*entries: Entry) -> Models:
+def models_of(*entries: Served) -> Models:
     return {entry.name: entry for entry in entries}
 
 

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import socket
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from pages import page_model
-from serving import EVEN, Client, metric, models_of, running, start, stop, until
+from serving import EVEN_MODEL, Client, even, metric, models_of, running, start, stop, until
 
 from kleene.cli import main
-from kleene.web.access import Access
 from kleene.web.app import create_app
-from kleene.web.models import Automaton
 
-REGISTRY = models_of(Automaton("even", EVEN))
+REGISTRY = models_of(even())
 
 
 @pytest.fixture
@@ -45,30 +42,6 @@ def test_requests_are_counted(client: Client) -> None:
     assert metric(client, "kleene_request_seconds_count", route="/predict") == 4
     assert metric(client, "kleene_request_seconds_bucket", route="/predict", le="+Inf") == 4
     assert metric(client, "kleene_symbols_total") == 12
-    assert metric(client, "kleene_info") == 1
-
-
-# -- behind a proxy ------------------------------------------------------------------------------
-
-
-def test_a_prefix_is_known_with_and_without_it() -> None:
-    access = Access(local=True, token="t")
-    with running(create_app(REGISTRY, access=access, root_path="/tools/k")) as client:
-        page = client.get("/").body.decode()
-        assert 'href="/tools/k/kleene.css"' in page
-        assert 'data-root="/tools/k"' in page
-        for prefix in ("", "/tools/k"):
-            assert client.get(f"{prefix}/kleene.css").status == 200
-            assert client.get(f"{prefix}/health").status == 200
-            assert client.get(f"{prefix}/models").status == 401
-            found = client.get(f"{prefix}/models", Authorization="Bearer t")
-            assert found.json[0]["name"] == "even"
-
-
-def test_a_prefix_is_a_plain_path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    EVEN.save(tmp_path / "even.json")
-    assert main(["serve", str(tmp_path / "even.json"), "--root-path", '/"><script>']) == 2
-    assert "--root-path" in capsys.readouterr().err
 
 
 # -- the command ---------------------------------------------------------------------------------
@@ -81,13 +54,17 @@ def asked(address: str, path: str, token: str | None = None) -> str:
         return str(answer.read().decode())
 
 
-@pytest.mark.parametrize("way", ["file", pytest.param("environment", marks=pytest.mark.slow)])
-def test_the_token_is_never_printed(tmp_path: Path, way: str) -> None:
-    EVEN.save(tmp_path / "even.json")
-    (tmp_path / "token").write_text("s3cret\n")
-    options = ["--token-file", "token"] if way == "file" else []
-    more = {"KLEENE_TOKEN": "s3cret"} if way == "environment" else {}
-    process, address = start(tmp_path, "even.json", *options, "--log-level", "debug", **more)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("commands")
+    EVEN_MODEL.save(place / "even")
+    (place / "words.tsv").write_text("".join(f"{i:b}\t{i % 2 == 1}\n" for i in range(60)))
+    (place / "bare.txt").write_text("0\n1\n0110\n")
+    return place
+
+
+def test_the_token_is_never_printed(folder: Path) -> None:
+    process, address = start(folder, "even", "--log-level", "debug", KLEENE_TOKEN="s3cret")
     assert "even" in asked(address, "models", "s3cret")
     asked(address, "health?%1b[31m")
     said = stop(process)
@@ -96,116 +73,96 @@ def test_the_token_is_never_printed(tmp_path: Path, way: str) -> None:
     assert "GET /models" in said
 
 
-def test_nothing_is_logged_by_default(tmp_path: Path) -> None:
-    EVEN.save(tmp_path / "even.json")
-    process, address = start(tmp_path, "even.json")
+def test_nothing_is_logged_by_default(folder: Path) -> None:
+    process, address = start(folder, "even")
     asked(address, "health")
     assert len(stop(process).splitlines()) == 2  # that it serves, that it has stopped
 
 
-@pytest.mark.parametrize("content", ["", "two\nlines", "x" * 5_000])
-def test_a_token_file_holds_one_token(
-    tmp_path: Path, content: str, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("token", ["", "two words"])
+def test_a_token_is_one_word(
+    folder: Path, token: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    EVEN.save(tmp_path / "even.json")
-    (tmp_path / "token").write_text(content)
-    arguments = ["serve", str(tmp_path / "even.json"), "--token-file", str(tmp_path / "token")]
-    assert main(arguments) == 2
-    assert "one token" in capsys.readouterr().err
-
-
-def test_a_token_file_is_a_regular_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    EVEN.save(tmp_path / "even.json")
-    os.mkfifo(tmp_path / "token")  # to open it would wait for a writer
-    arguments = ["serve", str(tmp_path / "even.json"), "--token-file", str(tmp_path / "token")]
-    assert main(arguments) == 2
-    assert "not a regular file" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("mode", "warned"), [(0o644, True), (0o600, False)])
-def test_a_token_that_others_can_read_is_told(tmp_path: Path, mode: int, warned: bool) -> None:
-    EVEN.save(tmp_path / "even.json")
-    (tmp_path / "token").write_text("s3cret")
-    (tmp_path / "token").chmod(mode)
-    process, _ = start(tmp_path, "even.json", "--token-file", "token")
-    assert ("others can read token" in stop(process)) == warned
+    monkeypatch.setenv("KLEENE_TOKEN", token)
+    assert main(["serve", str(folder / "even")]) == 2
+    assert "KLEENE_TOKEN must be one word" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.slow)])
-def test_processes_answer_count_and_drain_together(tmp_path: Path, workers: str) -> None:
-    EVEN.save(tmp_path / "even.json")
-    process, address = start(tmp_path, "even.json", "--workers", workers, "--drain", "30")
+def test_processes_answer_count_and_drain_together(folder: Path, workers: str) -> None:
+    process, address = start(folder, "even", "--workers", workers, "--drain", "30")
     for _ in range(20):
         assert "even" in asked(address, "models")
     client = Client(int(address.rstrip("/").rpartition(":")[2]))
     assert client.ask("POST", "/upload", b"01\n" * 100).status == 200
     assert metric(client, "kleene_requests_total", route="/models", status="200") == 20
-    assert metric(client, "kleene_symbols_total") == 200  # of the background process
-    head = b"POST /upload HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 6\r\n\r\n01\n"
-    with socket.create_connection(("127.0.0.1", client.port), timeout=60) as line:
-        line.sendall(head)
-        until(lambda: metric(client, "kleene_requests_in_progress") == 2)
+    assert metric(client, "kleene_symbols_total") == 200  # of the background thread
+    with half_an_upload(client) as line:
         process.send_signal(signal.SIGTERM)
         if workers == "1":  # other workers have nothing to do, and end
-            until(lambda: client.get("/models").status == 503)
-            assert client.get("/health").status == 200
+            until(lambda: refused(client.port))
         line.sendall(b"11\n")
         assert b" 200 " in line.recv(4096)
     assert "stopped" in process.communicate(timeout=60)[1]
     assert process.returncode == 0
 
 
-def test_large_requests_in_flight_are_answered_and_new_ones_refused(tmp_path: Path) -> None:
-    EVEN.save(tmp_path / "even.json")
-    process, address = start(tmp_path, "even.json", "--drain", "30")
+def test_large_requests_in_flight_are_answered_and_new_ones_refused(folder: Path) -> None:
+    process, address = start(folder, "even", "--drain", "30")
     port, body = int(address.rstrip("/").rpartition(":")[2]), b"0110\n" * 20_000
     client = Client(port)
     with ThreadPoolExecutor(6) as pool:
         large = [pool.submit(Client(port).ask, "POST", "/upload", body) for _ in range(6)]
         until(lambda: metric(client, "kleene_requests_in_progress") == 7)
         process.send_signal(signal.SIGTERM)
-        until(lambda: client.get("/models").status == 503)
+        until(lambda: refused(port))
         answers = [one.result() for one in large]
     assert [one.status for one in answers] == [200] * 6
     assert {one.body.count(b"\n") for one in answers} == {20_001}
     assert "stopped" in process.communicate(timeout=60)[1]
 
 
-def test_draining_has_an_end(tmp_path: Path) -> None:
-    EVEN.save(tmp_path / "even.json")
-    process, address = start(tmp_path, "even.json", "--drain", "0.5")
+def test_draining_has_an_end(folder: Path) -> None:
+    process, address = start(folder, "even", "--drain", "1")
     client = Client(int(address.rstrip("/").rpartition(":")[2]))
-    head = b"POST /upload HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 6\r\n\r\n01\n"
-    with socket.create_connection(("127.0.0.1", client.port), timeout=60) as line:
-        line.sendall(head)
-        until(lambda: metric(client, "kleene_requests_in_progress") == 2)
+    with half_an_upload(client):
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=20)
     assert process.returncode == 0
 
 
+@contextmanager
+def half_an_upload(client: Client) -> Iterator[socket.socket]:
+    """A request of which the server waits for the rest."""
+    head = b"POST /upload HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 6\r\n\r\n01\n"
+    with socket.create_connection(("127.0.0.1", client.port), timeout=60) as line:
+        line.sendall(head)
+        until(lambda: metric(client, "kleene_requests_in_progress") == 2)
+        yield line
+
+
+def refused(port: int) -> bool:
+    """Whether the server takes no more connections."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=60).close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
 # -- report and serve, as they are called ---------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("commands")
-    page_model().save(place / "model")
-    (place / "data.tsv").write_text("".join(f"{i:b}\t{i % 2}\n" for i in range(60)))
-    (place / "words.txt").write_text("0\n1\n0110\n")
-    return place
 
 
 def test_a_report_is_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = folder / "report.html"
-    status = main(["report", str(folder / "model"), str(folder / "data.tsv"), "--out", str(out)])
+    status = main(["report", str(folder / "even"), str(folder / "words.tsv"), "--out", str(out)])
     assert (status, capsys.readouterr().out) == (0, f"{out}\n")
     assert out.read_text().startswith("<!doctype html>")
 
 
 def test_words_without_labels_will_do(folder: Path) -> None:
     out = folder / "bare.html"
-    arguments = ["report", str(folder / "model"), str(folder / "words.txt"), "--out", str(out)]
+    arguments = ["report", str(folder / "even"), str(folder / "bare.txt"), "--out", str(out)]
     assert main(arguments) == 0
     values = re.search(r'id="values">(.*?)</script>', out.read_text(), re.DOTALL)
     assert values is not None
@@ -216,10 +173,10 @@ def test_words_without_labels_will_do(folder: Path) -> None:
     ("arguments", "needed"),
     [
         (["report", "nothing", "data.tsv"], "does not exist"),
-        (["report", "model", "nothing.tsv"], "cannot read"),
-        (["report", "model", "data.tsv", "--out", "no/such/folder/r.html"], "cannot write"),
+        (["report", "even", "nothing.tsv"], "cannot read"),
+        (["report", "even", "words.tsv", "--out", "no/such/folder/r.html"], "cannot write"),
         (["serve", "nothing"], "does not exist"),
-        (["serve", "data.tsv"], "kleene.dfa"),
+        (["serve", "words.tsv"], "is a file; give the folder"),
     ],
 )
 def test_mistakes_are_told_in_one_line(
@@ -240,5 +197,5 @@ def test_mistakes_are_told_in_one_line(
 def test_a_port_in_use_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        assert main(["serve", str(folder / "model"), "--port", port]) == 2
+        assert main(["serve", str(folder / "even"), "--port", port]) == 2
     assert "--port" in capsys.readouterr().err

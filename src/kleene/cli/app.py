@@ -47,7 +47,8 @@ RENAMED_OPTIONS = {
     "--induction-seconds": "--search-seconds",
     "--html": "`Explanation.to_html` in Python, or `kleene report`",
     "--test": "`kleene evaluate MODEL DATA`",
-    "--token": "--token-file or KLEENE_TOKEN",
+    "--token": "KLEENE_TOKEN",
+    "--token-file": "KLEENE_TOKEN=$(cat FILE)",
     "--watch": "`kleene report`, which shows the run",
 }
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,6 @@ from kleene.model import Model
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from kleene.extraction.front import FrontPoint
 
 FORMATS = ("png", "svg", "pdf")
 # Okabe and Ito's colours, which readers of any colour vision can tell apart, then more.
@@ -88,28 +87,6 @@ def transition_maps(
                 axes[r, c].set_title(str(c if names is None else names[c]), fontsize=8, pad=2)
         axes[r, 0].set_ylabel(as_text(classes[r]), rotation=0, ha="right", va="center", fontsize=9)
     figure.suptitle("mean probability of moving to each state (columns), by class (rows)", size=10)
-    return figure
-
-
-def size_against_error(front: Iterable[FrontPoint]) -> Figure:
-    """The front of a reading: how often automata of each size differ from the network."""
-    with extra("draw"):
-        from matplotlib.figure import Figure
-
-    points = list(front)
-    figure = Figure(figsize=(5.4, 3.4), layout="constrained")
-    axes = figure.subplots()
-    states = [point.states for point in points]
-    for name, values, marker in (
-        ("held-out sequences", [point.held_out_error for point in points], "o"),
-        ("random sequences", [point.random_error for point in points], "x"),
-    ):
-        axes.plot(states, [100 * value for value in values], marker=marker, label=name)
-    axes.set_xscale("log")
-    axes.set_xlabel("states of the automaton")
-    axes.set_ylabel("% labelled unlike the network")
-    axes.grid(alpha=0.25)
-    axes.legend(frameon=False)
     return figure
 
 

@@ -1,4 +1,4 @@
-"""Who may ask: the names in `Host`, the sites in `Origin`, and the token.
+"""Who may ask: the names in `Host`, the site in `Origin`, and the token.
 
 A page of another site can make a browser send requests to this server, and can point a name of its
 own at this machine (DNS rebinding). The first shows in `Origin`, the second in `Host`.
@@ -7,7 +7,6 @@ own at this machine (DNS rebinding). The first shows in `Origin`, the second in 
 from __future__ import annotations
 
 import hmac
-import re
 from dataclasses import dataclass
 from ipaddress import ip_address
 
@@ -30,18 +29,11 @@ class Access:
     """Whether the server answers only to names of this machine, and to `hosts`."""
     hosts: frozenset[str] = frozenset()
     """Names to answer to; if there are any, all others are refused."""
-    origins: frozenset[str] = frozenset()
-    """Sites whose pages may send requests, such as `https://example.org`."""
     token: str | None = None
 
     @classmethod
     def for_address(
-        cls,
-        address: str,
-        *,
-        hosts: tuple[str, ...] = (),
-        origins: tuple[str, ...] = (),
-        token: str | None = None,
+        cls, address: str, *, hosts: tuple[str, ...] = (), token: str | None = None
     ) -> Access:
         """The rules for a server that listens on an address.
 
@@ -51,16 +43,11 @@ class Access:
         local = is_local(address)
         if not (local or hosts or token):
             raise SettingError(
-                f"others can reach a server on {address}; set KLEENE_TOKEN or --token-file, "
-                "or name the hosts it answers to with --allow-host"
+                f"others can reach a server on {address}; set KLEENE_TOKEN, or name the hosts it "
+                "answers to with --allow-host"
             )
-        for origin in origins:
-            if not re.fullmatch(r"https?://[^/?#]+", origin):
-                raise SettingError(
-                    f"--allow-origin must look like https://example.org, got {origin!r}"
-                )
         named = frozenset(host.lower().rstrip(".") for host in hosts)
-        return cls(local=local, hosts=named, origins=frozenset(origins), token=token)
+        return cls(local=local, hosts=named, token=token)
 
     def check(self, path: str, headers: Headers) -> bool:
         """Refuse unknown hosts, pages of other sites and wrong tokens.
@@ -70,27 +57,18 @@ class Access:
         if len(headers.getlist("authorization")) > 1:
             raise RefusedError(400, "send one Authorization header, got several")
         host = headers.get("host", "")
-        known = not (self.local or self.hosts) or self._answers_to(host)
+        known = not (self.local or self.hosts) or self._answers_to(host_name(host))
         if not known and path not in PROBES:
             cure = "open the server by its address, or start it with --allow-host NAME"
             raise RefusedError(403, f"unknown host name; {cure}")
-        if not self._same_site(host, headers):
-            raise RefusedError(
-                403, "pages of other sites may not ask this server; start it with --allow-origin"
-            )
+        origin = headers.get("origin")
+        here = origin is None or origin.partition("://")[2].lower() == (host.lower() or None)
+        if not here or headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+            raise RefusedError(403, "pages of other sites may not ask this server")
         return self._has_token(path, headers) and known
 
-    def _answers_to(self, host: str) -> bool:
-        name = host_name(host)
+    def _answers_to(self, name: str) -> bool:
         return name in self.hosts or (self.local and is_local(name))
-
-    def _same_site(self, host: str, headers: Headers) -> bool:
-        origin = headers.get("origin")
-        if origin in self.origins:
-            return True
-        if origin is not None and origin.partition("://")[2].lower() != (host.lower() or None):
-            return False
-        return headers.get("sec-fetch-site", "none") in ("same-origin", "none")
 
     def _has_token(self, path: str, headers: Headers) -> bool:
         if self.token is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from html import escape
 from importlib import resources
 from typing import Annotated, Any
 
@@ -24,7 +23,7 @@ from kleene.web.forms import ExplainForm, PredictForm, as_csv, read_upload, to_w
 from kleene.web.guard import Guard, refusal
 from kleene.web.limits import Limits, RefusedError
 from kleene.web.metrics import CONTENT_TYPE
-from kleene.web.models import Answer, Entry, Explained, Models
+from kleene.web.models import Answer, Explained, Models, Served
 
 PASS = 64  # words in one pass of a model
 REST = 0.001  # seconds between two passes, for short requests
@@ -34,10 +33,10 @@ FILE: Plain = {"content": {"text/plain": {"schema": {"type": "string", "minLengt
 DOCUMENT = (
     '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
     '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Kleene</title>'
-    '<link rel="stylesheet" href="{root}/kleene.css"></head>'
-    '<body><div id="page" data-root="{root}">'
+    '<link rel="stylesheet" href="kleene.css"></head>'
+    '<body><div id="page">'
     "<noscript>This page needs JavaScript; the JSON API does not.</noscript></div>"
-    '<script src="{root}/kleene.js"></script></body></html>\n'
+    '<script src="kleene.js"></script></body></html>\n'
 )
 
 
@@ -46,7 +45,6 @@ def create_app(
     *,
     limits: Limits | None = None,
     access: Access = LOCAL,
-    root_path: str = "",
 ) -> Guard:
     """The application: every request passes the guard, then reaches a route."""
     app = FastAPI(
@@ -57,9 +55,9 @@ def create_app(
         docs_url=None,
         redoc_url=None,
     )
-    guard = Guard(app, limits=limits, access=access, root_path=root_path)
+    guard = Guard(app, limits=limits, access=access)
     _answer_errors(app)
-    _add_page(app, root_path)
+    _add_page(app)
     _add_state(app, models, guard)
     _add_words(app, models, guard)
     return guard
@@ -79,7 +77,7 @@ def _add_state(app: FastAPI, models: Models, guard: Guard) -> None:
 
     @app.get("/ready", tags=["server"], responses={503: {"description": "Busy."}})
     async def ready() -> Response:
-        """Whether the server takes requests now; 503 while its queue is full or it shuts down."""
+        """Whether the server takes requests now; 503 while its queue is full."""
         free = not guard.background.full
         return JSONResponse({"status": "ready" if free else "busy"}, 200 if free else 503)
 
@@ -92,13 +90,13 @@ def _add_state(app: FastAPI, models: Models, guard: Guard) -> None:
 def _add_words(app: FastAPI, models: Models, guard: Guard) -> None:
     limits, symbols = guard.limits, guard.metrics.symbols
 
-    def find(name: str | None) -> Entry:
+    def find(name: str | None) -> Served:
         chosen = next(iter(models)) if name is None else name
         if chosen not in models:
             raise RefusedError(404, f"no model {chosen[:80]!r} here; there is {', '.join(models)}")
         return models[chosen]
 
-    def answer(entry: Entry, words: Sequence[Word]) -> list[Answer]:
+    def answer(entry: Served, words: Sequence[Word]) -> list[Answer]:
         answers: list[Answer] = []
         for i in range(0, len(words), PASS):
             check()
@@ -139,7 +137,7 @@ def _add_words(app: FastAPI, models: Models, guard: Guard) -> None:
         """
         entry = find(model)
         texts, words = read_upload(await request.body(), entry, text_column, limits)
-        content = as_csv(texts, answer(entry, words), entry.labels)
+        content = as_csv(texts, answer(entry, words), entry.model.classes)
         name = 'attachment; filename="predictions.csv"'
         return Response(content, media_type="text/csv", headers={"content-disposition": name})
 
@@ -185,15 +183,14 @@ def _answer_errors(app: FastAPI) -> None:
         return refusal(RefusedError(error.status_code, str(error.detail)))
 
 
-def _add_page(app: FastAPI, root_path: str) -> None:
-    """Serve the page, under the prefix of a proxy."""
+def _add_page(app: FastAPI) -> None:
+    """Serve the page; its addresses are relative, so that a proxy may add a prefix."""
     own = resources.files("kleene.web").joinpath("static", "live.js").read_text("utf-8")
     start = "Kleene.live(document.getElementById('page'));"
-    document = DOCUMENT.replace("{root}", escape(root_path, quote=True))
 
     @app.get("/", include_in_schema=False)
     async def page() -> Response:
-        return Response(document, media_type="text/html")
+        return Response(DOCUMENT, media_type="text/html")
 
     @app.get("/kleene.js", include_in_schema=False)
     async def code() -> Response:

@@ -32,7 +32,7 @@ class Background:
     """The thread for large requests; at most `most` others wait for it."""
 
     def __init__(self, most: int, metrics: Metrics) -> None:
-        self._most, self._metrics = most, metrics
+        self._most, self._waiting = most, metrics.waiting
         self._thread = ThreadPoolExecutor(1, "large-requests")
         self._jobs = 0
 
@@ -61,4 +61,4 @@ class Background:
 
     def _count(self, change: int) -> None:
         self._jobs += change
-        self._metrics.waiting.set(max(self._jobs - 1, 0))
+        self._waiting.set(max(self._jobs - 1, 0))

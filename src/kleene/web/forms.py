@@ -25,7 +25,7 @@ from kleene.files import without_formula
 from kleene.machine import Label, Word, label_texts
 from kleene.web.background import check
 from kleene.web.limits import Limits, RefusedError
-from kleene.web.models import Answer, Entry
+from kleene.web.models import Answer, Served
 
 MAX_DEPTH = 4  # of lists in a symbol
 MODEL = Field(default=None, max_length=200, description="Which model; the first if left out.")
@@ -51,7 +51,7 @@ class ExplainForm(Form):
     model: str | None = MODEL
 
 
-def to_words(entry: Entry, values: Sequence[Any], limits: Limits) -> list[Word]:
+def to_words(entry: Served, values: Sequence[Any], limits: Limits) -> list[Word]:
     """The words of a request, if they are neither too many nor too long."""
     if len(values) > limits.words:
         got = f"got {len(values):,}; send fewer at a time, or a file"
@@ -71,7 +71,7 @@ def to_words(entry: Entry, values: Sequence[Any], limits: Limits) -> list[Word]:
 
 
 def read_upload(
-    content: bytes, entry: Entry, text_column: str | None, limits: Limits
+    content: bytes, entry: Served, text_column: str | None, limits: Limits
 ) -> tuple[list[str], list[Word]]:
     """The texts of a file and their words, or an error that names the line."""
     if content[:2] == GZIP_MAGIC:
@@ -108,13 +108,12 @@ def as_csv(texts: Sequence[str], answers: Sequence[Answer], labels: Sequence[Lab
     writer.writerow(["word", "prediction", "probability"])
     names = dict(zip(map(repr, map(as_json, labels)), label_texts(labels), strict=True))
     for text, answer in zip(texts, answers, strict=True):
-        sure = max(answer.probabilities.values()) if answer.probabilities else ""
-        cells = [text, names[repr(answer.label)], str(sure)]
+        cells = [text, names[repr(answer.label)], str(max(answer.probabilities.values()))]
         writer.writerow(map(without_formula, cells))
     return out.getvalue()
 
 
-def _to_word(entry: Entry, value: Any) -> Word:
+def _to_word(entry: Served, value: Any) -> Word:
     """The word of a model that a text or a list of symbols stands for."""
     if _is_deeper(value, 1 + MAX_DEPTH):
         raise DataError(f"a symbol must have at most {MAX_DEPTH} lists in lists, got a deeper one")

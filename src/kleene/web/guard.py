@@ -11,7 +11,6 @@ from typing import TypeVar
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse
 from starlette.datastructures import Headers
-from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -47,70 +46,53 @@ class Guard:
         *,
         limits: Limits | None = None,
         access: Access = LOCAL,
-        metrics: Metrics | None = None,
-        root_path: str = "",
     ) -> None:
-        self.app, self.access, self.root_path = app, access, root_path
-        self.limits, self.metrics = limits or Limits(), metrics or Metrics()
+        self.app, self.access = app, access
+        self.limits, self.metrics = limits or Limits(), Metrics()
         self.background = Background(self.limits.waiting, self.metrics)
-        self.draining = False
-        """Whether the server is about to end: new requests get 503."""
-        self.in_progress = self.buffered = 0
-        self._answer: ASGIApp = CORSMiddleware(
-            self._checked,
-            allow_origins=sorted(access.origins),
-            allow_methods=["GET", "POST"],
-            allow_headers=["authorization", "content-type"],
-        )
+        self.buffered = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer and count a request."""
         if scope["type"] != "http":
             return
-        started, path, status = time.perf_counter(), self._path(scope), GONE
-        scope = {**scope, "path": self.root_path + path, "root_path": self.root_path}
-
-        async def noted(message: Message) -> None:
-            nonlocal status
-            status = message.get("status", status)
-            await send(message)
-
-        self._count(1)
+        started, path, status = time.perf_counter(), str(scope["path"]), GONE
+        body = _Body(self, path)
+        self.metrics.in_progress.inc()
         try:
-            await self._answer(scope, receive, noted)
+            response = await self._respond(scope, path, body, receive)
+            if response is not None:
+                status = response.status_code
+                response.headers.update(HEADERS)
+                await response(scope, receive, send)
         finally:
-            self._count(-1)
+            body.release()
+            self.metrics.in_progress.dec()
             known = any(getattr(route, "path", None) == path for route in self.app.routes)
             route = path if known else "other"
             self.metrics.requests.labels(route, status).inc()
             self.metrics.seconds.labels(route).observe(time.perf_counter() - started)
 
-    async def _checked(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it."""
-        body = _Body(self, self._path(scope))
+    async def _respond(
+        self, scope: Scope, path: str, body: _Body, receive: Receive
+    ) -> Response | None:
+        """The answer, or None if the client went away."""
         try:
-            response = await self._respond(scope, body, receive)
+            headers = Headers(scope=scope)
+            scope["authorized"] = self.access.check(path, headers)
+            content = await body.read(headers, receive)
+            if path != UPLOAD and len(content) <= SHORT:
+                return await _response(self.app, scope, content)
+            return await self._in_background(scope, path, content, receive)
         except RefusedError as refused:
-            response = refusal(refused)
+            return refusal(refused)
         except Exception:
             LOGGER.exception("a request failed")
-            response = refusal(RefusedError(500, "internal error; see the server's log"))
-        finally:
-            body.release()
-        if response is not None:
-            response.headers.update(HEADERS)
-            await response(scope, receive, send)
+            return refusal(RefusedError(500, "internal error; see the server's log"))
 
-    async def _respond(self, scope: Scope, body: _Body, receive: Receive) -> Response | None:
-        """The answer, or None if the client went away."""
-        path, headers = self._path(scope), Headers(scope=scope)
-        if self.draining and path != "/health":
-            raise RefusedError(503, "the server is shutting down; try again later")
-        scope["authorized"] = self.access.check(path, headers)
-        content = await body.read(headers, receive)
-        if path != UPLOAD and len(content) <= SHORT:
-            return await _response(self.app, scope, content)
-
+    async def _in_background(
+        self, scope: Scope, path: str, content: bytes, receive: Receive
+    ) -> Response | None:
         def job() -> Response:
             return asyncio.run(_response(self.app, scope, content))
 
@@ -124,16 +106,6 @@ class Guard:
         if answer is None:
             self.metrics.abandoned.inc()
         return answer
-
-    def _path(self, scope: Scope) -> str:
-        """The path below the prefix of the proxy, whether or not the proxy left the prefix."""
-        path: str = scope["path"]
-        below = path.removeprefix(self.root_path)
-        return below or "/" if below[:1] in ("", "/") else path
-
-    def _count(self, change: int) -> None:
-        self.in_progress += change
-        self.metrics.in_progress.set(self.in_progress)
 
 
 class _Body:

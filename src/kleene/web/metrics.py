@@ -5,13 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from kleene.errors import extra
-
-with extra("web"):
-    from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-    from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
-
-from kleene import __version__
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """Variable that names the folder in which the processes of a server share their metrics."""
@@ -42,11 +37,6 @@ class Metrics:
                 ("kleene_buffered_bytes", "Bytes of large bodies in memory."),
             )
         )
-        Gauge(
-            *("kleene_info", "The version of Kleene.", ("version",)),
-            registry=own,
-            multiprocess_mode="max",
-        ).labels(__version__).set(1)
 
     def text(self) -> bytes:
         """All metrics of the server, in the text format."""

@@ -1,4 +1,4 @@
-"""The served models and automata, and what can be asked of them; nothing here knows of HTTP."""
+"""The served models, and what can be asked of them; nothing here knows of HTTP."""
 
 from __future__ import annotations
 
@@ -10,23 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from kleene.automata import DFA
-from kleene.automata.symbols import spell, spelled_by_characters
+from kleene.automata.symbols import spell
 from kleene.data.alphabet import UNKNOWN
-from kleene.data.layout import NO_LAYOUT, Layout
 from kleene.errors import ExtractionError
 from kleene.evaluation.metrics import logits
 from kleene.explain.explain import explain_many
-from kleene.explain.markup import as_json, as_text, joint
+from kleene.explain.markup import as_json
 from kleene.extraction.extract import extract
-from kleene.extraction.result import Extraction
-from kleene.machine import Label, Word, label_texts
+from kleene.machine import Word, label_texts
 from kleene.model import Model
 from kleene.nn.fused import load_kernels
 from kleene.proof import require
 from kleene.report.content import VOCABULARY, describe, known_part, page_method
 from kleene.report.trust import trust
-from kleene.report.view import View, automaton_view, states_view, view
+from kleene.report.view import states_view, view
 
 WARM_UP = (0, 5, 500)  # lengths of words: short ones take the plain loop, long ones the kernels
 DRAWN = 500  # random words for reading a model without --data
@@ -34,10 +31,10 @@ DRAWN = 500  # random words for reading a model without --data
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """A label and, if a network gave it, the probabilities of all classes."""
+    """A label, and the probabilities of all classes."""
 
     label: Any
-    probabilities: dict[str, float] | None = None
+    probabilities: dict[str, float]
     unknown: int = 0
     """Number of symbols that are not in the alphabet."""
 
@@ -50,106 +47,39 @@ class Explained:
     between: str
     """The text between two symbols."""
     prediction: Any
-    probability: float | None = None
+    probability: float
     path: list[int] | None
     """States of /automaton, the state before the word first."""
-    weights: list[float] | None = None
+    weights: list[float]
     """How much each symbol speaks for the label."""
-    scale: float | None = None
+    scale: float
     """The weight that is shown in full colour."""
 
 
-class Automaton:
-    """A served DFA."""
-
-    layout = NO_LAYOUT
-
-    def __init__(self, name: str, dfa: DFA) -> None:
-        self.name, self.dfa = name, dfa
-        self.view = automaton_view(dfa)
-
-    @property
-    def tokens(self) -> str:
-        """How a text becomes a word."""
-        if spelled_by_characters(self.dfa.alphabet):
-            return "chars"
-        return "words" if all(isinstance(s, str) for s in self.dfa.alphabet) else "symbols"
-
-    @property
-    def labels(self) -> Sequence[Label]:
-        """All labels that it gives."""
-        return list(dict.fromkeys(self.dfa.outputs))
-
-    def describe(self) -> dict[str, Any]:
-        """Name, kind, classes and tokens."""
-        return {
-            "name": self.name,
-            "kind": "automaton",
-            "tokens": self.tokens,
-            "classes": sorted({as_text(label) for label in self.dfa.outputs}),
-            "symbols": len(self.dfa.alphabet),
-            "explains": True,
-        }
-
-    def predict(self, words: Sequence[Word]) -> list[Answer]:
-        """The label of every word; an unknown symbol is an error."""
-        return [Answer(label=as_json(self.dfa.run(word))) for word in words]
-
-    def explain(self, word: Word) -> Explained:
-        """The label and the path of states that leads to it."""
-        states = self.dfa.trace(word)
-        return Explained(
-            word=[as_json(symbol) for symbol in word],
-            between=joint(word),
-            prediction=as_json(self.dfa.outputs[states[-1]]),
-            path=states,
-        )
-
-    def extract(self) -> dict[str, Any]:
-        """Refuse: an automaton needs no reading."""
-        raise ExtractionError(f"{self.name} is an automaton already; ask for /automaton")
-
-
-class Network:
+class Served:
     """A served model; its automaton is extracted when it is loaded."""
 
     def __init__(self, name: str, model: Model, words: Sequence[Word] = ()) -> None:
-        self.name, self.model = name, model
+        self.name, self.model, self.reading = name, model, None
+        self.tokens, self.layout = model.tokens, model.layout
         model.network.eval()
         load_kernels()
         for length in WARM_UP:  # so that no request waits for the kernels
             self.predict([model.alphabet.symbols[:1] * length] * 8)
         small = len(model.alphabet.symbols) <= VOCABULARY
-        known = [known_part(model, word) for word in words]
-        given = known or (_drawn(model) if small else [])
-        self.view: View
-        self.reading: Extraction | None = None
+        given = [known_part(model, word) for word in words] or (_drawn(model) if small else [])
         if given or model.is_finite_state or not model.network.config.num_states:
-            reading = self.reading = extract(model, given or None, method=page_method(model))
+            reading = extract(model, given or None, method=page_method(model))
             self.view = view(model, reading, given)
-            self._trust = trust(model, reading, list(words), own=bool(words))
+            found = trust(model, reading, list(words), own=bool(words))
+            self.reading = {**reading.to_dict(), "trust": found}
         else:
             self.view = states_view(model)
 
-    @property
-    def tokens(self) -> str:
-        """How a text becomes a word."""
-        return self.model.tokens
-
-    @property
-    def layout(self) -> Layout:
-        """The columns and bins of the training file."""
-        return self.model.layout
-
-    @property
-    def labels(self) -> Sequence[Label]:
-        """All labels that it gives."""
-        return self.model.classes
-
     def describe(self) -> dict[str, Any]:
-        """Name, kind, classes, tokens and the network's settings."""
+        """Name, classes, tokens and the network's settings."""
         explains = self.model.network.config.num_states > 0
-        return {"name": self.name, "kind": "model", **describe(self.model), "explains": explains}
+        return {"name": self.name, **describe(self.model), "explains": explains}
 
     def predict(self, words: Sequence[Word]) -> list[Answer]:
         """The label and the probabilities of every word."""
@@ -188,33 +118,29 @@ class Network:
             raise ExtractionError(
                 f"reading {self.name} needs some of its words; start the server with --data"
             )
-        return {**self.reading.to_dict(), "trust": self._trust}
+        return self.reading
 
 
-Entry = Automaton | Network
-Models = dict[str, Entry]
+Models = dict[str, Served]
 """What is served, by name; the first is meant if a request names none."""
 
 
 def load_models(
     paths: Sequence[Path], words: Sequence[Any] = (), proof: Path | None = None
 ) -> Models:
-    """Load models (folders) and automata (JSON files); `words` are texts to read them on.
+    """Load model folders; `words` are texts to read them on.
 
     With a `proof`, models that it does not hold of are refused.
     """
     found: Models = {}
     for path in paths:
-        base = path.resolve().name.removesuffix(".json") or "model"
+        base = path.resolve().name or "model"
         names = chain((base,), (f"{base}-{i}" for i in count(2)))
         name = next(name for name in names if name not in found)
-        if path.is_file():
-            found[name] = Automaton(name, DFA.load(path))
-        else:
-            model = Model.load(path)
-            if proof is not None:
-                require(model, proof)
-            found[name] = Network(name, model, model.words(list(words)))
+        model = Model.load(path)
+        if proof is not None:
+            require(model, proof)
+        found[name] = Served(name, model, model.words(list(words)))
     return found
 
 

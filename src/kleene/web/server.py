@@ -1,7 +1,7 @@
 """Serving an application with uvicorn, in one process or several on the same socket.
 
-uvicorn has workers, keep-alive limits and a graceful end. Two things it has not: a deadline for the
-head of a request, and an answer for those who ask while it ends.
+uvicorn has workers, keep-alive limits and a graceful end. It has no deadline for the head of a
+request, which `LimitedProtocol` adds.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -31,23 +29,6 @@ if TYPE_CHECKING:
     from kleene.web.models import Models
 
 SWITCH_SECONDS = 0.0005  # after which the thread for large requests lets others go on
-END_SECONDS = 2  # for connections to close once the requests are answered
-
-
-@dataclass(frozen=True, kw_only=True)
-class ServerSettings:
-    """Everything that a worker process needs to know."""
-
-    models: tuple[Path, ...]
-    words: tuple[Any, ...] = ()
-    """Texts to read the models on."""
-    proof: Path | None = None
-    """A certificate that must hold of every model."""
-    access: Access
-    root_path: str = ""
-    drain: float = 5.0
-    """Seconds that requests in progress have to end after SIGTERM."""
-    log_level: str = "warning"
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -72,27 +53,30 @@ def address(listening: socket.socket) -> str:
 
 
 def serve(
-    settings: ServerSettings,
+    load: Callable[[], Models],
     listening: socket.socket,
+    *,
+    access: Access,
     workers: int = 1,
     started: Callable[[], None] = lambda: None,
+    **more: Any,
 ) -> None:
-    """Load the models, call `started`, and answer requests until a signal ends the process."""
-    from kleene.web.models import load_models
+    """Load the models, call `started`, and answer requests until a signal ends the process.
 
-    models = load_models(settings.models, settings.words, settings.proof)
+    Each of several workers loads the models itself. `more` are settings of uvicorn.
+    """
+    models = load()
+    app = partial(_worker_app, load, access)
+    more |= {"factory": True, "workers": workers}
     if workers == 1:
-        app = partial(_worker_app, settings, models)
-        configuration = uvicorn_config(app, factory=True, log_level=settings.log_level)
+        configuration = uvicorn_config(partial(app, models), **more)
         started()
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # which uvicorn calls at the end
         uvicorn.Server(configuration).run(sockets=[listening])
         return
-    del models  # it has reported all mistakes; each worker loads its own
     with tempfile.TemporaryDirectory(prefix="kleene-metrics-") as folder:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # which the workers inherit
-        more = {"factory": True, "log_level": settings.log_level, "workers": workers}
-        configuration = uvicorn_config(partial(_worker_app, settings), **more)
+        configuration = uvicorn_config(app, **more)
         started()
         Multiprocess(configuration, [listening]).run()
 
@@ -107,47 +91,23 @@ def uvicorn_config(app: Guard | Callable[[], Guard], **more: Any) -> uvicorn.Con
         ws="none",
         lifespan="off",
         timeout_keep_alive=10,
-        timeout_graceful_shutdown=END_SECONDS,
         timeout_worker_healthcheck=60,
         **more,
     )
 
 
-def _worker_app(settings: ServerSettings, models: Models | None = None) -> Guard:
-    """The application of one process; uvicorn calls this once its signal handlers are set."""
+def _worker_app(load: Callable[[], Models], access: Access, models: Models | None = None) -> Guard:
+    """The application of one process."""
     import torch
 
     from kleene.web.app import create_app
-    from kleene.web.models import load_models
 
-    models = models or load_models(settings.models, settings.words, settings.proof)
     torch.set_num_threads(1)  # requests are small and many: more threads would only wait
     sys.setswitchinterval(SWITCH_SECONDS)
-    app = create_app(models, access=settings.access, root_path=settings.root_path)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        _drain_first(app, settings.drain, number)
+    app = create_app(models or load(), access=access)
     gc.collect()
     gc.freeze()  # models stay in memory: no request waits while they are searched for garbage
     return app
-
-
-def _drain_first(app: Guard, seconds: float, number: int) -> None:
-    """On a signal refuse new requests; end once all others are answered, or after some seconds."""
-    loop, end, deadline = asyncio.get_running_loop(), signal.getsignal(number), 0.0
-
-    def begin() -> None:
-        nonlocal deadline
-        deadline = 0.0 if deadline else loop.time() + seconds  # a second signal ends at once
-        app.draining = True
-        wait()
-
-    def wait() -> None:
-        if app.in_progress and loop.time() < deadline:
-            loop.call_later(0.05, wait)
-        else:
-            end(number, None)  # type: ignore[misc, operator]
-
-    loop.add_signal_handler(number, begin)
 
 
 class LimitedProtocol(H11Protocol):

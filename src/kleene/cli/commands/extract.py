@@ -7,14 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kleene.cli.automaton_files import (
-    COUNTER_ENDINGS,
-    DFA_ENDINGS,
-    DRAWINGS,
-    check_endings,
-    write_machine,
-)
-from kleene.cli.console import answer, answer_json, say
+from kleene.cli.automaton_files import COUNTER_ENDINGS, DFA_ENDINGS, check_endings, write_machine
+from kleene.cli.console import answer, answer_json
 from kleene.cli.options import (
     AUTOMATON_FILES,
     JSON,
@@ -29,11 +23,8 @@ from kleene.cli.progress import progress
 from kleene.errors import SettingError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kleene.cli.data import DataSource
     from kleene.extraction.result import Extraction
-    from kleene.machine import Symbol
+    from kleene.machine import Word
 
 ELSEWHERE = "Networks trained elsewhere"
 
@@ -58,7 +49,6 @@ def extract(
         None, "SYMBOLS", "With blanks between. [default: those of the data]", group=ELSEWHERE
     ),
     max_states: int | None = option(None, "N", "Maximum number of states.", min=1, group=ELSEWHERE),
-    front: Path | None = option(None, "FILE", "Draw size against error.", group=ELSEWHERE),
     verbose: bool = flag("--verbose", "Show all details of the proof."),
     json: bool = JSON,
     *,
@@ -79,40 +69,37 @@ def extract(
       kleene extract model --method counts --data data.tsv --json
       kleene extract lstm-model --method counter --data data.tsv --out machine.svg
       kleene extract net.onnx --alphabet "0 1 2 3" --data words.tsv --out dfa.svg
-      kleene extract mypackage.models:classify --data words.tsv --front front.svg
+      kleene extract mypackage.models:classify --data words.tsv
     """
     check_endings(out, COUNTER_ENDINGS if method == "counter" else DFA_ENDINGS)
     source = None if data is None else open_data(data)
     onnx = network.lower().endswith(".onnx")
+    limits: Any = {"seconds": seconds, "seed": seed}
     if not onnx and (":" not in network or Path(network).exists()):
-        if any(given is not None for given in (alphabet, max_states, front)):
+        if alphabet is not None or max_states is not None:
             raise SettingError(
-                "--alphabet, --max-states and --front are for networks trained elsewhere; leave "
-                "them out for a model folder"
+                "--alphabet and --max-states are for networks trained elsewhere; leave them out "
+                "for a model folder"
             )
-        chosen = {"method": method or "auto", "seconds": seconds, "seed": seed}
-        found = _extract_model(Path(network), source, out, chosen)
+        from kleene.model import Model
+
+        model = Model.load(network)
+        words = None if source is None else source.words(model)
+        found = _extract(model, words, method=method or "auto", **limits)
+        _write(found, out, words)
     else:
         if method is not None:
             raise SettingError("--method is for model folders; other networks are learned actively")
-        if front is not None:
-            check_endings([front], DRAWINGS)
         from kleene.data.alphabet import Alphabet
-        from kleene.extraction.extract import extract as extract_automaton
 
         words = [] if source is None else [*source.read(None, labelled=False).words]
         symbols = tuple(alphabet.split()) if alphabet else Alphabet.from_words(words).symbols
         if not symbols:
             raise SettingError("the alphabet is not known; give --alphabet or --data")
         asked = _onnx(network, symbols) if onnx else _imported(network)
-        limits: Any = {"max_states": max_states, "seconds": seconds, "seed": seed}
-        with progress("extracting"):
-            found = extract_automaton(asked, words or None, alphabet=symbols, **limits)
+        limits["max_states"] = max_states
+        found = _extract(asked, words or None, alphabet=symbols, **limits)
         write_machine(found.dfa, out)
-        if front is not None:
-            from kleene.report.plots import save, size_against_error
-
-            say(f"wrote {save(size_against_error(found.front or ()), front)}")
     if json:
         answer_json(found.to_dict())
         return
@@ -123,26 +110,23 @@ def extract(
         answer(f"\n{found.front}")
 
 
-def _extract_model(
-    folder: Path, data: DataSource | None, out: list[Path] | None, chosen: dict[str, Any]
-) -> Extraction:
-    """Extract from a model folder and write the files."""
-    from kleene.automata.table import known_words
+def _extract(network: Any, words: list[Word] | None, **how: Any) -> Extraction:
     from kleene.extraction.extract import extract as extract_automaton
-    from kleene.model import Model
 
-    model = Model.load(folder)
-    words = None if data is None else data.words(model)
     with progress("extracting"):
-        found = extract_automaton(model, words, **chosen)
-    if found.counter is None:
-        write_machine(found.dfa, out, None if words is None else known_words(found.dfa, words))
-    else:
+        return extract_automaton(network, words, **how)
+
+
+def _write(found: Extraction, out: list[Path] | None, words: list[Word] | None) -> None:
+    from kleene.automata.table import known_words
+
+    if found.counter is not None:
         write_machine(found.counter.machine.minimize(), out)
-    return found
+    else:
+        write_machine(found.dfa, out, None if words is None else known_words(found.dfa, words))
 
 
-def _onnx(path: str, symbols: Sequence[Symbol]) -> Any:
+def _onnx(path: str, symbols: tuple[Any, ...]) -> Any:
     from kleene.extraction import adapters
 
     whole = all(str(symbol).isdecimal() for symbol in symbols)

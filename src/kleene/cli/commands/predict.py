@@ -10,17 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kleene.cli.console import answer, answer_json, answer_lines, answer_table, say
-from kleene.cli.options import (
-    DATA,
-    JSON,
-    MODEL,
-    OPTIONAL_DATA,
-    SEED,
-    OpenData,
-    flag,
-    option,
-    reads_data,
-)
+from kleene.cli.options import DATA, JSON, MODEL, OPTIONAL_DATA, OpenData, flag, option, reads_data
 from kleene.errors import DataError, SettingError
 from kleene.files import without_formula
 from kleene.machine import label_texts
@@ -28,7 +18,6 @@ from kleene.percent import percent
 
 if TYPE_CHECKING:
     from kleene.data.layout import Example
-    from kleene.model import Model
 
 
 @reads_data
@@ -37,11 +26,6 @@ def predict(
     data: str | None = OPTIONAL_DATA,
     word: list[str] | None = option(None, "TEXT", "A sequence instead of DATA; may be repeated."),
     columns: bool = flag("--columns", "Write CSV: the columns of DATA, and the predictions."),
-    samples: int | None = option(None, "N", "Mean of N passes with noise; see above.", min=1),
-    noise: str | None = option(
-        None, "states|dropout", "Noise of --samples. [default: as in training]"
-    ),
-    seed: int = SEED,
     proof: Path | None = option(None, "FILE", "Refuse to answer unless this certificate holds."),
     json: bool = JSON,
     *,
@@ -50,16 +34,14 @@ def predict(
     """Predict the label of each sequence, one a line.
 
     Labels need not be there; a file may hold sequences only, one a line. With --json every line is
-    an object with the prediction and the probabilities of all classes. With --samples they are
-    means over N random passes, and --json adds how far the passes spread: --noise states draws the
-    states from their probabilities, --noise dropout leaves dropout on.
+    an object with the prediction and the probabilities of all classes.
 
     \b
     Example:
       kleene predict model data.tsv
       kleene predict model --word 0110 --word 111
       kleene predict model reviews.csv --columns > predicted.csv
-      echo 0110 | kleene predict model - --json --samples 20 --noise states
+      echo 0110 | kleene predict model - --json
     """
     if (data is None) == (not word):
         raise SettingError("give DATA or --word, one of the two")
@@ -67,6 +49,7 @@ def predict(
         raise SettingError("--columns writes the columns of DATA, got --word; leave one out")
     from kleene.data.layout import Example
     from kleene.data.validate import UnknownSymbols
+    from kleene.evaluation import metrics
     from kleene.model import Model
 
     trained = Model.load(model)
@@ -79,58 +62,29 @@ def predict(
         chunks = iter([[Example(one, None, 1) for one in typed]])
     else:
         chunks = open_data(data).chunks(trained, labelled=False, stage="predicting")
-    names = label_texts(trained.classes)
-    unknown, columns_of = UnknownSymbols(), list[str]()
+    names, unknown, header = label_texts(trained.classes), UnknownSymbols(), list[str]()
     for chunk in chunks:
         words = [example.word for example in chunk]
         encoded = trained.alphabet.encode_many(words)
         unknown += UnknownSymbols.among(trained.alphabet, words, encoded)
-        best, probabilities, spread = _predictions(trained, encoded, samples, noise, seed)
+        found = metrics.predict(trained.network, encoded)
+        answers = list(zip(found.predicted.tolist(), found.probabilities.tolist(), strict=True))
+        rows = [_row(example) for example in chunk] if columns else [{}] * len(chunk)
         if json:
-            for row, (example, i) in enumerate(zip(chunk, best, strict=True)):
-                shares = _named(names, probabilities[row])
-                found = {"prediction": trained.classes[i], "probabilities": shares}
-                given = _row(example) if columns else {}
-                answer_json({**given, **found, **spread(row, names)}, indent=None)
+            for row, (best, shares) in zip(rows, answers, strict=True):
+                given = dict(zip(names, shares, strict=True))
+                told = {"prediction": trained.classes[best], "probabilities": given}
+                answer_json({**row, **told}, indent=None)
         elif columns:
-            rows = [
-                {**_row(example), "prediction": names[i], "probability": f"{shares[i]:.4f}"}
-                for example, i, shares in zip(chunk, best, probabilities, strict=True)
+            predicted = [
+                {**row, "prediction": names[best], "probability": f"{shares[best]:.4f}"}
+                for row, (best, shares) in zip(rows, answers, strict=True)
             ]
-            _write_csv(rows, columns_of or list(rows[0]), header=not columns_of)
-            columns_of = columns_of or list(rows[0])
+            _write_csv(predicted, header)
         else:
-            answer_lines(names[i] for i in best)
+            answer_lines(names[best] for best, _ in answers)
     if unknown:
         say(str(unknown))
-
-
-def _predictions(
-    model: Model, encoded: Sequence[Any], samples: int | None, noise: str | None, seed: int
-) -> tuple[list[int], Any, Any]:
-    """Classes, probabilities, and a function that says how far the samples of a row spread."""
-    from kleene.config import choose
-    from kleene.evaluation.metrics import predict
-    from kleene.evaluation.uncertainty import NOISES, draw_predictions
-
-    if samples is None:
-        done = predict(model.network, encoded)
-        return done.predicted.tolist(), done.probabilities, lambda row, names: {}
-    chosen = None if noise is None else choose("noise", noise, NOISES)
-    drawn = draw_predictions(model.network, encoded, samples=samples, noise=chosen, seed=seed)
-
-    def spread(row: int, names: list[str]) -> dict[str, Any]:
-        return {
-            "spread": _named(names, drawn.spread[row]),
-            "entropy": float(drawn.entropy[row]),
-            "mutual_information": float(drawn.mutual_information[row]),
-        }
-
-    return drawn.mean.argmax(-1).tolist(), drawn.mean, spread
-
-
-def _named(names: list[str], values: Any) -> dict[str, float]:
-    return dict(zip(names, values.tolist(), strict=True))
 
 
 def _row(example: Example) -> Mapping[str, Any]:
@@ -139,14 +93,15 @@ def _row(example: Example) -> Mapping[str, Any]:
     return example.row
 
 
-def _write_csv(rows: Sequence[Mapping[str, Any]], names: Sequence[str], *, header: bool) -> None:
-    """Write columns of rows as CSV; no cell is a formula to a spreadsheet."""
+def _write_csv(rows: Sequence[Mapping[str, Any]], header: list[str]) -> None:
+    """Write rows as CSV, the first ones below a header; no cell is a formula to a spreadsheet."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    if header:
-        writer.writerow(map(without_formula, names))
+    if not header:
+        header.extend(rows[0])
+        writer.writerow(map(without_formula, header))
     for row in rows:
-        cells = (row.get(name) for name in names)
+        cells = (row.get(name) for name in header)
         writer.writerow([without_formula(c) if isinstance(c, str) else c for c in cells])
     answer_lines([text.getvalue().removesuffix("\n")])
 

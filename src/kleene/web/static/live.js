@@ -2,7 +2,7 @@
 "use strict";
 Kleene.live = function (place) {
   const { h, section } = Kleene;
-  const root = place.dataset.root || ""; // the prefix of a proxy
+  const base = new URL(".", location.href).href; // with the prefix of a proxy
   let token = new URLSearchParams(location.hash.slice(1)).get("token");
   const PAUSE = 120; // milliseconds after the last key
   const SENT = 500, // rows of one request
@@ -16,7 +16,7 @@ Kleene.live = function (place) {
     let answer;
     try {
       answer = await fetch(
-        root + path,
+        base + path,
         body === undefined
           ? { headers }
           : { method: "POST", headers, body: raw ? body : JSON.stringify(body) },
@@ -92,12 +92,12 @@ Kleene.live = function (place) {
           const found = [];
           for (let i = 0; i < rows.length && newest(); i += SENT) {
             const words = rows.slice(i, i + SENT);
-            const answer = await ask("/predict", { model: model.name, words });
+            const answer = await ask("predict", { model: model.name, words });
             answer.predictions.forEach((one, j) =>
               found.push([
                 words[j],
                 named(one.label),
-                one.probabilities ? Math.max(...Object.values(one.probabilities)) : null,
+                Math.max(...Object.values(one.probabilities)),
               ]),
             );
           }
@@ -117,8 +117,8 @@ Kleene.live = function (place) {
         if (rows.length > 1) return batch(rows, newest);
         try {
           const [found, why] = await Promise.all([
-            ask("/predict", { model: model.name, words: [box.value] }),
-            model.explains ? ask("/explain", { model: model.name, word: box.value }) : null,
+            ask("predict", { model: model.name, words: [box.value] }),
+            model.explains ? ask("explain", { model: model.name, word: box.value }) : null,
           ]);
           if (!newest()) return;
           const one = found.predictions[0];
@@ -133,13 +133,13 @@ Kleene.live = function (place) {
             states,
             answer: states.length
               ? [
-                  ...Kleene.answer(view, states, named(one.label), why?.probability ?? undefined),
+                  ...Kleene.answer(view, states, named(one.label), why?.probability),
                   unknown,
                 ]
               : [`The answer is ${named(one.label)}.${unknown}`],
           });
           bars.replaceChildren(
-            ...Object.entries(one.probabilities || {}).map(([name, share], i) => {
+            ...Object.entries(one.probabilities).map(([name, share], i) => {
               const color = view.colors ? `state c${i % 8}` : `k${i % 8}`; // as states of the class
               const bar = h("span", { class: `bar ${color}` });
               bar.style.setProperty("--share", share.toFixed(4));
@@ -153,7 +153,7 @@ Kleene.live = function (place) {
             }),
           );
           reasons.replaceChildren(
-            ...(why && why.weights && why.word.length
+            ...(why && why.word.length
               ? [Kleene.highlighted(why, why.weights, why.scale), Kleene.legend()]
               : []),
           );
@@ -207,7 +207,7 @@ Kleene.live = function (place) {
     const content = () =>
       file ??
       ["word,prediction,probability"]
-        .concat(rows.map(([text, label, sure]) => `${quoted(plain(text))},${quoted(plain(label))},${sure ?? ""}`))
+        .concat(rows.map(([text, label, sure]) => `${quoted(plain(text))},${quoted(plain(label))},${sure}`))
         .join("\r\n");
     return h(
       "div",
@@ -242,7 +242,7 @@ Kleene.live = function (place) {
             rows
               .slice(0, SHOWN)
               .map(([text, label, sure]) =>
-                h("tr", {}, cell(text), cell(label), cell(sure === null ? "" : Kleene.probability(sure))),
+                h("tr", {}, cell(text), cell(label), cell(Kleene.probability(sure))),
               ),
           ),
         ),
@@ -267,7 +267,7 @@ Kleene.live = function (place) {
         result.replaceChildren(h("p", { class: "note" }, `Reading ${chosen.name} …`));
         try {
           const text = await ask(
-            `/upload?${new URLSearchParams(
+            `upload?${new URLSearchParams(
               column.value ? { model: choice.value, text_column: column.value } : { model: choice.value },
             )}`,
             await chosen.arrayBuffer(),
@@ -277,7 +277,7 @@ Kleene.live = function (place) {
             table(
               Kleene.csv(text)
                 .slice(1)
-                .map(([word, label, sure]) => [word, label, sure === "" ? null : +sure]),
+                .map(([word, label, sure]) => [word, label, +sure]),
               text,
             ),
           );
@@ -316,53 +316,43 @@ Kleene.live = function (place) {
         h(
           "code",
           {},
-          `curl -s ${location.origin}${root}/predict -H 'Content-Type: application/json' -d '{"words": ["0110"]}'`,
+          `curl -s ${base}predict -H 'Content-Type: application/json' -d '{"words": ["0110"]}'`,
         ),
       ),
       h(
         "p",
         {},
-        h("a", { href: `${root}/openapi.json` }, "OpenAPI document"),
+        h("a", { href: `${base}openapi.json` }, "OpenAPI document"),
         ": /predict, /explain, /extract, /automaton, /upload, /models, /health, /ready, /metrics",
       ),
     );
 
   async function open() {
-    const models = await ask("/models");
+    const models = await ask("models");
     const views = Object.fromEntries(
       await Promise.all(
         models.map(async (model) => [
           model.name,
-          await ask(`/automaton?${new URLSearchParams({ model: model.name })}`),
+          await ask(`automaton?${new URLSearchParams({ model: model.name })}`),
         ]),
       ),
     );
     const trusts = await Promise.all(
-      models
-        .filter((one) => one.kind === "model")
-        .map(async (model) => [
-          model.name,
-          await ask(`/extract?${new URLSearchParams({ model: model.name })}`).catch(
-            (error) => error,
-          ),
-        ]),
+      models.map(async (model) => [
+        model.name,
+        await ask(`extract?${new URLSearchParams({ model: model.name })}`).catch((error) => error),
+      ]),
     );
-    const trusted = trusts.length
-      ? section(
-          "trust",
-          "How far to trust the automata",
-          null,
-          trusts.map(([name, found]) => [
-            trusts.length > 1 && h("h3", {}, name),
-            found instanceof Error
-              ? h("p", { class: "note" }, found.message)
-              : Kleene.trust(found.trust),
-          ]),
-        )
-      : null;
-    const parts = [reading(models, views), file(models), trusted, api()].filter(
-      Boolean,
+    const trusted = section(
+      "trust",
+      "How far to trust the automata",
+      null,
+      trusts.map(([name, found]) => [
+        trusts.length > 1 && h("h3", {}, name),
+        found instanceof Error ? h("p", { class: "note" }, found.message) : Kleene.trust(found.trust),
+      ]),
     );
+    const parts = [reading(models, views), file(models), trusted, api()];
     place.replaceChildren(
       h(
         "header",
