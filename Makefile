@@ -33,7 +33,7 @@ site: $(READY)
 	$(BIN)/mkdocs build --strict
 
 faults: $(READY)
-	$(BIN)/python tests/faults/harness.py
+	KLEENE_FAULTS=20 $(BIN)/pytest -q tests/faults
 
 fuzz: $(READY)
 	$(BIN)/python tests/fuzz/run_all.py

@@ -127,7 +127,7 @@ def test_bad_data(kleene: Kleene, tmp_path: Path, content: bytes, said: str) -> 
 def test_bad_settings(kleene: Kleene, tmp_path: Path, options: tuple[str, ...]) -> None:
     outcome = kleene("train", "-", "--out", tmp_path / "model", *options, stdin=WORDS)
     assert_one_clear_line(outcome)
-    assert "mistake in kleene itself" not in outcome.err
+    assert "internal error" not in outcome.err
     assert not (tmp_path / "model").exists()
 
 
