@@ -1,9 +1,10 @@
-"""The documentation is true: links lead somewhere, examples run, commands exist."""
+"""README, CONTRIBUTING and the documentation are true: links, examples, commands, notebooks."""
 
 from __future__ import annotations
 
 import ast
 import importlib
+import pkgutil
 import re
 import shlex
 import subprocess
@@ -18,9 +19,11 @@ from kleene import select
 from kleene.cli.app import app
 
 ROOT = Path(__file__).parents[1]
+README, CONTRIBUTING = ROOT / "README.md", ROOT / "CONTRIBUTING.md"
 PAGES = sorted((ROOT / "docs").glob("**/*.md"))
+NOTEBOOKS = sorted((ROOT / "docs" / "tutorials" / "notebooks").glob("*.ipynb"))
 SOURCES = sorted((ROOT / "src").glob("**/*.py"))
-WRITTEN = [ROOT / "README.md", *(page for page in PAGES if page.name != "commands.md")]
+WRITTEN = [README, *(page for page in PAGES if page.name != "commands.md")]
 """Pages that show commands and are not made from their help."""
 SLOW = {"first-automaton.md", "own-data.md"}
 """Pages whose examples train a network with default settings."""
@@ -33,7 +36,7 @@ def python_blocks(page: Path) -> list[str]:
 
 
 def examples() -> list[object]:
-    pages = [p for p in PAGES if python_blocks(p) and p.name not in NOT_RUN]
+    pages = [p for p in [README, *PAGES] if python_blocks(p) and p.name not in NOT_RUN]
     return [
         pytest.param(p, id=p.stem, marks=[pytest.mark.slow] if p.name in SLOW else [])
         for p in pages
@@ -52,13 +55,53 @@ def test_examples_run_from_top_to_bottom(
         exec(compile(block, f"{page.name}, block {number + 1}", "exec"), names)
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")  # those of Jupyter's own parts
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reason = "notebooks need `pip install nbclient ipykernel`"
+    nbformat = pytest.importorskip("nbformat", reason=reason)
+    nbclient = pytest.importorskip("nbclient", reason=reason)
+    pytest.importorskip("ipykernel", reason=reason)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    notebook = nbformat.read(path, as_version=4)
+    resources = {"metadata": {"path": str(tmp_path)}}
+    nbclient.NotebookClient(notebook, timeout=600, resources=resources).execute()
+    assert all(cell.execution_count for cell in notebook.cells if cell.cell_type == "code")
+
+
+def test_the_first_pages_are_short() -> None:
+    for page in (README, CONTRIBUTING):
+        assert len(page.read_text().splitlines()) <= 100, "two screens"
+
+
+def test_folders_that_contributors_read_of_are_there() -> None:
+    tree = re.findall(r"^```text\n(.*?)^```", CONTRIBUTING.read_text(), re.MULTILINE | re.DOTALL)[0]
+    shown = re.findall(r"^(?:  )?([a-z]+/)\s", tree, re.MULTILINE)
+    assert len(shown) > 15
+    for name in shown:
+        assert any((base / name).is_dir() for base in (ROOT, ROOT / "src" / "kleene"))
+
+
+def test_the_walk_of_a_sequence_names_functions_that_exist() -> None:
+    rows = re.findall(r"^\| ([a-z]+) \| (`.*?`) \|", CONTRIBUTING.read_text(), re.MULTILINE)
+    functions = [
+        f"{package}.{name}" for package, names in rows for name in names[1:-1].split("`, `")
+    ]
+    assert 10 <= len(functions) <= 15
+    assert len({package for package, _ in rows}) == len(rows)
+    for name in functions:
+        pkgutil.resolve_name(f"kleene.{name}")
+
+
 def anchors(page: Path) -> set[str]:
     """The names of the headings of a page, as links write them."""
     titles = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\s-]", "", title).strip().lower().replace(" ", "-") for title in titles}
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.stem)
 def test_links_lead_to_files_and_headings(page: Path) -> None:
     for target, anchor in re.findall(r"\]\(([^)#:\s]*)(?:#([^)]*))?\)", page.read_text()):
         file = page.parent / target if target else page

@@ -18,17 +18,10 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from toys import small_estimator
+from toys import LABELS, WORDS, small
 
 from kleene import SequenceClassifier
-from kleene.errors import DataError, ModelError, NotFittedError, SettingError
-
-WORDS = ["ab" * (i % 5) + "a" * (i % 3) for i in range(60)]
-LABELS = [len(word) % 2 for word in WORDS]
-
-
-def small(**parameters: Any) -> SequenceClassifier:
-    return small_estimator(**{"states": 4, **parameters})
+from kleene.errors import DataError, ModelError, NotFittedError
 
 
 @pytest.fixture(scope="module")
@@ -193,31 +186,6 @@ def test_wrong_data(words: Any, labels: Any) -> None:
         small().fit(words, labels)
     with pytest.raises(DataError):
         small().prepare(words, labels)
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"cell": "quantum"},
-        {"states": -1},
-        {"states": 2.5},
-        {"hidden_size": 0},
-        {"temperature": 0},
-        {"similarity": "love"},
-        {"transition": "beam"},
-        {"recipe": "cake"},
-        {"optimizer": "luck"},
-        {"class_weight": "heavy"},
-        {"tokens": "atoms"},
-        {"validation": 1},
-        {"epochs": 0},
-        {"device": "moon"},
-    ],
-    ids=repr,
-)
-def test_wrong_parameters(parameters: dict[str, Any]) -> None:
-    with pytest.raises(SettingError, match=next(iter(parameters))):
-        small(**parameters).fit(WORDS, LABELS)
 
 
 def test_nothing_works_before_fit(tmp_path: Any) -> None:

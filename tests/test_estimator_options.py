@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.model_selection import GridSearchCV
-from toys import small_estimator
+from toys import LABELS, WORDS, small, small_estimator
 
 from kleene import SequenceClassifier
 from kleene.cli.commands.train import train
@@ -17,13 +17,7 @@ from kleene.config import TrainConfig, described
 from kleene.errors import DataError, SettingError
 from kleene.nn.config import NetworkConfig
 
-WORDS = ["ab" * (i % 5) + "a" * (i % 3) for i in range(60)]
-LABELS = [len(word) % 2 for word in WORDS]
 CLI_ONLY = {"class_weight": "balanced", "random_state": "seed", "tokens": "tokens"}
-
-
-def small(**parameters: Any) -> SequenceClassifier:
-    return small_estimator(**{"states": 4, **parameters})
 
 
 def probabilities(found: SequenceClassifier) -> list[list[float]]:
@@ -62,17 +56,31 @@ def test_parameters_inside_network_and_training_are_reached_by_name() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
+        ({"cell": "quantum"}, "cell must be one of gru, lstm"),
+        ({"states": -1}, "states must be a whole number >= 0, got -1"),
         ({"states": "4"}, "states must be a whole number >= 0, got '4'"),
         ({"states": True}, "states must be a whole number"),
+        ({"states": 2.5}, "states must be a whole number"),
         ({"hidden_size": 0}, "hidden_size must be a whole number >= 1, got 0"),
-        ({"layers": 1.5}, "layers must be"),
-        ({"class_weight": "None"}, "class_weight must be None, 'balanced' or a dict"),
+        ({"temperature": 0}, "temperature must be > 0, got 0"),
+        ({"temperature": "hot"}, "temperature must be a number > 0, got 'hot'"),
+        ({"learning_rate": "x"}, "learning_rate must be a number > 0, got 'x'"),
+        ({"validation": "0.1"}, "validation must be a number >= 0 and < 1, got '0.1'"),
+        ({"validation": 1}, "validation must be >= 0 and < 1, got 1"),
+        ({"ema": 1.0}, "ema must be > 0 and < 1, got 1.0"),
+        ({"similarity": "love"}, "similarity must be one of dot"),
+        ({"transition": "beam"}, "transition must be one of mixture"),
+        ({"recipe": "cake"}, "recipe must be one of"),
+        ({"optimizer": "luck"}, "optimizer must be one of adam"),
+        ({"embeddings": "glove"}, "embeddings must be one of random, ppmi"),
+        ({"learn": "small"}, "learn must be one of auto, network, paper, automaton"),
+        ({"tokens": "atoms"}, "tokens must be one of"),
+        ({"device": "moon"}, "device 'moon' is not available"),
+        ({"class_weight": "heavy"}, "class_weight must be None, 'balanced' or a dict"),
         ({"class_weight": {7: 1.0}}, "class_weight has 7, which is none of the labels"),
         ({"class_weight": {0: -1.0}}, "class_weight must be >= 0"),
-        ({"embeddings": "glove"}, "embeddings must be one of random, ppmi"),
-        ({"ema": 1.0}, "ema must be > 0 and < 1, got 1.0"),
-        ({"learn": "small"}, "learn must be one of auto, network, paper, automaton"),
-        ({"search_seconds": 0}, "search_seconds must be > 0, got 0"),
+        ({"random_state": -1}, "random_state must be None, a whole number >= 0"),
+        ({"random_state": 0.5}, "random_state must be None, a whole number >= 0"),
         ({"network": {"depth": 1}}, "network has no 'depth'; choose from"),
         ({"training": {"depth": 1}}, "training has no 'depth'; choose from"),
         ({"network": NetworkConfig(), "states": 3}, "states is given twice"),
@@ -87,15 +95,11 @@ def test_a_wrong_value_is_refused_by_the_name_of_its_parameter(
     assert message in str(error.value)
 
 
-def test_nothing_to_predict_gives_nothing() -> None:
+def test_nothing_gives_nothing_and_features_have_names() -> None:
     found = small().fit(WORDS, LABELS)
     assert found.predict([]).shape == (0,)
     assert found.predict_proba([]).shape == (0, 2)
     assert found.transform([]).shape == (0, 4)
-
-
-def test_logarithms_and_names_of_the_features() -> None:
-    found = small().fit(WORDS, LABELS)
     np.testing.assert_allclose(np.exp(found.predict_log_proba(WORDS)), found.predict_proba(WORDS))
     assert found.get_feature_names_out().tolist() == ["state0", "state1", "state2", "state3"]
     assert found.set_output(transform="default").transform(WORDS).shape == (60, 4)
@@ -185,18 +189,3 @@ def test_weights_keep_an_automaton_that_ignores_them_from_the_networks_place(wei
     assert clf.origin_ != "induced"
     searches = [line for line in clf.fit_log_ if line.startswith("found an automaton")]
     assert len(searches) == (weighted == "classes")
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
-        ("learning_rate", "x", "learning_rate must be a number > 0, got 'x'"),
-        ("temperature", "hot", "temperature must be a number > 0, got 'hot'"),
-        ("validation", "0.1", "validation must be a number >= 0 and < 1, got '0.1'"),
-        ("random_state", -1, "random_state must be None, a whole number >= 0"),
-        ("random_state", 0.5, "random_state must be None, a whole number >= 0"),
-    ],
-)
-def test_values_of_the_wrong_kind_are_named(name: str, value: Any, message: str) -> None:
-    with pytest.raises(SettingError, match=message):
-        small(**{name: value}).fit(WORDS, LABELS)

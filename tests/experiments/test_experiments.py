@@ -24,30 +24,19 @@ RESULTS = Path(__file__).parents[2] / "experiments" / "results"
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_every_run_has_a_key_of_its_own(name: str) -> None:
+def test_rows_runs_and_tables(name: str) -> None:
+    experiment = find(name)
     for scale in ("small", "paper"):
-        runs = list(find(name).runs(Request(scale=scale)))
+        runs = list(experiment.runs(Request(scale=scale)))
         keys = [json.dumps(run.key, sort_keys=True) for run in runs]
-        assert len(set(keys)) == len(keys) >= len(find(name).rows)
-
-
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_rows_seeds_and_first_seed_choose_runs(name: str) -> None:
-    row = find(name).rows[-1]
-    runs = list(find(name).runs(Request(rows=[row], seeds=2, first=5)))
+        assert len(set(keys)) == len(keys) >= len(experiment.rows)
+    row = experiment.rows[-1]
+    runs = list(experiment.runs(Request(rows=[row], seeds=2, first=5)))
     assert [run.name for run in runs] == [f"{row}, seed 5", f"{row}, seed 6"]
     assert [run.key["seed"] for run in runs] == [5, 6]
-
-
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_an_unknown_row_is_named_with_the_known_ones(name: str) -> None:
-    with pytest.raises(SettingError, match=find(name).rows[0]):
-        list(find(name).runs(Request(rows=["SR-X"])))
-
-
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_the_table_is_full_before_any_run(name: str) -> None:
-    table = find(name).table([])
+    with pytest.raises(SettingError, match=experiment.rows[0]):
+        list(experiment.runs(Request(rows=["SR-X"])))
+    table = experiment.table([])
     assert table.rows
     assert all(len(line) == len(table.header) for line in table.rows)
 
@@ -126,6 +115,7 @@ def test_texts_are_learned_tested_and_saved(
     assert "great" in model.alphabet.symbols
 
 
+@pytest.mark.slow
 def test_pixels_are_learned_tested_and_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
-from paper.sharpen_gates import set_forget_bias, sharpen_gates, sharpening_stages
+from paper.sharpen_gates import set_forget_bias, sharpen_gates
 
-from kleene.data.batch import make_batch
 from kleene.errors import SettingError
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
-from kleene.training.stages import Stage
 
 
 def network(cell: str = "lstm-p", states: int = 3, layers: int = 1) -> Classifier:
@@ -54,24 +52,6 @@ def test_forget_gates_start_open() -> None:
         total = getattr(made.rnn, f"bias_ih_l{layer}") + getattr(made.rnn, f"bias_hh_l{layer}")
         assert torch.equal(total[5:10], torch.full((5,), 2.5))
         assert not torch.isclose(total[:5], torch.tensor(2.5)).any()
-
-
-def test_rounds_sharpen_and_cool_each_time() -> None:
-    made = network()
-    before = made.rnn.weight_hh_l0[0, 0].item()
-    for stage in sharpening_stages(Stage(), rounds=3, factor=2.0, cooling=0.5):
-        assert stage.prepare is not None
-        stage.prepare(made, None, 0)  # type: ignore[arg-type]
-    assert made.rnn.weight_hh_l0[0, 0].item() == pytest.approx(8 * before)
-    assert made.rnn.temperature == pytest.approx(0.125)
-
-
-def test_networks_without_states_are_sharpened_too() -> None:
-    made = network(states=0)
-    batch = make_batch([torch.tensor([4, 5, 6]).numpy()])
-    before = made(batch)
-    next(iter(sharpening_stages(Stage()))).prepare(made, None, 0)  # type: ignore[arg-type,misc]
-    assert not torch.allclose(made(batch), before)
 
 
 def test_cells_without_memory_are_refused() -> None:

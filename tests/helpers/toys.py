@@ -53,3 +53,12 @@ def small_estimator(**given: Any) -> SequenceClassifier:
     for name, value in given.items():
         (nested[inside[name]] if name in inside else plain)[name] = value
     return SequenceClassifier(**{**nested, **plain})
+
+
+WORDS = ["ab" * (i % 5) + "a" * (i % 3) for i in range(60)]
+LABELS = [len(word) % 2 for word in WORDS]
+
+
+def small(**parameters: Any) -> SequenceClassifier:
+    """Four states for `WORDS` and `LABELS`."""
+    return small_estimator(**{"states": 4, **parameters})
