@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 from toys import small_estimator
 
-from kleene.datasets.corpora import LabelledTexts, newsgroups
-from kleene.estimator import SequenceClassifier
 from kleene.nn.config import NetworkConfig
 from kleene.settings import TEXT_SYMBOLS, Settings, network_config, stages_of
 from kleene.training.stages import Stage, start_counts
@@ -68,22 +66,6 @@ def test_a_vanilla_network_on_texts_has_no_states_to_start() -> None:
     made = config(TEXT_SYMBOLS, states=0)
     (stage,) = stages(made, states=0)
     assert (made.pooling, stage.name) == ("max", "train")
-
-
-@pytest.mark.slow
-@pytest.mark.data
-@pytest.mark.filterwarnings("ignore:.*not in the alphabet")
-def test_texts_are_learned_with_nothing_but_defaults() -> None:
-    """Plain text classification: a network that classifies the last step gets 68 % here."""
-    groups = ("sci.med", "sci.space")
-
-    def pairs(part: LabelledTexts) -> tuple[list[tuple[str, ...]], list[str]]:
-        kept = [i for i in range(len(part)) if part.labels[i] in groups and len(part.words[i]) > 5]
-        return [part.words[i][:100] for i in kept], [str(part.labels[i]) for i in kept]
-
-    splits = newsgroups(cleaned=True)
-    classifier = SequenceClassifier(random_state=0).fit(*pairs(splits.train))
-    assert classifier.score(*pairs(splits.test)) > 0.8
 
 
 def test_prose_is_a_text_however_few_its_words() -> None:

@@ -1,49 +1,45 @@
-"""The examples of docs/how-to/extend.md run, one after the other, and print what they say."""
+"""Cells of one's own; `test_docs.py` runs the examples of docs/how-to/extend.md."""
 
 from __future__ import annotations
 
 import pickle
-import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from toys import LABELS, WORDS, small
 
-import kleene as kl
-from kleene.errors import SettingError
-
-PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "extend.md"
-
-
-@pytest.fixture(scope="module")
-def examples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The names that the examples define; they write to a folder of their own."""
-    names: dict[str, Any] = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path_factory.mktemp("extending"))
-        printed: list[str] = []
-        names["print"] = lambda *values: printed.append(" ".join(map(str, values)))
-        for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL):
-            exec(compile(block, str(PAGE), "exec"), names)
-        names["printed"] = printed
-    return names
+from kleene.errors import ModelError, SettingError
+from kleene.model import Model
 
 
-@pytest.mark.slow
-def test_the_page_prints_what_it_says(examples: dict[str, Any]) -> None:
-    assert examples["printed"] == ["''", "True"]
+@dataclass(frozen=True)
+class MinimalGate:
+    """u = f h + (1 - f) tanh(W x + R h), f = sigma(W_f x + R_f h)."""
+
+    name: str = "minimal"
+    gates: int = 2
+    has_memory: bool = False
+    reads_hidden: bool = True
+    peepholes: int = 0
+
+    def step(self, x_gates, h_gates, hidden, memory, peephole):
+        forget, new = (x_gates + h_gates).chunk(2, -1)
+        f = torch.sigmoid(forget)
+        return f * hidden + (1 - f) * torch.tanh(new), None
 
 
-@pytest.mark.slow
-def test_an_estimator_with_a_cell_of_ones_own_is_pickled(examples: dict[str, Any]) -> None:
-    clf, words = examples["clf"], examples["words"]
-    vars(kl)["MinimalGate"] = examples["MinimalGate"]  # where pickle finds it
-    examples["MinimalGate"].__module__ = "kleene"
-    try:
-        again = pickle.loads(pickle.dumps(clf))
-    finally:
-        del vars(kl)["MinimalGate"]
-    assert (again.predict_proba(words) == clf.predict_proba(words)).all()
+def test_a_network_of_ones_own_cell_is_saved_and_pickled(tmp_path: Path) -> None:
+    clf = small(cell=MinimalGate()).fit(WORDS, LABELS)
+    probabilities = clf.predict_proba(WORDS).tolist()
+    assert pickle.loads(pickle.dumps(clf)).predict_proba(WORDS).tolist() == probabilities
+    folder = clf.save(tmp_path / "model")
+    with pytest.raises(ModelError, match=r"got 'minimal'; pass a cell of your own to Model.load"):
+        Model.load(folder)
+    loaded = type(clf).load(folder, cells=[MinimalGate()])
+    assert loaded.predict_proba(WORDS).tolist() == probabilities
 
 
 class Half:
@@ -75,4 +71,4 @@ class Impostor(Forgetful):
 )
 def test_a_wrong_cell_is_refused_before_training(cell: Any, message: str) -> None:
     with pytest.raises(SettingError, match=message):
-        kl.SequenceClassifier(cell=cell).fit(["0", "1"], [True, False])
+        small(cell=cell).fit(["0", "1"], [True, False])

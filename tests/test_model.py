@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -327,30 +327,3 @@ def test_weights_must_be_finite_float32(folder: Path, dtype: torch.dtype, factor
     path.write_bytes(save(weights, {"format": FORMAT}))
     forge(folder)
     assert "weights must be finite float32 numbers, got" in refused(folder)
-
-
-@dataclass(frozen=True)
-class MinimalGate:
-    """u = f h + (1 - f) tanh(W x + R h), f = sigma(W_f x + R_f h)."""
-
-    name: str = "minimal"
-    gates: int = 2
-    has_memory: bool = False
-    reads_hidden: bool = True
-    peepholes: int = 0
-
-    def step(self, x_gates, h_gates, hidden, memory, peephole):
-        forget, new = (x_gates + h_gates).chunk(2, -1)
-        f = torch.sigmoid(forget)
-        return f * hidden + (1 - f) * torch.tanh(new), None
-
-
-def test_a_cell_of_ones_own_is_saved_by_its_name(tmp_path: Path) -> None:
-    model = untrained()
-    config = replace(model.network.config, cell="minimal", custom_cell=MinimalGate())
-    model = replace(model, network=Classifier(config).eval())
-    folder = model.save(tmp_path / "model")
-    with pytest.raises(ModelError, match=r"got 'minimal'; pass a cell of your own to Model.load"):
-        Model.load(folder)
-    found = Model.load(folder, cells=[MinimalGate()])
-    assert torch.equal(scores(found), scores(model))

@@ -1,8 +1,4 @@
-"""Fresh environments to install the package into, and the lowest versions that it claims.
-
-python tests/supply/environments.py              prints the floors, as a constraints file
-python tests/supply/environments.py FOLDER       makes an environment of them, with the package
-"""
+"""Fresh environments to install the package into, and the lowest versions that it claims."""
 
 from __future__ import annotations
 
@@ -45,11 +41,11 @@ def build(folder: Path) -> tuple[Path, Path]:
     return wheel, sdist
 
 
-def make_environment(folder: Path, *requirements: object, constraints: Path = CONSTRAINTS) -> Path:
+def make_environment(folder: Path, *requirements: object) -> Path:
     """A new environment with some packages; the result is its folder of programs."""
     venv.create(folder, with_pip=True)
     programs = folder / "bin"
-    call(programs / "python", "-m", "pip", "install", "-q", "-c", constraints, *requirements)
+    call(programs / "python", "-m", "pip", "install", "-q", "-c", CONSTRAINTS, *requirements)
     return programs
 
 
@@ -64,22 +60,3 @@ def call(*command: object, **options: object) -> str:
     )
     assert done.returncode == 0, f"{command}: {done.stdout[-2000:]} {done.stderr[-2000:]}"
     return str(done.stdout)
-
-
-def main() -> None:
-    """Print the floors, or make an environment of them."""
-    lowest = "".join(f"{name}=={version}\n" for name, version in floors("dev").items())
-    if len(sys.argv) < 2:
-        print(lowest, end="")
-        return
-    folder = Path(sys.argv[1])
-    folder.mkdir(parents=True)
-    constraints = folder / "lowest.txt"
-    constraints.write_text(lowest)
-    tools = ("pytest", "pytest-xdist", "hypothesis")
-    programs = make_environment(folder / "venv", *tools, f"{ROOT}[all]", constraints=constraints)
-    print(f"run the tests with {programs}/pytest -W ignore::DeprecationWarning")
-
-
-if __name__ == "__main__":
-    main()
