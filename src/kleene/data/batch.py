@@ -51,16 +51,17 @@ def make_batch(
     if labels is not None and np.size(labels) != len(encoded):
         raise DataError(f"expected one label per word ({len(encoded)}), got {np.size(labels)}")
     chosen = np.arange(len(encoded)) if order is None else np.asarray(order, dtype=np.int64)
-    lengths = np.fromiter((len(encoded[i]) for i in chosen), np.int64, len(chosen))
+    words = [encoded[i] for i in chosen.tolist()]
+    lengths = np.array([len(word) for word in words], dtype=np.int64)
     longest_first = np.argsort(-lengths, kind="stable")
+    first = (np.cumsum(lengths) - lengths)[longest_first]
     chosen, lengths = chosen[longest_first], lengths[longest_first]
 
     steps = np.arange(lengths[0] if len(lengths) else 0)
     batch_sizes = len(lengths) - np.searchsorted(lengths[::-1], steps, side="right")
     time = np.repeat(steps, batch_sizes)
     row = np.arange(len(time)) - np.repeat(np.cumsum(batch_sizes) - batch_sizes, batch_sizes)
-    first = np.cumsum(lengths) - lengths
-    flat = _joined([encoded[i] for i in chosen])
+    flat = _joined(words)
 
     return Batch(
         tokens=flat[first[row] + time],
@@ -73,7 +74,7 @@ def make_batch(
 
 def _joined(words: list[Encoded]) -> Encoded:
     """All words one after the other, of one kind."""
-    shapes = {np.shape(word)[1:] for word in words}
+    shapes = {word.shape[1:] for word in words}
     if len(shapes) > 1 or any(len(shape) > 1 for shape in shapes):
         found = ", ".join(sorted(str(("time", *shape)) for shape in shapes)).replace("'", "")
         raise DataError(f"words must all be (time) or all (time, size), got shapes {found}")

@@ -35,6 +35,7 @@ from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
 from kleene.nn.similarity import scores
 from kleene.training.history import Epoch, History
+from kleene.training.optimizers import Adam
 from kleene.training.run import Run
 from kleene.training.stages import Stage
 
@@ -170,7 +171,7 @@ def teach_table(
     initial = goals.new_tensor([dfa.initial])
     outputs = goals.new_tensor([classes.index(label) for label in dfa.outputs])
     weights = [weight for weight in network.parameters() if weight.requires_grad]
-    optimizer = torch.optim.Adam(weights, lr=LEARNING_RATE)
+    optimizer = Adam(weights, lr=LEARNING_RATE)
     falling = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.1, total_iters=steps)
     generator = torch.Generator().manual_seed(seed)
     met, parts = 0, -(-len(goals) // MAX_TRANSITIONS)

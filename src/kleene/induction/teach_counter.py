@@ -28,6 +28,7 @@ from kleene.induction.teach import missing_margin, with_centroids
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.similarity import scores
+from kleene.training.optimizers import Adam
 
 OPEN = 30.0  # pre-activation of a forget gate that keeps everything; its negative, nothing
 WRITES, CLOSED, SATURATED = 8.0, 12.0, 5.0  # of the input gate when it writes or not; of g
@@ -67,7 +68,7 @@ def teach_counter(
         hook = (peephole.detach() != 0).float().mul
         peephole.register_hook(hook)  # type: ignore[no-untyped-call]
     weights = [weight for weight in network.parameters() if weight.requires_grad]
-    optimizer = torch.optim.Adam(weights, lr=RATE)
+    optimizer = Adam(weights, lr=RATE)
     falling = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.02, total_iters=steps)
     network.train()
     with torch.enable_grad():

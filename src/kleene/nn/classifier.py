@@ -80,6 +80,10 @@ class Classifier(nn.Module):
         scans, sizes = self._run(batch, mode)
         return self._decide(scans, sizes, mode), scans
 
+    def scans(self, batch: Batch, mode: Mode = OWN) -> list[Scan]:
+        """The scan of every layer, packed, the start token's steps first."""
+        return self._run(batch, mode)[0]
+
     def _decide(self, scans: list[Scan], sizes: list[int], mode: Mode) -> Tensor:
         if self.config.pooling == "last":
             hidden, memory = [s.last_hidden for s in scans], [s.last_memory for s in scans]

@@ -22,6 +22,7 @@ from kleene.data.examples import Examples
 from kleene.nn.classifier import Classifier
 from kleene.nn.similarity import Similarity, probabilities, scores
 from kleene.training.centroids import cluster_centres, hidden_vectors
+from kleene.training.optimizers import Adam
 
 STEPS, VECTORS, LEARNING_RATE = 2_000, 1_024, 0.2
 """Steps of Adam, hidden vectors of a step, and the learning rate in standard deviations of the
@@ -70,7 +71,7 @@ def reconstruct(
     starts = [mean + spread * (clustered - mean) for spread in SPREADS]
     start = min(starts, key=lambda start: float(error(start, targets[:COMPARED])))
     found = start.clone().requires_grad_()
-    optimizer = torch.optim.Adam([found], lr=learning_rate * float(start.std(0).mean()))
+    optimizer = Adam([found], lr=learning_rate * float(start.std(0).mean()))
     falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
     random = torch.Generator().manual_seed(seed)
     with torch.enable_grad():

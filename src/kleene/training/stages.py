@@ -16,6 +16,7 @@ from kleene.data.examples import Examples
 from kleene.nn.classifier import Classifier
 from kleene.training.ema import track_ema
 from kleene.training.history import Epoch
+from kleene.training.optimizers import Adadelta, Adam, RMSprop
 
 LOOK_EVERY = 5
 Prepare = Callable[[Classifier, Examples, int], bool | None]
@@ -140,9 +141,9 @@ def start_counts(network: Classifier, examples: Examples, seed: int) -> bool:
 def make_optimizer(stage: Stage, network: Classifier) -> torch.optim.Optimizer:
     """The optimiser of a stage over all weights that learn."""
     kinds: dict[str, Any] = {
-        "adam": partial(torch.optim.Adam, fused=True),  # one call for all weights
-        "adadelta": torch.optim.Adadelta,
-        "rmsprop": partial(torch.optim.RMSprop, momentum=0.9),
+        "adam": partial(Adam, fused=True),  # one call for all weights
+        "adadelta": Adadelta,
+        "rmsprop": partial(RMSprop, momentum=0.9),
     }
     named = [(n, w) for n, w in network.named_parameters() if w.requires_grad]
     groups: Any = [w for _, w in named]

@@ -13,6 +13,7 @@ before and the word, so that what it learns is a finite automaton over words.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -24,6 +25,7 @@ from kleene.data.examples import Examples
 from kleene.nn.classifier import Classifier
 from kleene.nn.inference import inference
 from kleene.nn.pooling import MEAN_SCALE, pool
+from kleene.training.optimizers import Adam
 from kleene.training.texts.embeddings import init_ppmi_embeddings
 from kleene.training.texts.ngrams import (
     DISTANCE,
@@ -92,8 +94,7 @@ def _teach(network: Classifier, texts: Texts, kinds: StepKinds, seed: int) -> No
     """Train on random windows with the kinds as targets of every step, without dropout."""
     random = np.random.default_rng(seed)
     torch.manual_seed(seed % 2**31)
-    fused = network.device.type in ("cpu", "cuda")
-    optimizer = torch.optim.Adam(network.parameters(), LEARNING_RATE, BETAS, fused=fused)
+    optimizer = Adam(network.parameters(), LEARNING_RATE, BETAS, fused=True)
     network.eval()
     steps = int(np.clip(PASSES * len(texts.ids) / (WINDOW * WINDOWS), LEAST, MOST))
     component = network.rnn.recurrence(network.rnn.num_layers - 1).component
@@ -103,7 +104,7 @@ def _teach(network: Classifier, texts: Texts, kinds: StepKinds, seed: int) -> No
         for group in optimizer.param_groups:
             group["lr"] = LEARNING_RATE * falling * min(1, (step + 1) / 30)
         batch, where, taught = _windows(texts, random)
-        scores = network.observe(batch)[1][-1].scores  # the start token's steps first
+        scores = network.scans(batch)[-1].scores  # the start token's steps first
         assert scores is not None
         logs = (scores / component.temperature).log_softmax(-1)
         of_steps = np.r_[np.full(len(batch), kinds.neutral), kinds.of_steps[where]]
@@ -132,8 +133,9 @@ def _windows(texts: Texts, random: np.random.Generator) -> tuple[Batch, Ints, ND
     first = random.integers(0, texts.lengths[rows] - lengths + 1)
     begin = texts.starts[rows] + first
     places = [np.arange(a, a + n) for a, n in zip(begin.tolist(), lengths.tolist(), strict=True)]
-    batch = make_batch([texts.ids[some] for some in places])
-    where = make_batch(places).tokens.astype(np.int64)
+    batch = make_batch(places)
+    where = batch.tokens.astype(np.int64, copy=False)
+    batch = replace(batch, tokens=texts.ids[where].astype(np.int64, copy=False))
     taught = np.ones(WINDOWS + len(where), np.float32)
     taught[WINDOWS : 2 * WINDOWS][first[batch.order] > 0] = 0
     return batch, where, taught
@@ -166,7 +168,7 @@ def _some_means(network: Classifier, texts: Texts) -> tuple[Texts, NDArray[np.fl
     found = np.zeros((len(words), network.config.num_states), np.float32)
     with inference(network):
         for batch in Examples(words=words, labels=some.labels).in_order(64):
-            alpha, sizes = network.observe(batch)[1][-1].weights, [len(batch), *batch.batch_sizes]
+            alpha, sizes = network.scans(batch)[-1].weights, [len(batch), *batch.batch_sizes]
             assert alpha is not None
             found[batch.order] = pool(alpha, sizes, mean=True).cpu().numpy()
     return some, found
