@@ -272,14 +272,14 @@ def test_how_a_network_can_be_read() -> None:
         assert untrained(cell).readable_by == ("counts" if made.has_memory else "table")
     model = untrained()
     for change, expected in (
-        ({"num_states": 0}, "clusters"),
+        ({"num_states": 0}, "queries"),
         ({"pooling": "mean", "end_token": False}, "counts"),
         ({"num_symbols": 0}, None),
     ):
         network = Classifier(replace(model.network.config, **change))
         assert replace(model, network=network).readable_by == expected
     model.network.rnn.regularized = False
-    assert model.readable_by == "clusters"
+    assert model.readable_by == "queries"
 
 
 def test_numbers_of_classes_and_symbols() -> None:

@@ -32,23 +32,16 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _HOMES = {
-    "Alphabet": "kleene.data",
-    "DFA": "kleene.automata",
-    "KleeneError": "kleene.errors",
-    "Model": "kleene.model",
-    "PFA": "kleene.automata",
-    "SequenceClassifier": "kleene.estimator",
-    "difference": "kleene.automata",
-    "induce": "kleene.induction",
-    "extract": "kleene.extraction.extract",
-    "read": "kleene.extraction.extract",
-    "robustness": "kleene.proof.robustness",
+    "kleene.automata": ("DFA", "PFA", "difference"),
+    "kleene.data": ("Alphabet",),
+    "kleene.errors": ("KleeneError",),
+    "kleene.estimator": ("SequenceClassifier",),
+    "kleene.extraction.extract": ("extract", "read"),
+    "kleene.induction": ("induce",),
+    "kleene.model": ("Model",),
+    "kleene.proof.robustness": ("robustness",),
 }
-_MODULES = {
-    "adapt": "kleene.extraction.adapters",
-    "languages": "kleene.languages",
-    "nn": "kleene.nn",
-}
+_MODULES = {"adapt": "extraction.adapters", "languages": "languages", "nn": "nn"}
 
 __all__ = [
     "DFA",
@@ -79,9 +72,10 @@ def load(folder: str | Path) -> Model:
 def __getattr__(name: str) -> Any:
     """Names are imported when they are first used, so that `import kleene` is quick."""
     if name in _MODULES:
-        return import_module(_MODULES[name])
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+        return import_module(f"kleene.{_MODULES[name]}")
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(home), name)
     raise AttributeError(f"module 'kleene' has no attribute {name!r}")
 
 

@@ -39,7 +39,6 @@ from kleene.training.progress import Bar, Reporter
 from kleene.training.run import Hook, Run
 
 if TYPE_CHECKING:
-    from kleene.evaluation.uncertainty import Distribution, Noise
     from kleene.explain.explain import Explanation
     from kleene.explain.phrases import Phrases
     from kleene.explain.prototypes import Prototypes
@@ -237,31 +236,9 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
         """Probabilities of the classes, in the order of `classes_`."""
         return self._evaluate(X).probabilities
 
-    def predict_log_proba(self, X: Sequence[Any]) -> NDArray[np.float32]:
-        """Logarithms of the probabilities of the classes."""
-        found: NDArray[np.float32] = np.log(
-            np.maximum(self.predict_proba(X), np.finfo(np.float32).tiny)
-        )
-        return found
-
-    def predict_distribution(
-        self, X: Sequence[Any], samples: int = 20, *, noise: Noise | None = None, seed: int = 0
-    ) -> Distribution:
-        """Answers of many random passes: `mean`, `spread`, `entropy`, `mutual_information`.
-
-        The noise is that of the training, random transitions or dropout; `noise` chooses
-        otherwise, see `kleene.evaluation.uncertainty`.
-        """
-        from kleene.evaluation.uncertainty import draw_predictions
-
-        encoded = self._encode(X)
-        network = self.model.network
-        return draw_predictions(network, encoded, samples=samples, noise=noise, seed=seed)
-
     def predict(self, X: Sequence[Any]) -> NDArray[Any]:
         """The label of the highest score, for each word."""
-        best = self._evaluate(X).predicted
-        found: NDArray[Any] = self.classes_[best]
+        found: NDArray[Any] = self.classes_[self._evaluate(X).predicted]
         return found
 
     @property
@@ -290,11 +267,11 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
         return predict(self.model.network, self._encode(X, stacklevel=4))
 
     def _encode(self, X: Sequence[Any], stacklevel: int = 3) -> Sequence[Encoded]:
-        model = self.model
+        alphabet, tokens = self.model.alphabet, self.model.tokens
         nothing = not isinstance(X, str) and hasattr(X, "__len__") and len(X) == 0
-        words = [] if nothing else as_words(X, model.tokens)[0]
-        encoded = self.model.alphabet.encode_many(words)
-        if unknown := UnknownSymbols.among(self.model.alphabet, words, encoded):
+        words = [] if nothing else as_words(X, tokens)[0]
+        encoded = alphabet.encode_many(words)
+        if unknown := UnknownSymbols.among(alphabet, words, encoded):
             warnings.warn(str(unknown), stacklevel=stacklevel)
         return encoded
 

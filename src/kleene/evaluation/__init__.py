@@ -1,1 +1,1 @@
-"""How good a network is: accuracy, calibration, uncertainty."""
+"""How good a network is: accuracy, calibration, baselines."""
