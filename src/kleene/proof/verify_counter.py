@@ -14,7 +14,9 @@ symbol adds while the counter runs; if that is not one number per symbol, it sto
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -121,6 +123,17 @@ class Machine:
         return [(s, after) for s, after in steps if max(abs(after[1]), abs(after[2])) <= depth]
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Family:
+    """Boxes that hold everything that sequences of up to some length lead to."""
+
+    places: list[Place]  # box
+    alpha: Range  # box centroid
+    memory: Range  # box hidden
+    closed: bool = False
+    """Whether one symbol more leads nowhere else: then they hold every length."""
+
+
 def check(
     net: Network, machine: Machine, depth: int, length: int, unit: int, step: float
 ) -> tuple[bool, int, float]:
@@ -129,32 +142,44 @@ def check(
     `unit` and `step`, the memory's unit that counts and what it adds, decide how boxes are split,
     not what is true.
     """
+    for family in islice(families(net, machine, depth, unit, step), length + 1):
+        last = family
+    return last.closed, len(last.places), class_margin(net, machine, last)
+
+
+def families(
+    net: Network, machine: Machine, depth: int, unit: int, step: float
+) -> Iterator[Family]:
+    """The boxes of sequences of up to 0, 1, 2 ... symbols, as long as a sequence is that long."""
     layer, rises = net.layers[0], machine.rises()
     hidden = layer.S.shape[1]
     x, zero = token_gates(net, np.array([START])), np.zeros((1, hidden))
     u, memory = cell(net, x, at_zero(net)[0], (zero, zero))
-    _, alpha = next_mixtures(net, u)
-    places: list[Place] = [(machine.start, 0, 0)]
-    index: dict[Any, int] = {(places[0], None): 0}
-    family = [lower(alpha[0]), upper(alpha[1]), lower(memory[0]), upper(memory[1])]
+    index: dict[Any, int] = {((machine.start, 0, 0), None): 0}
+    family = Family(
+        places=[(machine.start, 0, 0)],
+        alpha=outer(next_mixtures(net, u)[1]),
+        memory=outer(memory),
+    )
     tokens = FIRST + np.arange(machine.moves.shape[2])
     x = token_gates(net, tokens)
     x = x[0][None], x[1][None]
-    ends, closed = {places[0]}, False
-    for _ in range(length):
+    ends = set(family.places)
+    while True:
+        yield family
         ends = {after for place in ends for _, after in machine.within(place, depth, rises)}
         need(bool(ends), "no sequence of this length stays within the depth")
-        if closed:
+        if family.closed:
             continue
-        low, high = gate_ranges(net, (family[0], family[1]))
-        grid = (low[:, None], high[:, None]), (family[2][:, None], family[3][:, None])
-        u, memory = cell(net, x, *grid)
-        u = u[0].reshape(-1, hidden), u[1].reshape(-1, hidden)
-        memory = memory[0].reshape(-1, hidden), memory[1].reshape(-1, hidden)
+        low, high = gate_ranges(net, family.alpha)
+        grid = (low[:, None], high[:, None]), (family.memory[0][:, None], family.memory[1][:, None])
+        u, memory = (
+            (a[0].reshape(-1, hidden), a[1].reshape(-1, hidden)) for a in cell(net, x, *grid)
+        )
         leads, alpha = next_mixtures(net, u)
         counts = np.rint((lower(memory[0]) + upper(memory[1]))[:, unit] / (2 * step))
-        rows, targets = [], []
-        for box, place in enumerate(list(places)):
+        rows, targets, places = [], [], list(family.places)
+        for box, place in enumerate(family.places):
             for symbol, after in machine.within(place, depth, rises):
                 row = box * len(tokens) + symbol
                 key = (after, (int(leads[row]), float(counts[row])))
@@ -164,43 +189,47 @@ def check(
                 rows.append(row)
                 targets.append(index[key])
         need(len(places) <= MAX_BOXES, f"it needs more than {MAX_BOXES} boxes")
-        images = lower(alpha[0]), upper(alpha[1]), lower(memory[0]), upper(memory[1])
-        grown = [
-            joined(end, image[rows], np.array(targets), len(places), least=i % 2 == 0)
-            for i, (end, image) in enumerate(zip(family, images, strict=True))
-        ]
-        closed = all(np.array_equal(a, b) for a, b in zip(family, grown, strict=True))
-        family = grown
-    return closed, len(places), class_margin(net, machine, places, family)
+        to = np.array(targets), len(places)
+        grown = Family(
+            places=places,
+            alpha=joined(family.alpha, (alpha[0][rows], alpha[1][rows]), *to),
+            memory=joined(family.memory, (memory[0][rows], memory[1][rows]), *to),
+        )
+        pairs = zip((*family.alpha, *family.memory), (*grown.alpha, *grown.memory), strict=True)
+        closed = all(np.array_equal(a, b) for a, b in pairs)
+        family = replace(grown, closed=closed)
 
 
-def joined(old: Array, images: Array, targets: Ints, count: int, *, least: bool) -> Array:
-    """Ends of boxes after they have taken in the ends of images; new boxes begin empty."""
-    more = np.full((count - len(old), old.shape[1]), np.inf if least else -np.inf)
-    ends = np.vstack([old, more])
-    (np.minimum if least else np.maximum).at(ends, targets, images)
-    return ends
+def joined(old: Range, images: Range, targets: Ints, count: int) -> Range:
+    """Boxes after they have taken in images; new boxes begin empty."""
+    more = np.full((count - len(old[0]), old[0].shape[1]), np.inf)
+    least, most = np.vstack([old[0], more]), np.vstack([old[1], -more])
+    low, high = outer(images)
+    np.minimum.at(least, targets, low)
+    np.maximum.at(most, targets, high)
+    return least, most
 
 
-def class_margin(net: Network, machine: Machine, places: list[Place], family: list[Array]) -> float:
+def class_margin(net: Network, machine: Machine, family: Family) -> float:
     """By how much, in all boxes, the machine's class beats all others at least."""
-    hidden = net.layers[0].S.shape[1]
-    memory: Range = family[2], family[3]
-    gates = gate_ranges(net, (family[0], family[1]))
+    hidden, memory = net.layers[0].S.shape[1], family.memory
+    gates = gate_ranges(net, family.alpha)
     if net.end_token:
         u, memory = cell(net, token_gates(net, np.array([END])), gates, memory)
     else:
         u = gates[0][:, -hidden:], gates[1][:, -hidden:]
     features = np.hstack([u[0], memory[0]]), np.hstack([u[1], memory[1]])
     sizes, margin = size(largest(features), net.H, net.d), np.inf
-    winners = np.array([machine.class_at(state, counter) for state, counter, _ in places])
+    winners = np.array([machine.class_at(state, counter) for state, counter, _ in family.places])
     for winner in np.unique(winners):
         some = np.flatnonzero(winners == winner)
         both = sizes[some] + sizes[some][:, [winner]]
         gap = linear((features[0][some], features[1][some]), net.H - net.H[winner],
                      net.d - net.d[winner])  # fmt: skip
         worst = np.delete(widen(net, gap, both)[1], winner, 1)
-        need(bool((worst < 0).all()), "the class is not certain in a box")
+        for box in some[~np.asarray(worst < 0).all(1)]:
+            state, counter, _ = family.places[box]
+            need(False, f"the class is not certain in state {state} at counter {counter}")
         margin = min(margin, -float(upper(worst).max(initial=-np.inf)))
     return float(margin)
 
@@ -286,6 +315,11 @@ def product(gates: Range, values: Range) -> Range:
     """The range of a product with a gate, which is not negative."""
     (g0, g1), (v0, v1) = gates, values
     return np.minimum(g0 * v0, g1 * v0), np.maximum(g0 * v1, g1 * v1)
+
+
+def outer(a: Range) -> Range:
+    """The outermost ends of a range, which are numbers."""
+    return lower(a[0]), upper(a[1])
 
 
 def lower(value: Any) -> Array:
