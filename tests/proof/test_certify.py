@@ -143,8 +143,6 @@ def test_the_boxes_follow_the_automaton():
         after = np.array(found.dfa_states)[found.transitions]
         assert (after == goal.transitions[list(found.dfa_states)]).all()
         assert goal == transition_table(model).dfa
-        assert found.checked_pairs == found.transitions.size
-        assert (found.eps >= 0).all()
         assert found.verification.margin > 0
 
 
@@ -160,7 +158,7 @@ def test_many_symbols():
     dfa = permutations(12, tuple(f"word{i}" for i in range(2000)), seed=0, groups=3)
     model = built_model(dfa, groups=3, temperature=0.1)
     words = [tuple(f"word{i * j % 2000}" for i in range(j)) for j in range(40)]
-    assert extract(model, words, method="table").certificate.checked_pairs == 12 * 2000
+    assert extract(model, words, method="table").certificate.transitions.size == 12 * 2000
 
 
 def test_one_wrong_symbol_of_many_is_refused():
@@ -199,7 +197,7 @@ def test_twin_centroids_share_their_mass_and_are_still_proved():
     network.load_state_dict(weights)
     twins = certify(replace(model, network=network))
     assert twins.holds
-    assert twins.eps.max() > 0.45
+    assert twins.hi.max() < 0.55
     assert twins.dfa == certify(model).dfa
 
 

@@ -2,12 +2,14 @@
 
 A region is a box of mixtures per layer, lo <= alpha <= hi with alpha summing to 1. All
 pre-activations are linear in alpha, so their range over a box is exact; gates are monotone; the
-gaps between scores are linear in u. Every range is widened by more than float32 can err there;
-`docs/explanation/proofs.md` derives the widths. The verifier has its own bounds, in other code.
+gaps between scores are linear in u. Every range is widened by what float32 can err there, as
+`docs/explanation/proofs.md` derives it, so that the verifier, which has formulas of its own and
+also looks at overflow and underflow, finds the boxes large enough.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -19,6 +21,7 @@ from kleene.data.alphabet import END, START
 from kleene.errors import ExtractionError
 from kleene.model import Model
 from kleene.nn.config import SIMILARITIES, TRANSITIONS
+from kleene.proof.verify_core import Layer, Network
 from kleene.proof.verify_files import CELLS, ModelFiles, load_model
 
 Array: TypeAlias = NDArray[np.float64]
@@ -27,42 +30,7 @@ Interval: TypeAlias = tuple[Array, Array]
 UNIT = 2.0**-24  # the rounding unit of float32
 FUNCTION = 2.0**-19  # how far sigmoid and tanh may be off
 TINY = 1e-37  # below this float32 may flush to zero
-UNDERFLOW = 2.0**-100  # added to every magnitude, so that relative errors cover underflow too
-LARGEST = 2.0**50  # magnitudes beyond which nothing is claimed: float32 may overflow
 CHUNK = 2_000_000  # numbers in one array at a time
-
-
-@dataclass(frozen=True, kw_only=True)
-class LayerBounds:
-    """One layer's weights in float64, and the linear parts of its step."""
-
-    W: Array  # gates*hidden input
-    R: Array  # gates*hidden hidden
-    b_input: Array
-    b_hidden: Array
-    S: Array  # state hidden
-    slack: float
-    """Relative error of a float32 sum of products, of the longest chain there is."""
-
-    @cached_property
-    def recurrent(self) -> Linear:
-        """R h + b and h itself, as mixtures of the centroids' own."""
-        hidden = _mixture(self.S, self.R, self.b_hidden, self.slack)
-        return Linear(
-            rows=np.concatenate([hidden.rows, self.S], 1),
-            error=np.concatenate([hidden.error, self.slack * size(self.S).max(0)]),
-        )
-
-    def start(self) -> Interval:
-        """R h + b and h at h = 0, (gates*hidden + hidden,)."""
-        value = np.concatenate([self.b_hidden, np.zeros(self.S.shape[1])])
-        return value - self.slack * size(value), value + self.slack * size(value)
-
-    def input(self, x: Interval) -> Interval:
-        """W x + b over boxes of x."""
-        lo, hi = linear_range(x, self.W, self.b_input)
-        error = self.slack * (reach(x) @ size(self.W).T + size(self.b_input))
-        return _bounded(lo - error, hi + error)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,83 +58,56 @@ class Linear:
             space = room[:, way]
             taken = np.clip(left - (space.cumsum(1) - space), 0, space)
             bounds.append(base + (taken * values[way]).sum(1))
-        return _bounded(bounds[0] - self.error, bounds[1] + self.error)
+        return bounds[0] - self.error, bounds[1] + self.error
 
 
-@dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """A memory-less network in float64, and the bounds of its steps."""
+    """The bounds of the steps of a network."""
 
-    embedding: Array  # token input
-    layers: tuple[LayerBounds, ...]
-    head: Array  # class hidden
-    b_head: Array
-    cell: str
-    similarity: str
-    hard: bool
-    """Whether the next state is the nearest centroid (soft-argmax), not a mixture."""
-    end_token: bool
+    def __init__(self, network: Network) -> None:
+        self.net, self.layers, self.slack = network, network.layers, network.g
+        self.size = self.layers[0].S.shape[1]
+        self.num_states = len(self.layers[0].S)
 
-    @classmethod
-    def of(cls, model: Model) -> Bounds:
-        """The weights of a model, whose kind of network must be one that the bounds are for."""
-        config = model.network.config
-        weights = {
-            name: np.asarray(weight.detach().cpu().numpy(), np.float64)
-            for name, weight in model.network.state_dict().items()
-        }
-        hidden = config.hidden_size
-        inner = hidden if config.num_layers > 1 or config.cell_object.has_memory else 1
-        terms = max(config.input_size, inner) + hidden + 2 * config.num_states + 128
-        return cls(
-            embedding=weights["embedding.weight"],
-            layers=tuple(
-                LayerBounds(
-                    W=weights[f"rnn.weight_ih_l{i}"],
-                    R=weights[f"rnn.weight_hh_l{i}"],
-                    b_input=weights[f"rnn.bias_ih_l{i}"],
-                    b_hidden=weights[f"rnn.bias_hh_l{i}"],
-                    S=weights[f"rnn.centroids_l{i}"],
-                    slack=terms * UNIT * 1.001,
-                )
-                for i in range(config.num_layers)
-            ),
-            head=weights["head.weight"],
-            b_head=weights["head.bias"],
-            cell=config.cell,
-            similarity=config.similarity,
-            hard=config.transition in ("soft-argmax", "gumbel-hard"),
-            end_token=config.end_token,
-        )
+    @cached_property
+    def recurrent(self) -> list[Linear]:
+        """R h + c, and h itself, of every layer."""
+        found = []
+        for layer in self.layers:
+            gates = self.mixture(layer.S, layer.R, layer.c)
+            error = np.concatenate([gates.error, self.slack * abs(layer.S).max(0)])
+            found.append(Linear(rows=np.hstack([gates.rows, layer.S]), error=error))
+        return found
 
-    @property
-    def num_states(self) -> int:
-        """How many centroids a layer has."""
-        return len(self.layers[0].S)
+    @cached_property
+    def between(self) -> list[Linear]:
+        """W h + b of every layer but the first, h being a mixture of the centroids below."""
+        pairs = zip(self.layers, self.layers[1:], strict=False)
+        return [self.mixture(one.S, two.W, two.b) for one, two in pairs]
 
-    @property
-    def slack(self) -> float:
-        """The same for all layers."""
-        return self.layers[0].slack
+    def mixture(self, S: Array, W: Array, b: Array) -> Linear:
+        """W h + b for h = alpha S, as a mixture of its values at the centroids."""
+        error = self.slack * (abs(S) @ abs(W).T + abs(b)).max(0)
+        return Linear(rows=S @ W.T + b, error=error)
 
     @cached_property
     def x_gates(self) -> Interval:
         """W x + b of every token in the first layer, (token, gates*hidden)."""
-        return self.layers[0].input((self.embedding, self.embedding))
+        return self.input(self.layers[0], (self.net.E, self.net.E))
 
-    @cached_property
-    def between(self) -> tuple[Linear, ...]:
-        """W h + b of every layer but the first, h being a mixture of the centroids below."""
-        pairs = zip(self.layers[:-1], self.layers[1:], strict=True)
-        return tuple(_mixture(one.S, two.W, two.b_input, two.slack) for one, two in pairs)
+    def input(self, layer: Layer, x: Interval) -> Interval:
+        """W x + b over boxes of x."""
+        lo, hi = linear_range(x, layer.W, layer.b)
+        error = self.slack * (reach(x) @ abs(layer.W).T + abs(layer.b))
+        return lo - error, hi + error
 
     def apply(self, x: Interval, hidden: Interval) -> Interval:
         """The cell's u from both halves of its pre-activations, (..., gates*hidden [+ hidden])."""
-        n = self.layers[0].S.shape[1]
+        n = self.size
         (x_lo, x_hi), (lo, hi) = x, hidden
-        if self.cell != "gru":
+        if self.net.cell != "gru":
             a_lo, a_hi = x_lo + lo[..., :-n], x_hi + hi[..., :-n]
-            if self.cell == "rnn-relu":
+            if self.net.cell == "rnn-relu":
                 return np.maximum(a_lo, 0) * (1 - FUNCTION), np.maximum(a_hi, 0) * (1 + FUNCTION)
             return np.tanh(a_lo) - FUNCTION, np.tanh(a_hi) + FUNCTION
         gates = slice(0, 2 * n)
@@ -189,22 +130,22 @@ class Bounds:
 
     def gaps(self, layer: int, u: Interval, winner: int) -> Interval:
         """The range of score_j - score_winner over boxes of u, (..., hidden) -> (..., state)."""
-        S = self.layers[layer].S
-        norms = np.linalg.norm(S, axis=1, keepdims=True) if self.similarity == "cosine" else 1
+        S, similarity = self.layers[layer].S, self.net.similarity
+        norms = np.linalg.norm(S, axis=1, keepdims=True) if similarity == "cosine" else 1
         keys = S / np.maximum(norms, 1e-12)
-        offsets = -(S**2).sum(1) / 2 if self.similarity == "euclidean" else np.zeros(len(S))
+        offsets = -(S**2).sum(1) / 2 if similarity == "euclidean" else np.zeros(len(S))
         lo, hi = linear_range(u, keys - keys[winner], offsets - offsets[winner])
         most = reach(u)
-        if self.similarity == "cosine":
+        if similarity == "cosine":
             far = np.maximum(np.linalg.norm(most, axis=-1, keepdims=True), 1e-12)
             nearest = np.maximum(np.maximum(u[0], -u[1]), 0)
             near = np.maximum(np.linalg.norm(nearest, axis=-1, keepdims=True), 1e-12)
             lo, hi = np.where(lo > 0, lo / far, lo / near), np.where(hi > 0, hi / near, hi / far)
             error = np.full(len(S), 4 * self.slack)
         else:
-            sizes = most @ size(keys).T + size(offsets)
+            sizes = most @ abs(keys).T + abs(offsets)
             error = self.slack * (sizes + sizes[..., winner, None])
-        lo, hi = _bounded(lo - error, hi + error)
+        lo, hi = lo - error, hi + error
         lo[..., winner] = hi[..., winner] = 0
         return lo, hi
 
@@ -212,7 +153,7 @@ class Bounds:
         """Boxes of alpha from the gaps: alpha_j grows with gap j and falls with all others."""
         lo, hi = gaps
         factor = (self.num_states + 64) * UNIT
-        if self.hard:  # the argmax of float32 probabilities: a gap must survive their rounding
+        if self.net.hard:  # the argmax of float32 probabilities: a gap must survive their rounding
             can_win = ~(hi / temperature < -4 * factor)
             alone = can_win.sum(-1, keepdims=True) == 1
             return (can_win & alone).astype(np.float64), can_win.astype(np.float64)
@@ -230,33 +171,33 @@ class Bounds:
 
     def start(self) -> tuple[Interval, list[Interval]]:
         """The first layer's input on the start token, and every layer's hidden half at h = 0."""
-        tokens = slice(START, START + 1)
-        zeros = [layer.start() for layer in self.layers]
-        x = self.x_gates[0][tokens], self.x_gates[1][tokens]
-        return x, [(lo[None], hi[None]) for lo, hi in zeros]
+        values = [np.hstack([layer.c, np.zeros(self.size)])[None] for layer in self.layers]
+        zeros = [(v - self.slack * abs(v), v + self.slack * abs(v)) for v in values]
+        return self.token(START), zeros
+
+    def token(self, token: int) -> Interval:
+        """The first layer's input on one token, (1, gates*hidden)."""
+        return self.x_gates[0][[token]], self.x_gates[1][[token]]
 
     def hidden(self, lo: Array, hi: Array) -> list[Interval]:
-        """R h + b and h of every layer over boxes, (box, layer, state) -> (box, column)."""
-        ends = zip(self.layers, lo.swapaxes(0, 1), hi.swapaxes(0, 1), strict=True)
-        return [layer.recurrent.range(low, high) for layer, low, high in ends]
+        """R h + c and h of every layer over boxes, (box, layer, state) -> (box, column)."""
+        ends = zip(self.recurrent, lo.swapaxes(0, 1), hi.swapaxes(0, 1), strict=True)
+        return [recurrent.range(low, high) for recurrent, low, high in ends]
 
     def classes(self, lo: Array, hi: Array, winner: int) -> Array:
         """The most by which any other class may beat the winner at the end, (box,)."""
-        hidden = self.hidden(lo, hi)
-        n = self.layers[0].S.shape[1]
-        u = hidden[-1][0][:, -n:], hidden[-1][1][:, -n:]
-        if self.end_token:
-            x = self.x_gates[0][END : END + 1], self.x_gates[1][END : END + 1]
+        hidden, net = self.hidden(lo, hi), self.net
+        u = hidden[-1][0][:, -self.size :], hidden[-1][1][:, -self.size :]
+        if net.end_token:
             for i, layer in enumerate(self.layers):
-                u = self.apply(layer.input(u) if i else x, hidden[i])
-        D, offset = self.head - self.head[winner], self.b_head - self.b_head[winner]
-        terms = reach(u) @ size(self.head).T + size(self.b_head)
-        worst = linear_range(u, D, offset)[1]
-        worst += self.slack * (terms + terms[:, winner, None])
+                u = self.apply(self.input(layer, u) if i else self.token(END), hidden[i])
+        sizes = reach(u) @ abs(net.H).T + abs(net.d)
+        worst = linear_range(u, net.H - net.H[winner], net.d - net.d[winner])[1]
+        worst += self.slack * (sizes + sizes[:, [winner]])
         return np.asarray(np.delete(worst, winner, 1).max(1, initial=-np.inf))
 
 
-def as_saved(model: Model, cells: tuple[str, ...] = CELLS) -> ModelFiles:
+def as_saved(model: Model, cells: Sequence[str] = CELLS) -> ModelFiles:
     """The model as a folder would hold it, if its network runs as it would from there."""
     rnn, config = model.network.rnn, model.network.config
     described = {
@@ -281,26 +222,9 @@ def linear_range(u: Interval, D: Array, offset: Array) -> Interval:
     return value - off, value + off
 
 
-def _mixture(S: Array, W: Array, b: Array, slack: float) -> Linear:
-    """W h + b for h = alpha S, as a mixture of its values at the centroids."""
-    error = slack * (size(S) @ size(W).T + size(b)).max(0)
-    return Linear(rows=S @ W.T + b, error=error)
-
-
-def size(a: Array) -> Array:
-    """Magnitudes, larger by what underflow may lose."""
-    return np.asarray(abs(a) + UNDERFLOW)
-
-
 def reach(u: Interval) -> Array:
-    """The largest magnitude in each interval, larger by what underflow may lose."""
-    return np.asarray(np.maximum(abs(u[0]), abs(u[1])) + UNDERFLOW)
-
-
-def _bounded(lo: Array, hi: Array) -> Interval:
-    """Nothing is known of what float32 cannot hold."""
-    known = (abs(lo) <= LARGEST) & (abs(hi) <= LARGEST)
-    return np.where(known, lo, np.nan), np.where(known, hi, np.nan)
+    """The largest magnitude in each interval."""
+    return np.asarray(np.maximum(abs(u[0]), abs(u[1])))
 
 
 def sigmoid(x: Array) -> Array:

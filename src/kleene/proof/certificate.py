@@ -16,7 +16,7 @@ from kleene.automata.formats.json import dump
 from kleene.errors import AutomatonError, ExtractionError
 from kleene.files import format_mismatch, read_regular, write_atomically
 from kleene.machine import Symbol, Word
-from kleene.proof.verify import CERTIFY, COUNTER_FORMAT, DOOR, FORMAT, FORMAT_2, Verification, mean
+from kleene.proof.verify import CERTIFY, COUNTER_FORMAT, DOOR, FORMAT, FORMAT_2, Verification
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,11 +43,6 @@ class _Document:
     """Digest of everything that an answer depends on: settings, alphabet and weights."""
     verification: Verification | None = None
     """What the verifier found; None in a certificate read from a file, until it is verified."""
-
-    @property
-    def temperature(self) -> float:
-        """The temperature the proof is about; the mean, where layers differ."""
-        return mean(list(self.temperatures))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON: what is checked, and nothing that is not."""
@@ -131,26 +126,13 @@ class Certificate(_Document):
     hi: NDArray[np.float64]
     """Greatest probability of each centroid, (location, layer, centroid)."""
 
-    @property
-    def eps(self) -> NDArray[np.float64]:
-        """The most probability mass outside its centroids that each location allows."""
-        kept = np.take_along_axis(self.lo, np.array(self.centroids)[..., None], -1)
-        return np.asarray((1 - kept[..., 0]).max(-1))
-
-    @property
-    def checked_pairs(self) -> int:
-        """How many pairs of location and symbol there are."""
-        return self.transitions.size
-
     def __str__(self) -> str:
-        size = (
-            f"{len(self.centroids)} boxes follow the {len(set(self.dfa_states))} states of the "
-            f"automaton, eps at most {self.eps.max():.2g}"
-        )
         if self.verification is None:
-            return f"certificate for temperature {self.temperature:g}, not verified yet: {size}"
-        margins = f"output margin at least {self.verification.output_margin:.3g}"
-        return f"{self.verification}; {size}, {margins}"
+            return f"certificate for {self.dfa.num_states} states, not verified yet"
+        return (
+            f"{self.verification}; {len(self.centroids)} boxes, "
+            f"output margin at least {self.verification.output_margin:.3g}"
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

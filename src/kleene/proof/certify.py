@@ -23,6 +23,7 @@ from kleene.proof.certificate import Certificate, CounterCertificate, Refusal
 from kleene.proof.functions import unmeasured
 from kleene.proof.invariant import Break, Locations, Proof, largest_closing, prove
 from kleene.proof.verify import CLAIM, verify
+from kleene.proof.verify_core import NotProvedError
 
 
 def certify(model: Model, dfa: DFA | None = None) -> Certificate | Refusal:
@@ -33,11 +34,15 @@ def certify(model: Model, dfa: DFA | None = None) -> Certificate | Refusal:
     """
     require_memoryless(model)
     saved = as_saved(model)
-    bounds, table = Bounds.of(model), transition_table(model)
-    goal = table.dfa.minimize() if dfa is None else dfa
-    check_same_alphabet(model.alphabet.symbols, goal.alphabet)
     temperatures = saved.temperatures
     tau = sum(temperatures) / len(temperatures)
+    try:
+        bounds = Bounds(saved.network)
+    except NotProvedError as error:
+        return Refusal(reason=f"no proof: {error}", temperature=tau)
+    table = transition_table(model)
+    goal = table.dfa.minimize() if dfa is None else dfa
+    check_same_alphabet(model.alphabet.symbols, goal.alphabet)
     word = table.dfa.difference(goal)
     candidates = _candidates(model, bounds, table, goal, word is None)
     outcomes = []
@@ -74,14 +79,13 @@ Proved = TypeVar("Proved", Certificate, CounterCertificate)
 def verified(model: Model, certificate: Proved) -> Proved | Refusal:
     """The certificate, after the verifier has checked it against the files of the model."""
     document = certificate.to_dict()
-    machine = document["dfa"] if isinstance(certificate, Certificate) else document["machine"]
-    checked = verify(model.to_files(), machine, document)
+    checked = verify(model.to_files(), document.get("dfa") or document["machine"], document)
     if checked.holds:
         note = unmeasured()
         assumes = checked.assumes if note is None else f"{checked.assumes}; {note}"
         return replace(certificate, verification=replace(checked, assumes=assumes))
     reason = f"the prover found a proof that the verifier refuses: {checked}"
-    return Refusal(reason=reason, temperature=certificate.temperature)
+    return Refusal(reason=reason, temperature=checked.temperature or 0.0)
 
 
 # -- where the boxes are -----------------------------------------------------------------------
@@ -99,7 +103,7 @@ def _candidates(
     fine = _follow(model, table, goal)
     coarse = _merge(fine)
     merged = len(coarse.centroids) < len(fine.centroids)
-    mixtures = [] if bounds.hard or (equal and not merged) else [coarse]
+    mixtures = [] if bounds.net.hard or (equal and not merged) else [coarse]
     return [fine, *mixtures] if equal else mixtures
 
 

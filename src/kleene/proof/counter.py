@@ -97,8 +97,7 @@ def counter_bound(
         with np.errstate(all="ignore"):  # nan is inside no box
             rounds = families(saved.network, read, depth, unit.unit, unit.step)
             for t, family in enumerate(islice(rounds, length + 1)):
-                if not family.closed:  # else the same boxes as before
-                    class_margin(saved.network, read, family)
+                class_margin(saved.network, read, family)
                 boxes, widths = len(family.places), np.ptp(family.memory, axis=0)[:, unit.unit]
                 reached, drift = t, float(widths.max() / abs(unit.step))
     except NotProvedError as error:

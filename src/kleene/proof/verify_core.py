@@ -156,13 +156,18 @@ def at_zero(net: Network) -> list[Range]:
 
 def hidden_ranges(net: Network, lo: Array, hi: Array) -> list[Range]:
     """R h + c and h over a box, (gates*hidden + hidden,), of every layer."""
-    found = []
-    for layer, low, high in zip(net.layers, lo, hi, strict=True):
-        rows = np.hstack([layer.S @ layer.R.T + layer.c, layer.S])
-        sizes = np.hstack([size(layer.S, layer.R, layer.c), abs(layer.S) + NU])
-        least, most = mixed(net, (low[None], high[None]), rows, sizes)
-        found.append((least[0], most[0]))
-    return found
+    ends = [
+        hidden_range(net, layer, (low[None], high[None]))
+        for layer, low, high in zip(net.layers, lo, hi, strict=True)
+    ]
+    return [(least[0], most[0]) for least, most in ends]
+
+
+def hidden_range(net: Network, layer: Layer, alpha: Range) -> Range:
+    """R h + c and h over boxes of mixtures, (box, gates*hidden + hidden), of one layer."""
+    rows = np.hstack([layer.S @ layer.R.T + layer.c, layer.S])
+    sizes = np.hstack([size(layer.S, layer.R, layer.c), abs(layer.S) + NU])
+    return mixed(net, alpha, rows, sizes)
 
 
 def mixed(net: Network, alpha: Range, rows: Array, sizes: Array) -> Range:

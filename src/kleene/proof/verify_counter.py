@@ -15,7 +15,7 @@ symbol adds while the counter runs; if that is not one number per symbol, it sto
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -24,7 +24,6 @@ import numpy as np
 from kleene.proof.verify_core import (
     END,
     FIRST,
-    NU,
     START,
     Array,
     F,
@@ -33,9 +32,9 @@ from kleene.proof.verify_core import (
     Range,
     U,
     at_zero,
+    hidden_range,
     largest,
     linear,
-    mixed,
     mixtures,
     need,
     sigmoid,
@@ -130,21 +129,19 @@ class Family:
     places: list[Place]  # box
     alpha: Range  # box centroid
     memory: Range  # box hidden
-    closed: bool = False
-    """Whether one symbol more leads nowhere else: then they hold every length."""
 
 
 def check(
     net: Network, machine: Machine, depth: int, length: int, unit: int, step: float
-) -> tuple[bool, int, float]:
-    """Check the claim; return whether it holds of every length, the boxes, the least margin.
+) -> tuple[int, float]:
+    """Check the claim; return how many boxes there are, and the least margin of a class.
 
     `unit` and `step`, the memory's unit that counts and what it adds, decide how boxes are split,
     not what is true.
     """
     for family in islice(families(net, machine, depth, unit, step), length + 1):
         last = family
-    return last.closed, len(last.places), class_margin(net, machine, last)
+    return len(last.places), class_margin(net, machine, last)
 
 
 def families(
@@ -169,9 +166,7 @@ def families(
         yield family
         ends = {after for place in ends for _, after in machine.within(place, depth, rises)}
         need(bool(ends), "no sequence of this length stays within the depth")
-        if family.closed:
-            continue
-        low, high = gate_ranges(net, family.alpha)
+        low, high = hidden_range(net, net.layers[0], family.alpha)
         grid = (low[:, None], high[:, None]), (family.memory[0][:, None], family.memory[1][:, None])
         u, memory = (
             (a[0].reshape(-1, hidden), a[1].reshape(-1, hidden)) for a in cell(net, x, *grid)
@@ -190,14 +185,11 @@ def families(
                 targets.append(index[key])
         need(len(places) <= MAX_BOXES, f"it needs more than {MAX_BOXES} boxes")
         to = np.array(targets), len(places)
-        grown = Family(
+        family = Family(
             places=places,
             alpha=joined(family.alpha, (alpha[0][rows], alpha[1][rows]), *to),
             memory=joined(family.memory, (memory[0][rows], memory[1][rows]), *to),
         )
-        pairs = zip((*family.alpha, *family.memory), (*grown.alpha, *grown.memory), strict=True)
-        closed = all(np.array_equal(a, b) for a, b in pairs)
-        family = replace(grown, closed=closed)
 
 
 def joined(old: Range, images: Range, targets: Ints, count: int) -> Range:
@@ -213,7 +205,7 @@ def joined(old: Range, images: Range, targets: Ints, count: int) -> Range:
 def class_margin(net: Network, machine: Machine, family: Family) -> float:
     """By how much, in all boxes, the machine's class beats all others at least."""
     hidden, memory = net.layers[0].S.shape[1], family.memory
-    gates = gate_ranges(net, family.alpha)
+    gates = hidden_range(net, net.layers[0], family.alpha)
     if net.end_token:
         u, memory = cell(net, token_gates(net, np.array([END])), gates, memory)
     else:
@@ -235,14 +227,6 @@ def class_margin(net: Network, machine: Machine, family: Family) -> float:
 
 
 # -- one step ------------------------------------------------------------------------------------
-
-
-def gate_ranges(net: Network, alpha: Range) -> Range:
-    """R h + c and h over boxes of mixtures, (box, gates*hidden + hidden)."""
-    layer = net.layers[0]
-    rows = np.hstack([layer.S @ layer.R.T + layer.c, layer.S])
-    sizes = np.hstack([size(layer.S, layer.R, layer.c), abs(layer.S) + NU])
-    return mixed(net, alpha, rows, sizes)
 
 
 def next_mixtures(net: Network, u: Range) -> tuple[Ints, Range]:

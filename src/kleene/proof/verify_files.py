@@ -6,7 +6,7 @@ NumPy, safetensors and the standard library only; nothing here runs code from a 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -55,7 +55,7 @@ class ModelFiles:
         return [layer.temperature for layer in self.network.layers]
 
 
-def load_model(source: Folder, cells: tuple[str, ...] = CELLS) -> ModelFiles:
+def load_model(source: Folder, cells: Sequence[str] = CELLS) -> ModelFiles:
     """Read a model folder by the reader of `Model.load`, without torch."""
     from safetensors import SafetensorError
     from safetensors.numpy import load
@@ -91,7 +91,7 @@ def load_model(source: Folder, cells: tuple[str, ...] = CELLS) -> ModelFiles:
         raise ModelError(f"{name} is not a model folder ({error!r:.200}); train again") from None
 
 
-def require_known(config: Mapping[str, Any], cells: tuple[str, ...]) -> None:
+def require_known(config: Mapping[str, Any], cells: Sequence[str]) -> None:
     """Refuse a network that the bounds are not for."""
     for key in config:
         if key not in (*KINDS, *SIZES, *TRAINING):
