@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kleene.cli.console import say
-from kleene.errors import AutomatonError, SettingError
+from kleene.errors import SettingError
 from kleene.files import write_atomically
 
 if TYPE_CHECKING:
@@ -30,15 +30,16 @@ def _onnx(dfa: DFA) -> bytes:
     return to_onnx(dfa)
 
 
-TEXTS: dict[str, Callable[[Any], str | bytes]] = {
-    ".json": lambda dfa: dfa.to_json() + "\n",
-    ".regex": lambda dfa: regexes(dfa) + "\n",
-    ".c": lambda dfa: dfa.to_c(),
-    ".onnx": _onnx,
+CONTENTS: dict[str, Callable[..., str | bytes]] = {  # from a machine, and the words to show
+    ".json": lambda machine, **_: machine.to_json() + "\n",
+    ".dot": lambda machine, **shown: machine.to_dot(**shown) + "\n",
+    ".mmd": lambda dfa, **shown: dfa.to_mermaid(**shown) + "\n",
+    ".regex": lambda dfa, **_: regexes(dfa) + "\n",
+    ".c": lambda dfa, **_: dfa.to_c(),
+    ".onnx": lambda dfa, **_: _onnx(dfa),
 }
-DIAGRAMS = {".dot": "to_dot", ".mmd": "to_mermaid"}
 DRAWINGS = (".svg", ".png", ".pdf")
-DFA_ENDINGS, COUNTER_ENDINGS = (*TEXTS, *DIAGRAMS, *DRAWINGS), (".json", ".dot", *DRAWINGS)
+DFA_ENDINGS, COUNTER_ENDINGS = (*CONTENTS, *DRAWINGS), (".json", ".dot", *DRAWINGS)
 
 
 def check_endings(paths: Iterable[Path] | None, endings: Sequence[str] = DFA_ENDINGS) -> None:
@@ -65,32 +66,16 @@ def write_machine(
         ending = path.suffix.lower()
         if ending in DRAWINGS:
             machine.draw(path, **shown)
-        elif ending in DIAGRAMS:
-            write_atomically(path, getattr(machine, DIAGRAMS[ending])(**shown) + "\n")
         else:
-            write_atomically(path, TEXTS[ending](machine))
+            write_atomically(path, CONTENTS[ending](machine, **shown))
         say(f"wrote {path}")
 
 
 def load_machine(path: Path) -> DFA | CounterMachine:
     """Read an automaton or a counter machine, whichever the file says it is."""
+    from kleene.automata import DFA
     from kleene.automata.counter.machine import CounterMachine
     from kleene.automata.formats.json import read_text
 
-    if '"kleene.counter/' not in read_text(path)[:200]:
-        return load_dfa(path)
-    try:
-        return CounterMachine.load(path)
-    except AutomatonError as error:
-        raise AutomatonError(f"{path}: {error}") from None
-
-
-def load_dfa(path: Path) -> DFA:
-    """Read an automaton; an error names the file."""
-    from kleene.automata import DFA
-
-    try:
-        return DFA.load(path)
-    except AutomatonError as error:
-        known = str(path) in str(error)
-        raise error if known else AutomatonError(f"{path}: {error}") from None
+    counts = '"kleene.counter/' in read_text(path)[:200]
+    return CounterMachine.load(path) if counts else DFA.load(path)

@@ -24,8 +24,8 @@ UNLIMITED = 100_000  # columns, where the answer does not go to a terminal
 
 def say(note: str, kind: str = "") -> None:
     """Tell the person at the terminal something that is not part of the answer, in one line."""
-    if not _is_main_process():
-        return
+    if rank_and_world_size()[0]:
+        return  # of several processes the first speaks for all
     line, begin = f"kleene: {kind}{escaped(' '.join(note.split()))}", ""
     if sys.stderr.isatty():
         begin = "\r\x1b[K"  # over a `^C`, or a line of progress
@@ -45,8 +45,7 @@ def answer(text: str = "") -> None:
 
 def answer_styled(text: str) -> None:
     """Write text that holds control sequences of our own and has escaped all others."""
-    if _is_main_process():
-        sys.stdout.write(f"{text}\n")
+    sys.stdout.write(f"{text}\n")
 
 
 def answer_lines(lines: Iterable[str]) -> None:
@@ -57,8 +56,7 @@ def answer_lines(lines: Iterable[str]) -> None:
 
 def answer_json(value: Any, *, indent: int | None = 2) -> None:
     """Write the answer as JSON; symbols and labels that JSON does not know become text."""
-    if _is_main_process():
-        answer_lines([json.dumps(value, indent=indent, ensure_ascii=False, default=str)])
+    answer_lines([json.dumps(value, indent=indent, ensure_ascii=False, default=str)])
 
 
 def answer_result(result: Any, *, json: bool) -> None:
@@ -109,8 +107,3 @@ def quoted(word: Word) -> str:
     """A word inside a sentence: `"0110"`, or `["the", "end"]`; the empty word shows."""
     listed = word if isinstance(word, str) else list(word)
     return json.dumps(listed, ensure_ascii=False, default=str)
-
-
-def _is_main_process() -> bool:
-    """Of several processes the first speaks for all."""
-    return rank_and_world_size()[0] == 0

@@ -17,7 +17,6 @@ from kleene.errors import DataError
 from kleene.machine import Label, Word, label_texts
 
 if TYPE_CHECKING:
-    from kleene.distributed import ProcessGroup
     from kleene.model import Model
 
 CHUNK, CHUNK_SYMBOLS = 10_000, 300_000  # words in memory at once, whichever are fewer
@@ -132,14 +131,6 @@ class DataSource:
         """All words, and the labels if there are any, as classes of the model."""
         found = [(one.word, one.label) for one in self.examples(model, labelled=None)]
         return [word for word, _ in found], [label for _, label in found if label is not None]
-
-    def require_shareable(self, process_group: ProcessGroup) -> None:
-        """Refuse standard input if several processes would have to read it."""
-        if self.path == "-" and process_group.world_size > 1:
-            raise DataError(
-                "standard input cannot be shared by several processes; save the data to a file "
-                "and name it"
-            )
 
     def _as_class(self, by_text: dict[str, Label], example: Example) -> Label:
         text = "" if example.label is None else str(example.label)

@@ -7,7 +7,6 @@ import shlex
 import signal
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -18,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from kleene.cli.console import say
 from kleene.cli.data import DataSource
 from kleene.cli.run_folder import RunFolder
-from kleene.cli.summary import Summary
 from kleene.data.files import Data
 from kleene.data.fingerprint import file_digest
 from kleene.data.store import Store, encode, open_store
@@ -26,8 +24,7 @@ from kleene.distributed import ProcessGroup
 from kleene.errors import DataError, KleeneError
 
 if TYPE_CHECKING:
-    from kleene.estimator import SequenceClassifier
-    from kleene.training.run import Run
+    from kleene.model import Model
 
 STOPS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
@@ -52,9 +49,11 @@ class TrainingRun:
         cls, source: DataSource, settings: dict[str, Any], *, stream: bool | None, **more: Any
     ) -> TrainingRun:
         """Read the examples, or find out how to read them if they stay on disk."""
-        source.require_shareable(more["process_group"])
-        if source.path == "-" and stream:
-            raise DataError("--stream reads the data twice; name a file instead of standard input")
+        if source.path == "-" and (stream or more["process_group"].world_size > 1):
+            raise DataError(
+                "--stream and several processes read the data more than once; name a file instead "
+                "of standard input"
+            )
         tokens, data = settings["tokens"], None
         if source.is_large if stream is None else stream:
             source, tokens = source.locate(tokens)
@@ -75,10 +74,10 @@ class TrainingRun:
             total.update(repr(row).encode("utf-8", "surrogatepass"))
         return total.hexdigest()
 
-    def train(self, *, resume: bool, overwrite: bool) -> Summary | None:
-        """Train or continue, save the model, and return its figures.
+    def train(self, *, resume: bool, overwrite: bool) -> Model | None:
+        """Train or continue, and save the model.
 
-        Only the first of several processes has the folder and the figures.
+        Only the first of several processes has the folder and the model.
         """
         import torch
 
@@ -87,8 +86,7 @@ class TrainingRun:
         from kleene.training.run import Run
 
         torch.set_num_threads(self.threads)
-        started, group = time.monotonic(), self.process_group
-        estimator = SequenceClassifier(**self.settings)
+        group, estimator = self.process_group, SequenceClassifier(**self.settings)
         rows: tuple[Any, Any] = ["a", "b"], [0, 1]  # where the rows are on disk
         if self.data is not None:
             rows = self.data.words, self.data.labels or []
@@ -104,21 +102,25 @@ class TrainingRun:
             processes=group,
         )
 
-        def fit(*, baseline: bool) -> None:
-            if self.data is None:
-                self._fit_stored(estimator, folder.store, run, baseline=baseline)
-            else:
+        def fit() -> None:
+            baseline = self.baseline and group.is_main
+            if self.data is not None:
                 estimator.fit_prepared(prepared, run, baseline=baseline)
+                return
+            if group.is_main:
+                self.encode(folder.store)
+            group.broadcast()  # the other processes wait
+            estimator.fit_stored(open_store(folder.store), run, baseline=baseline)
 
         if not group.is_main:
             with self._interruptible(None):
                 if group.broadcast():
-                    fit(baseline=False)
+                    fit()
             return None
         with folder.locked(), self._interruptible(folder):
             if group.broadcast(folder.begin(resume=resume, overwrite=overwrite)):
                 try:
-                    fit(baseline=self.baseline)
+                    fit()
                     estimator.model_ = replace(estimator.model, layout=self.source.layout)
                     estimator.save(self.out)
                 except KleeneError:
@@ -129,16 +131,7 @@ class TrainingRun:
                 say(f"the run in {self.out} is finished; nothing to do")
                 estimator = SequenceClassifier.load(self.out)
             folder.store.unlink(missing_ok=True)
-            return Summary(model=estimator.model, seconds=time.monotonic() - started)
-
-    def _fit_stored(
-        self, estimator: SequenceClassifier, path: Path, run: Run, *, baseline: bool
-    ) -> None:
-        """Encode the rows into a file, unless they are there, and fit the estimator."""
-        if run.processes.is_main:
-            self.encode(path)
-        run.processes.broadcast()  # the other processes wait
-        estimator.fit_stored(open_store(path), run, baseline=baseline)
+            return estimator.model
 
     def encode(self, path: Path) -> Store:
         """Write the encoded rows to a file, unless an interrupted run has done so."""
@@ -159,14 +152,9 @@ class TrainingRun:
     @contextmanager
     def _interruptible(self, folder: RunFolder | None) -> Iterator[None]:
         """Let SIGTERM and a closed terminal end a run as Ctrl-C does, and say how to continue."""
-
-        def stop(*_: object) -> None:
-            raise KeyboardInterrupt
-
-        main = threading.current_thread() is threading.main_thread()
-        ignored = signal.SIG_IGN  # such as under nohup
-        handled = [s for s in STOPS if main and signal.getsignal(s) is not ignored]
-        before = {signum: signal.signal(signum, stop) for signum in handled}
+        main, ignored = threading.current_thread() is threading.main_thread(), signal.SIG_IGN
+        handled = [s for s in STOPS if main and signal.getsignal(s) is not ignored]  # as in nohup
+        before = {one: signal.signal(one, signal.default_int_handler) for one in handled}
         try:
             yield
         except KeyboardInterrupt as error:

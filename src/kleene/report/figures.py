@@ -45,6 +45,20 @@ def figures(model: Model, words: Sequence[Word], result: Evaluation | None) -> d
     }
 
 
+def worth(model: Model) -> str | None:
+    """What must be said first of a model that is worth nothing, as far as anybody knows."""
+    from kleene.fitting import MIN_VALIDATION
+
+    data, label = model.settings.get("data") or {}, model.no_better_than
+    if label is not None:
+        return f"no better than always answering {as_text(label)}"
+    rows = data.get("rows", MIN_VALIDATION)
+    if data.get("held_out_interval") or rows >= MIN_VALIDATION:
+        return None
+    few = f"{rows} rows are too few to say what this model is worth"
+    return f"unknown: {few}; give {MIN_VALIDATION} or more"
+
+
 def _stored(stored: dict[str, Any], accuracy: str, rows: str) -> dict[str, Any] | None:
     """A figure that the training left in the model folder."""
     if stored.get(accuracy) is None or not stored.get(rows):

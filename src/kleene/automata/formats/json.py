@@ -54,8 +54,12 @@ class JsonFile:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a JSON file that `save` wrote."""
-        return cls.from_json(read_text(path))
+        """Read a JSON file that `save` wrote; an error names the file."""
+        text = read_text(path)
+        try:
+            return cls.from_json(text)
+        except AutomatonError as error:
+            raise AutomatonError(f"{path}: {error}") from None
 
 
 def dfa_to_json(dfa: TransitionTable, *, indent: int | None = None) -> str:

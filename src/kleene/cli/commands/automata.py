@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kleene.cli.automaton_files import check_endings, load_dfa, write_machine
+from kleene.cli.automaton_files import check_endings, write_machine
 from kleene.cli.console import (
     answer,
     answer_json,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from kleene.automata import DFA
     from kleene.data.layout import Example
 
-FIRST_CHUNK, CHUNK = 1_000, 100_000  # words matched at a time, at first and in the long run
+CHUNK = 10_000  # words matched at a time
 
 
 @reads_data
@@ -81,14 +81,11 @@ def induce(
     if json:
         answer_json({**found.to_dict(), "alternatives": others, "questions": words})
         return
-    answer(str(found))
-    answer(
-        f"\n{others} other automata explain the rows as well; label these words to decide:"
-        if words
-        else "\nno other automaton was found that explains the rows as well"
-    )
-    for word in words:
-        answer(word if isinstance(word, str) else " ".join(map(str, word)))
+    told = "no other automaton was found that explains the rows as well"
+    if words:
+        told = f"{others} other automata explain the rows as well; label these words to decide:"
+    answer(f"{found}\n\n{told}")
+    answer_lines(word if isinstance(word, str) else " ".join(map(str, word)) for word in words)
 
 
 def compare(
@@ -105,7 +102,9 @@ def compare(
       kleene sample tomita4 --dfa --out truth.json
       kleene compare dfa.json truth.json
     """
-    a, b = load_dfa(one), load_dfa(other)
+    from kleene.automata import DFA
+
+    a, b = DFA.load(one), DFA.load(other)
     word = a.difference(b)
     if word is None:
         answer_json({"equal": True}) if json else answer("equal")
@@ -144,23 +143,22 @@ def match(
     from itertools import islice
     from json import dumps
 
+    from kleene.automata import DFA
     from kleene.automata.symbols import spelled_by_characters
 
-    machine = load_dfa(dfa)
+    machine = DFA.load(dfa)
     tokens = tokens or ("chars" if spelled_by_characters(machine.alphabet) else "words")
     texts = label_texts(machine.outputs)
     if json:
         texts = [dumps(label, default=str) for label in machine.outputs]
     totals: Counter[str] = Counter(dict.fromkeys(texts, 0))
-    size = FIRST_CHUNK
     found = open_data(words).each(tokens, labelled=False, stage="matching" if count else None)
-    while chunk := list(islice(found, size)):
+    while chunk := list(islice(found, CHUNK)):
         labels = [texts[state] for state in _states(machine, chunk).tolist()]
         if count:
             totals.update(labels)
         else:
             answer_lines(labels)
-        size = min(2 * size, CHUNK)
     if count and json:
         answer_json(dict(totals))
     elif count:
@@ -191,16 +189,18 @@ def export(
     """Write a model or automaton for programs without Kleene.
 
     An ONNX file of a model reads padded sequences of any number and length; one of an automaton
-    gives the numbers of labels. A C file needs no library; compiled, it reads words, one a line.
+    gives the numbers of labels. A C file is a table and functions, and needs no library.
 
     \b
     Example:
       kleene export model --out model.onnx
-      kleene export dfa.json --out dfa.c && cc -O2 dfa.c -o dfa && ./dfa < words.txt
+      kleene export dfa.json --out dfa.c --out dfa.onnx
     """
     check_endings(out)
     if not source.is_dir():
-        write_machine(load_dfa(source), out)
+        from kleene.automata import DFA
+
+        write_machine(DFA.load(source), out)
         return
     for path in out:
         if path.suffix.lower() != ".onnx":

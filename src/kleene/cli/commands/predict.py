@@ -124,11 +124,24 @@ def evaluate(
       kleene evaluate model test.tsv
       kleene evaluate model test.jsonl.gz --json
     """
-    from kleene.cli.summary import answer_classes, evaluate_file
+    import numpy as np
+
+    from kleene.cli.summary import answer_classes
+    from kleene.data.examples import Examples
+    from kleene.data.validate import UnknownSymbols
+    from kleene.evaluation import metrics
     from kleene.model import Model
 
-    trained = Model.load(model)
-    result, unknown = evaluate_file(trained, open_data(data))
+    trained, parts, unknown = Model.load(model), [], UnknownSymbols()
+    for chunk in open_data(data).chunks(trained, labelled=True, stage="evaluating"):
+        words = [example.word for example in chunk]
+        labels = np.array([trained.class_ids[example.label] for example in chunk])
+        encoded = trained.alphabet.encode_many(words)
+        unknown += UnknownSymbols.among(trained.alphabet, words, encoded)
+        parts.append(metrics.evaluate(trained.network, Examples(words=encoded, labels=labels)))
+    if unknown:
+        say(str(unknown))
+    result = metrics.merged(parts)
     rows, right = len(result.labels), int(result.confusion.trace())
     per_class = [asdict(one) for one in result.per_class]
     names = label_texts(trained.classes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +56,11 @@ def train(
       kleene train data.tsv --out model --seed 1
       kleene train reviews.csv.gz --text-column review --tokens text --out model
     """
+    from kleene.cli.summary import answer_summary, summary
     from kleene.cli.training import TrainingRun
     from kleene.distributed import init_process_group
 
+    started = time.monotonic()
     if resume and overwrite:
         raise SettingError("--resume continues a run, --overwrite starts again; give one of them")
     settings: dict[str, Any] = {
@@ -77,13 +80,14 @@ def train(
             baseline=baseline,
             process_group=process_group,
         )
-        summary = run.train(resume=resume, overwrite=overwrite)
-    if summary is None:  # another process has it
+        model = run.train(resume=resume, overwrite=overwrite)
+    if model is None:  # another process has it
         return
+    seconds = time.monotonic() - started
     if json:
-        answer_json(summary.to_dict())
+        answer_json(summary(model, seconds))
         return
-    summary.show()
+    answer_summary(model, seconds)
     report = f"`kleene report {out} {data} --out report.html` shows what its states stand for"
     automaton = f"`kleene extract {out} --out dfa.svg` reads the automaton in it"
-    say(f"next: {automaton if summary.model.readable_by == 'table' else report}")
+    say(f"next: {automaton if model.readable_by == 'table' else report}")
