@@ -29,7 +29,7 @@ from kleene.evaluation.metrics import length_batches, logits
 from kleene.explain.methods import METHODS, predicting_states
 from kleene.explain.traces import batched_traces, margins
 from kleene.nn.classifier import Classifier
-from kleene.nn.inference import inference
+from kleene.nn.mode import inference
 
 Attribution = Callable[[Classifier, Sequence[Ints], Ints], list[Floats]]
 """From a network, encoded words and the class to explain for each, to weights for each word."""

@@ -278,8 +278,6 @@ def test_how_a_network_can_be_read() -> None:
     ):
         network = Classifier(replace(model.network.config, **change))
         assert replace(model, network=network).readable_by == expected
-    model.network.rnn.regularized = False
-    assert model.readable_by == "queries"
 
 
 def test_numbers_of_classes_and_symbols() -> None:

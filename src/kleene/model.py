@@ -93,7 +93,7 @@ class Model:
         rnn, config = self.network.rnn, self.network.config
         if not config.num_symbols:
             return None
-        if not (rnn.num_states and rnn.regularized):
+        if not rnn.num_states:
             return "queries"
         return "counts" if rnn.cell.has_memory or config.pooling != "last" else "table"
 

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 from kleene.errors import SettingError
-from kleene.nn import SRGRU, SRLSTM, SRRNN, Stream, use_fused
+from kleene.nn import SRGRU, SRLSTM, SRRNN, use_fused
+from kleene.nn.mode import OWN, PLAIN
 
 PAIRS = {
     "rnn": (nn.RNN, SRRNN),
@@ -27,14 +28,13 @@ PAIRS = {
 
 
 def pair(cell: str, *args: object, num_states: int = 5, **kwargs: object):
-    """Torch's module and ours, component off, with the same weights."""
+    """Torch's module and ours with the same weights."""
     theirs, ours = PAIRS[cell]
     torch.manual_seed(0)
     a, b = theirs(*args, **kwargs), ours(*args, num_states=num_states, **kwargs)
     keys = b.load_state_dict(a.state_dict(), strict=False)
     assert not keys.unexpected_keys
     assert all(k.startswith(("centroids", "log_temperature")) for k in keys.missing_keys)
-    b.regularized = False
     return a, b
 
 
@@ -50,7 +50,7 @@ def flat(result: tuple) -> list[Tensor]:
 
 def assert_same(a: nn.Module, b: nn.Module, *args: object, atol: float = 1e-12) -> None:
     """Outputs and the gradients of all weights."""
-    left, right = flat(a(*args)), flat(b(*args))
+    left, right = flat(a(*args)), flat(b(*args, mode=PLAIN))
     for x, y in zip(left, right, strict=True):
         torch.testing.assert_close(y, x, rtol=1e-5, atol=atol)
     for module, values in ((a, left), (b, right)):
@@ -121,17 +121,17 @@ def test_dropout_lies_between_the_layers(cell) -> None:
 def test_an_empty_batch(cell) -> None:
     a, b = pair(cell, 3, 4, dtype=torch.float64)
     nothing = torch.zeros(2, 0, 3).double()
-    for x, y in zip(flat(a(nothing)), flat(b(nothing)), strict=True):
+    for x, y in zip(flat(a(nothing)), flat(b(nothing, mode=PLAIN)), strict=True):
         assert x.shape == y.shape
 
 
-@pytest.mark.parametrize("on", [True, False])
+@pytest.mark.parametrize("mode", [OWN, PLAIN])
 @pytest.mark.parametrize("cell", CELLS)
-def test_no_time_at_all_leaves_the_initial_state(cell, on) -> None:
+def test_no_time_at_all_leaves_the_initial_state(cell, mode) -> None:
     net = network(cell, 3, 4, 2, num_states=5)
-    net.regularized = on
     h, c = torch.randn(2, 2, 6, 4, dtype=torch.float64)
-    output, last = net(torch.zeros(0, 6, 3).double(), (h, c) if net.cell.has_memory else h)
+    given = (h, c) if net.cell.has_memory else h
+    output, last = net(torch.zeros(0, 6, 3).double(), given, mode=mode)
     assert output.shape == (0, 6, 4)
     for given, found in zip((h, c), last if net.cell.has_memory else (last,), strict=False):
         assert torch.equal(given, found)
@@ -246,7 +246,6 @@ def test_parametrised_weights_are_used() -> None:
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: Stream(SRGRU(2, 3, bidirectional=True)), "left to right"),
         (lambda: torch.jit.script(SRGRU(2, 3)), "use torch.export.export or torch.jit.trace"),
         (lambda: SRGRU(0, 3), "input_size must be at least 1, got 0"),
         (lambda: SRGRU(2, 0), "hidden_size must be at least 1, got 0"),

@@ -29,9 +29,8 @@ from kleene.nn import (
     soft_argmax,
 )
 from kleene.nn.cells import GRU, LSTM, Elman
-from kleene.nn.fused import use_fused
+from kleene.nn.fused import load_kernels, use_fused
 from kleene.nn.fused.dispatch import dispatch
-from kleene.nn.fused.switch import enabled
 from kleene.nn.recurrence import Component, Gates, LookedUp, Projected, Recurrence, Scan
 from kleene.nn.scan import scan
 
@@ -422,12 +421,12 @@ def test_weights_of_other_shapes_take_the_plain_path(name: str, shape: tuple[int
 
 def test_the_switch_holds_in_its_block_and_thread_only() -> None:
     use_fused(False)  # no block, no effect
-    assert enabled()
+    assert load_kernels()
     with use_fused(False):
-        assert not enabled()
+        assert not load_kernels()
         with ThreadPoolExecutor(1) as pool:
-            assert pool.submit(enabled).result()
-    assert enabled()
+            assert pool.submit(load_kernels).result()
+    assert load_kernels()
 
 
 def test_function_transforms_take_the_plain_path() -> None:

@@ -7,6 +7,8 @@ import torch
 from networks import CELLS, TRANSITIONS, network, ragged
 from torch.nn.utils.rnn import pad_packed_sequence
 
+from kleene.nn.mode import PLAIN
+
 LENGTHS = [2, 5, 1, 3]
 
 
@@ -70,11 +72,10 @@ def test_layers_come_from_below() -> None:
 
 def test_without_the_component_there_are_no_states() -> None:
     net = network("gru", 2, 3, num_states=4)
-    net.regularized = False
-    trace = net.trace(ragged(LENGTHS, 2)[1])
+    trace = net.trace(ragged(LENGTHS, 2)[1], mode=PLAIN)
     assert trace.probs is None
     assert trace.states is None
-    torch.testing.assert_close(trace.hidden[1], net(ragged(LENGTHS, 2)[0][1])[0])
+    torch.testing.assert_close(trace.hidden[1], net(ragged(LENGTHS, 2)[0][1], mode=PLAIN)[0])
 
 
 def test_no_steps() -> None:

@@ -118,7 +118,7 @@ def textbook(
         hs, cs, alphas = [], [], []
         for t, x in enumerate(xs):
             u, c = textbook_step(module, layer, x, h, c)
-            if module.num_states and module.regularized:
+            if module.num_states:
                 S = getattr(module, f"centroids_l{layer}")
                 tau = torch.exp(getattr(module, f"log_temperature_l{layer}"))
                 scores = textbook_scores(module.similarity.name, u, S)

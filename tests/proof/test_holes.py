@@ -159,7 +159,6 @@ def test_h7_nothing_is_known_of_not_a_number():
     [
         ("similarity", dot),
         ("transition", soft_argmax),
-        ("regularized", False),
     ],
 )
 def test_h8_a_network_that_runs_otherwise_than_it_is_saved_is_refused(attribute, value):

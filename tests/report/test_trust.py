@@ -13,8 +13,7 @@ from pages import page_model, random_words
 import kleene as kl
 from kleene.data.batch import make_batch
 from kleene.extraction.extract import extract
-from kleene.nn.inference import inference
-from kleene.nn.mode import HARD, OWN, Mode
+from kleene.nn.mode import HARD, OWN, Mode, inference
 from kleene.report.trust import trust
 
 

@@ -186,14 +186,6 @@ def test_a_finished_run_is_not_run_again(whole, tmp_path) -> None:
     assert not network.training
 
 
-def test_a_finished_run_without_the_component_stays_without(tmp_path) -> None:
-    stages = [replace(STAGES[0], epochs=1)]
-    for _ in range(2):
-        network = start()
-        fit(network, EXAMPLES, stages=stages, run=Run(checkpoint=tmp_path / "run"))
-        assert not network.rnn.regularized
-
-
 @pytest.fixture
 def interrupted(whole, tmp_path) -> Path:
     with pytest.raises(KeyboardInterrupt), Interrupt(at=whole[2] // 2):

@@ -18,8 +18,7 @@ from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError
 from kleene.evaluation.calibration import Reliability, reliability
 from kleene.nn.classifier import Classifier
-from kleene.nn.inference import inference
-from kleene.nn.mode import OWN, Mode
+from kleene.nn.mode import OWN, Mode, inference
 
 MAX_STEPS = 250_000
 """Symbols of one batch, padding included, which bounds its memory."""

@@ -15,7 +15,7 @@ from kleene.arrays import Floats, Ints
 from kleene.errors import SettingError
 from kleene.explain.traces import TracedBatch, margins, prefix_scores, state_scores
 from kleene.nn.classifier import Classifier
-from kleene.nn.inference import inference
+from kleene.nn.mode import inference
 from kleene.nn.state_weights import adds_up, lead, state_weights
 from kleene.nn.trace import Trace
 

@@ -21,7 +21,7 @@ from kleene.explain.markup import as_text
 from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
-from kleene.nn.inference import inference
+from kleene.nn.mode import inference
 from kleene.nn.state_weights import adds_up, full_weights, lead
 from kleene.nn.trace import Trace
 
@@ -118,7 +118,7 @@ def require_symbols(model: Model, what: str) -> None:
 
 def require_states(network: Classifier) -> None:
     """Refuse a network that has no states to read."""
-    if not (network.config.num_states and network.rnn.regularized):
+    if not network.config.num_states:
         raise ExtractionError(
             "this network has no states to read (its number of states is 0); "
             "train one with states above 0"

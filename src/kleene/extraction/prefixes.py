@@ -15,8 +15,7 @@ from kleene.data.alphabet import Alphabet, Ids
 from kleene.data.batch import make_batch
 from kleene.evaluation.metrics import length_batches
 from kleene.model import Model
-from kleene.nn.inference import inference
-from kleene.nn.mode import OWN, Mode
+from kleene.nn.mode import OWN, Mode, inference
 from kleene.nn.trace import Trace
 
 UNLABELLED = -1

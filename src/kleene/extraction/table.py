@@ -16,7 +16,7 @@ from kleene.automata import DFA
 from kleene.data.alphabet import START, Alphabet
 from kleene.errors import ExtractionError
 from kleene.model import Model
-from kleene.nn.inference import inference
+from kleene.nn.mode import inference
 
 MAX_PROBABILITIES = 20_000_000
 """Larger arrays of probabilities are not kept."""

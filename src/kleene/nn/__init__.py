@@ -9,12 +9,10 @@ from __future__ import annotations
 from kleene.nn import cells
 from kleene.nn.cells import Cell
 from kleene.nn.fused import empty_cache, use_fused
-from kleene.nn.inference import inference
 from kleene.nn.layers import SRGRU, SRLSTM, SRRNN
-from kleene.nn.mode import Mode
+from kleene.nn.mode import Mode, inference
 from kleene.nn.similarity import cosine, dot, euclidean
 from kleene.nn.state_regularized import StateRegularized
-from kleene.nn.stream import Stream
 from kleene.nn.trace import Trace
 from kleene.nn.transition import Gumbel, gumbel, gumbel_hard, mixture, sample, soft_argmax
 
@@ -26,7 +24,6 @@ __all__ = [
     "Gumbel",
     "Mode",
     "StateRegularized",
-    "Stream",
     "Trace",
     "cells",
     "cosine",

@@ -19,8 +19,7 @@ from kleene.data.alphabet import END, FIRST_SYMBOL, PAD, START, UNKNOWN
 from kleene.data.batch import Batch
 from kleene.errors import ModelError, SettingError
 from kleene.nn.config import CELLS, SIMILARITIES, TRANSITIONS, NetworkConfig
-from kleene.nn.inference import inference
-from kleene.nn.mode import HARD, OWN, Mode
+from kleene.nn.mode import HARD, OWN, Mode, inference
 from kleene.nn.pooling import pool, state_statistics
 from kleene.nn.recurrence import Gates, LookedUp, Scan
 from kleene.nn.state_regularized import StateRegularized
@@ -232,7 +231,6 @@ def assemble(
         network.head.weight.zero_()  # an LSTM's head also has columns for the memory
         network.head.weight[:, : head.in_features].copy_(head.weight)
         network.head.bias.zero_() if head.bias is None else network.head.bias.copy_(head.bias)
-    network.rnn.regularized = layer.regularized
     return network.eval()
 
 

@@ -1,8 +1,8 @@
 """`SRRNN`, `SRGRU` and `SRLSTM`: torch's recurrent modules with a finite set of states.
 
 They take the arguments of `torch.nn.RNN`, `GRU` and `LSTM`, name their weights alike and return the
-same results; they add the number of states, and `trace()`. With `num_states=0`, or while
-`regularized` is False, they are the plain networks.
+same results; they add the number of states, and `trace()`. With `num_states=0`, or with
+`mode=Mode(regularized=False)`, they are the plain networks.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
+import torch
 from torch import Tensor
 from torch.nn.functional import embedding, linear
 
@@ -90,6 +91,11 @@ class Recurrence(NamedTuple):
     def gates(self, hidden: Tensor) -> Tensor:
         """R h + b_hh, the textbook product."""
         return linear(hidden, self.weight, self.bias)
+
+    def half(self, hidden: Tensor) -> Tensor:
+        """The same, with h itself where the cell reads it."""
+        gates = self.gates(hidden)
+        return torch.cat([gates, hidden], -1) if self.cell.reads_hidden else gates
 
     def end(
         self, x_gates: Tensor, hidden: Tensor, memory: Tensor | None

@@ -49,35 +49,35 @@ def loop(
     hidden: Tensor,
     memory: Tensor | None,
 ) -> Scan:
-    """Run the recurrence along time; `scan` says more."""
-    in_centroid_space = recurrence.component is not None and recurrence.blend is None
-    run = _scan_weights if in_centroid_space else _scan_hidden
-    return run(recurrence, gates_of(inputs), batch_sizes, hidden, memory)
+    """Run the recurrence along time by torch's operations.
 
-
-def _scan_hidden(
-    recurrence: Recurrence,
-    x_gates: Tensor,
-    batch_sizes: Sequence[int],
-    hidden: Tensor,
-    memory: Tensor | None,
-) -> Scan:
-    """Carry hidden vectors: h_t = u_t, or its blend with alpha_t S."""
-    component, h, c, start = recurrence.component, hidden, memory, 0
-    states = None if component is None else _States(component, x_gates)
+    A step hands the weights of the centroids to the next, or, without a component and with a
+    blend, the hidden vector: h_t = u_t, or its blend with alpha_t S, and noise.
+    """
+    cell, blend, size = recurrence.cell, recurrence.blend, hidden.shape[-1]
+    x_gates = gates_of(inputs)
+    states = None if recurrence.component is None else _States(recurrence.component, x_gates)
     noise = recurrence.draw_noise(len(x_gates), hidden)
+    M, w, h, c, start = None, None, hidden, memory, 0
     us, hiddens, memories = [hidden[:0]], [hidden[:0]], [] if memory is None else [memory[:0]]
     for n in batch_sizes:
-        x, h, c = x_gates[start : start + n], h[:n], None if c is None else c[:n]
-        u, c = recurrence.cell.step(x, recurrence.gates(h), h, c, recurrence.peephole)
-        h = u
-        if states is not None:
+        c = None if c is None else c[:n]
+        if w is None or states is None:  # the first step starts from any vectors
+            h = h[:n]
+            h_gates = recurrence.gates(h)
+        else:
+            M = recurrence.half(states.S) if M is None else M
+            h_gates = h = w[:n] @ M
+            if cell.reads_hidden:
+                h_gates, h = h_gates[:, :-size], h_gates[:, -size:]
+        u, c = cell.step(x_gates[start : start + n], h_gates, h, c, recurrence.peephole)
+        if states is not None and blend is None:
+            w = states(u, start)
+        else:
+            h = u if states is None else torch.lerp(u, states(u, start) @ states.S, blend or 0.0)
+            h = h if noise is None else h + noise[start : start + n]
             us.append(u)
-            assert recurrence.blend is not None
-            h = torch.lerp(u, states(u, start) @ states.S, recurrence.blend)
-        if noise is not None:
-            h = h + noise[start : start + n]
-        hiddens.append(h)
+            hiddens.append(h)
         if c is not None:
             memories.append(c)
         start += n
@@ -86,63 +86,23 @@ def _scan_hidden(
     found = Scan(
         carried=all_hidden,
         centroids=None,
-        last_hidden=_last(all_hidden, last, hidden),
+        last_hidden=hidden,
         memory=all_memory,
         last_memory=None if memory is None else _last(all_memory, last, memory),
         scores=None,
     )
     if states is None:
-        return found
+        return replace(found, last_hidden=_last(all_hidden, last, hidden))
     weights, scores = states.of_all_steps()
+    found = replace(found, carried=weights, centroids=states.S, scores=scores)
+    if blend is None:
+        ended = weights[last] @ states.S
+        return replace(found, last_hidden=torch.cat([ended, hidden[len(last) :]]))
     return replace(
         found,
-        carried=weights,
-        centroids=states.S,
-        scores=scores,
+        last_hidden=_last(all_hidden, last, hidden),
         mixtures=all_hidden,
         commitment=commitment(torch.cat(us), weights @ states.S),
-    )
-
-
-def _scan_weights(
-    recurrence: Recurrence,
-    x_gates: Tensor,
-    batch_sizes: Sequence[int],
-    hidden: Tensor,
-    memory: Tensor | None,
-) -> Scan:
-    """Carry the weights of the centroids: the recurrence in centroid space."""
-    cell, component, size = recurrence.cell, recurrence.component, hidden.shape[-1]
-    assert component is not None
-    states = _States(component, x_gates)
-    M, c, w, memories, start = None, memory, None, [] if memory is None else [memory[:0]], 0
-    for n in batch_sizes:
-        c = None if c is None else c[:n]
-        if w is None:  # the first step starts from any vectors, not from a mixture
-            h = hidden[:n]
-            h_gates = recurrence.gates(h)
-        else:
-            if M is None:
-                M = recurrence.gates(states.S)  # state gates*hidden: S R^T + b
-                M = torch.cat([M, states.S], -1) if cell.reads_hidden else M
-            h_gates = h = w[:n] @ M
-            if cell.reads_hidden:
-                h_gates, h = h_gates[:, :-size], h_gates[:, -size:]
-        u, c = cell.step(x_gates[start : start + n], h_gates, h, c, recurrence.peephole)
-        w = states(u, start)
-        if c is not None:
-            memories.append(c)
-        start += n
-    weights, scores = states.of_all_steps()
-    last = last_steps(batch_sizes, hidden.device)
-    all_memory = None if memory is None else torch.cat(memories)
-    return Scan(
-        carried=weights,
-        centroids=states.S,
-        last_hidden=torch.cat([weights[last] @ states.S, hidden[len(last) :]]),
-        memory=all_memory,
-        last_memory=None if memory is None else _last(all_memory, last, memory),
-        scores=scores,
     )
 
 

@@ -87,7 +87,6 @@ class StateRegularized(nn.Module):
             bidirectional,
         )
         self.transition, self.similarity = transition, similarity
-        self.regularized = num_states > 0
 
         def parameter(name: str, *shape: int) -> None:
             self.register_parameter(
@@ -177,8 +176,7 @@ class StateRegularized(nn.Module):
     def recurrence(self, layer: int, mode: Mode = OWN) -> Recurrence:
         """The recurrent half of a layer, as the scan takes it."""
         component = None
-        on = self.regularized if mode.regularized is None else mode.regularized
-        if on and self.num_states:
+        if mode.regularized and self.num_states:
             component = Component(
                 centroids=self.centroids(layer),
                 temperature=self._weight("log_temperature", layer).exp(),

@@ -204,7 +204,6 @@ def as_saved(model: Model, cells: Sequence[str] = CELLS) -> ModelFiles:
         "similarity": (rnn.similarity, SIMILARITIES[config.similarity]),
         "transition": (rnn.transition, TRANSITIONS[config.transition]),
         "cell": (rnn.cell, config.cell_object),
-        "regularized": (rnn.regularized, True),
     }
     for name, (runs, said) in described.items():
         if runs != said:

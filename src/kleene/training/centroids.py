@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from kleene.arrays import Ints
 from kleene.data.examples import Examples
 from kleene.nn.classifier import Classifier
-from kleene.nn.inference import inference
-from kleene.nn.mode import PLAIN
+from kleene.nn.mode import PLAIN, inference
 
 MAX_VECTORS, MAX_STARTS = 20_000, 4_000
 

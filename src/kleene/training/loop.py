@@ -118,11 +118,9 @@ class _Loop:
                 self.network.load_state_dict(self.best)
             else:
                 load_ema(optimizer)
-            if not self.network.rnn.regularized:
+            if not self._has_states(stage):
                 self.cell = copy_tensors(self.network.state_dict())
             self.progress, self.best = Progress(stage=self.progress.stage + 1), {}
-        for stage in self.stages[-1:]:
-            self._component(stage)
         if self.network.config.pooling == "states":
             record_typical_states(self.network, self.examples, self.how.seed)
         self.checkpointer.record(self.progress, self.history, self.best, self.cell)
@@ -130,7 +128,6 @@ class _Loop:
 
     def _enter(self, stage: Stage, tensors: Mapping[str, Tensor]) -> torch.optim.Optimizer:
         """Get ready for a stage, or for the rest of the one in which the tensors were saved."""
-        self._component(stage)
         good: bool | None = False
         if not tensors:
             if stage.curriculum is not None:
@@ -143,7 +140,7 @@ class _Loop:
                 seed = self._seed(self.progress.stage)
                 good = stage.prepare(self.network, self.examples, seed)
         self.observe = data_parallel(
-            self.network, self.process_group, all_used=self.network.rnn.regularized
+            self.network, self.process_group, all_used=self._has_states(stage)
         )
         if good:
             self._check_start(stage)
@@ -173,13 +170,15 @@ class _Loop:
     def _check_start(self, stage: Stage) -> None:
         """Let the weights before the first epoch be the best so far."""
         if self.validation is not None and stage.patience is not None:
-            found = evaluate(self.network, self.validation, process_group=self.process_group)
+            mode = Mode(regularized=stage.regularized)
+            found = evaluate(
+                self.network, self.validation, mode=mode, process_group=self.process_group
+            )
             self.progress.best_accuracy, self.progress.best_loss = found.accuracy, found.loss
             self.best = copy_tensors(self.network.state_dict())
 
-    def _component(self, stage: Stage) -> None:
-        rnn = self.network.rnn
-        rnn.regularized = stage.regularized and rnn.num_states > 0
+    def _has_states(self, stage: Stage) -> bool:
+        return stage.regularized and self.network.rnn.num_states > 0
 
     def _seed(self, *where: int) -> int:
         return int(np.random.SeedSequence([self.how.seed, *where]).generate_state(1)[0])
@@ -267,7 +266,7 @@ class _Loop:
 
     def _schedule(self, stage: Stage, optimizer: torch.optim.Optimizer) -> None:
         at, rnn = self.progress, self.network.rnn
-        self.mode = Mode(hidden_noise=stage.hidden_noise)
+        self.mode = Mode(regularized=stage.regularized, hidden_noise=stage.hidden_noise)
         hard = isinstance(rnn.transition, Gumbel) and rnn.transition.hard
         if stage.blend is not None:
             at.blend = at.blend or stage.blend.rise
@@ -295,7 +294,7 @@ class _Loop:
                 self.network, self.validation, mode=self.mode, process_group=self.process_group
             )
         states = None
-        if rnn.regularized:
+        if self._has_states(stage):
             with torch.no_grad():
                 trace = self.network.trace(batch, mode=self.mode)
             states = len(torch.unique(trace.global_states[trace.mask], dim=0))
@@ -309,7 +308,7 @@ class _Loop:
             seconds=time.monotonic() - self.epoch_started,
             limit=at.limit,
             states=states,
-            temperature=rnn.temperature if rnn.regularized else None,
+            temperature=rnn.temperature if self._has_states(stage) else None,
             validation_loss=None if checked is None else checked.loss,
             validation_accuracy=None if checked is None else checked.accuracy,
         )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from kleene.data.alphabet import FIRST_SYMBOL
 from kleene.data.examples import Examples
 from kleene.nn.classifier import Classifier
-from kleene.nn.inference import inference
+from kleene.nn.mode import inference
 from kleene.nn.pooling import pool
 from kleene.nn.state_weights import full_weights
 

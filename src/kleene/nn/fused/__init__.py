@@ -5,6 +5,6 @@ transitions, functorch, tracing); the plain loop runs those, with the same resul
 """
 
 from kleene.nn.fused.buffers import empty_cache
-from kleene.nn.fused.switch import load_kernels, use_fused
+from kleene.nn.fused.dispatch import load_kernels, use_fused
 
 __all__ = ["empty_cache", "load_kernels", "use_fused"]

@@ -1,16 +1,19 @@
-"""Choose the fused path for a pass that it supports, and run it."""
+"""The fused path: its switch, and the choice of it for a pass that it supports."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import torch
 from torch import Tensor
 
 from kleene.nn.cells import GRU, LSTM, Elman
+from kleene.nn.fused.library import library
 from kleene.nn.fused.passes import OUTPUTS, Fused, run_forward
 from kleene.nn.fused.plan import Layout, layout, make_plan
-from kleene.nn.fused.switch import load_kernels
 from kleene.nn.recurrence import Gates, LookedUp, Projected, Recurrence, Scan, commitment
 from kleene.nn.similarity import Cosine, Dot, Euclidean
 from kleene.nn.transition import Gumbel, Mixture, SoftArgmax
@@ -18,6 +21,30 @@ from kleene.nn.transition import Gumbel, Mixture, SoftArgmax
 CELLS = (Elman, GRU, LSTM)
 TRANSITIONS = (Mixture, SoftArgmax, Gumbel)
 SIMILARITIES, KINDS = (Dot, Euclidean, Cosine), (Tensor, torch.nn.Parameter)
+_ON = os.environ.get("KLEENE_FUSED", "1").strip().lower() not in ("0", "false", "off", "no")
+_fused: ContextVar[bool] = ContextVar("kleene_fused", default=_ON)
+
+
+@contextmanager
+def use_fused(enabled: bool = True) -> Iterator[None]:
+    """Switch the fused CPU path off or on inside a `with` block, in this thread.
+
+    >>> from kleene.nn import use_fused
+    >>> with use_fused(False):
+    ...     pass  # networks run by torch's operations here
+
+    The environment variable KLEENE_FUSED=0 switches it off for the whole process.
+    """
+    token = _fused.set(enabled)
+    try:
+        yield
+    finally:
+        _fused.reset(token)
+
+
+def load_kernels() -> bool:
+    """Load the kernels, compiled first if need be; False if there are none, or they are off."""
+    return _fused.get() and library() is not None
 
 
 def dispatch(

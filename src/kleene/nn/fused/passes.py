@@ -17,9 +17,8 @@ from torch.autograd import Function
 
 from kleene.errors import SettingError
 from kleene.nn.fused.buffers import empty, empty_cached
-from kleene.nn.fused.call import JOB, PLACES
 from kleene.nn.fused.library import kernel, limit_threads, workspace
-from kleene.nn.fused.plan import INPUTS, Layout, Plan, Tensors
+from kleene.nn.fused.plan import INPUTS, JOB, PLACES, Layout, Plan, Tensors
 
 OUTPUTS = (
     "weights", "scores", "memory", "last_carried", "last_memory", "hidden", "last_hidden",

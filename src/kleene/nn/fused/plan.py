@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -10,11 +11,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import linear, pad
+from torch.nn.functional import pad
 
 from kleene.nn.cells import GRU, Cell, Elman
-from kleene.nn.fused.call import PLACES, blank
-from kleene.nn.fused.library import sgemm_address
+from kleene.nn.fused.library import SOURCES, sgemm_address
 from kleene.nn.recurrence import Gates, LookedUp, Projected, Recurrence
 from kleene.nn.similarity import Cosine
 from kleene.nn.transition import Gumbel, SoftArgmax
@@ -25,6 +25,24 @@ INPUTS = (
 )  # fmt: skip
 """The tensors of a pass, in the order in which the node of torch's graph takes them."""
 Tensors: TypeAlias = dict[str, Tensor | None]
+
+
+def _names() -> list[str]:
+    """The arguments of a kernel, as `kernels/call.h` declares them: `job.X` is the field X of the
+    record `job`."""
+    text = re.sub(r"//.*", "", (SOURCES / "call.h").read_text(encoding="utf-8"))
+    fields = {
+        kind: re.findall(r"(\w+);", body)
+        for kind, body in re.findall(r"^struct (\w+) \{(.*?)^\};", text, re.MULTILINE | re.DOTALL)
+    }
+    records = re.findall(r"struct (\w+) (\w+);", text)
+    return [f"{record}.{name}" for kind, record in records for name in fields[kind]]
+
+
+PLACES = {name: i for i, name in enumerate(_names())}
+"""The place of every argument in the array of integers that a kernel takes."""
+JOB = 8 * PLACES["job.sgemm"]
+"""Bytes before the record `job`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +104,7 @@ class Plan:
     @cached_property
     def arguments(self) -> array[int]:
         """Arguments shared by all passes of a plan."""
-        call = blank()
+        call = array("q", bytes(8 * len(PLACES)))
         for name, value in {
             "sgemm": sgemm_address(),
             "hard": self.hard,
@@ -161,8 +179,7 @@ def make_plan(
         if blend is not None:
             tensors["blend"] = S.new_tensor(blend)
         else:
-            M = linear(S, recurrence.weight, bias)  # S R^T + b
-            tensors["M"] = torch.cat([M, S], 1) if recurrence.cell.reads_hidden else M
+            tensors["M"] = recurrence._replace(bias=bias).half(S)  # S R^T + b
         keys, tensors["offsets"] = similarity.keys(S)
         tensors["keys"] = None if keys is S else keys
         tensors["noise"] = transition.draw(rows.steps, states, S, component.noise)
@@ -195,8 +212,7 @@ def _start(recurrence: Recurrence, bias: Tensor | None, hidden: Tensor, shared: 
     """The recurrent half of the first step, R h + b; one row where all start from zero."""
     reads, size = recurrence.cell.reads_hidden, hidden.shape[1]
     if not shared:
-        gates = linear(hidden, recurrence.weight, bias)
-        return torch.cat([gates, hidden], 1) if reads else gates
+        return recurrence._replace(bias=bias).half(hidden)
     if bias is None:
         return hidden.new_zeros(1, len(recurrence.weight) + size * reads)
     return pad(bias, (0, size))[None] if reads else bias[None]

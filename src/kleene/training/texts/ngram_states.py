@@ -23,7 +23,7 @@ from kleene.arrays import Ints
 from kleene.data.batch import Batch, make_batch
 from kleene.data.examples import Examples
 from kleene.nn.classifier import Classifier
-from kleene.nn.inference import inference
+from kleene.nn.mode import inference
 from kleene.nn.pooling import MEAN_SCALE, pool
 from kleene.training.optimizers import Adam
 from kleene.training.texts.embeddings import init_ppmi_embeddings

@@ -1,4 +1,4 @@
-// The arguments of a kernel, by name. `fused/call.py` reads this file, so that each field has one
+// The arguments of a kernel, by name. `fused/plan.py` reads this file, so that each field has one
 // definition: one field per line, eight bytes each.
 //
 // The comment after a field is its shape. An absent tensor is 0; every other pointer is to
