@@ -13,6 +13,7 @@ from built_models import random_dfa
 
 import kleene as kl
 from kleene.errors import KleeneError
+from kleene.extraction.fidelity import Fidelity
 from kleene.extraction.front import Front, FrontPoint
 
 
@@ -34,7 +35,7 @@ def test_without_words_random_ones_decide() -> None:
     language = kl.languages.tomita(4)
     reading = kl.read(language.dfa.run_many, "01")
     assert reading.dfa == language.dfa
-    assert reading.chosen.held_out_words == 0
+    assert reading.fidelity.given_total == 0
 
 
 def test_noise_does_not_grow_the_automaton() -> None:
@@ -130,10 +131,13 @@ def test_the_knee_is_the_smallest_within_one_standard_error() -> None:
             FrontPoint(
                 dfa=random_dfa(states, states=states),
                 origin="test",
-                held_out_errors=errors,
-                held_out_words=1000,
-                random_errors=0,
-                random_words=10,
+                fidelity=Fidelity(
+                    given_same=1000 - errors,
+                    given_total=1000,
+                    drawn_same=10,
+                    drawn_total=10,
+                    longest=1,
+                ),
             )
         )
     assert [point.states for point in front] == [1, 3, 9, 40]

@@ -13,7 +13,6 @@ from kleene.errors import DataError, ExtractionError, SettingError
 from kleene.extraction.adapters import ExternalNetwork, module
 from kleene.extraction.counter.extract import extract_counter
 from kleene.extraction.disagreement import search
-from kleene.extraction.fidelity import Fidelity
 from kleene.extraction.lstar import FrontSearch
 from kleene.extraction.methods import (
     METHODS,
@@ -135,14 +134,7 @@ def read(
         dfa=dfa,
         raw=dfa,
         states_in_use=dfa.num_states,
-        fidelity=Fidelity(
-            given_same=chosen.held_out_words - chosen.held_out_errors,
-            given_total=chosen.held_out_words,
-            drawn_same=chosen.random_words - chosen.random_errors,
-            drawn_total=chosen.random_words,
-            longest=max((len(word) for word in front.random), default=0),
-            kinds=("held-out words", "random words"),
-        ),
+        fidelity=chosen.fidelity,
         disagreement=found.word,
         answers=found.answers,
         exhaustive=found.exhaustive,

@@ -8,19 +8,17 @@ from math import sqrt
 from typing import Any
 
 from kleene.automata import DFA
+from kleene.extraction.fidelity import Fidelity
 from kleene.percent import percent
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrontPoint:
-    """An automaton and its errors: held-out words and random words labelled unlike the network."""
+    """An automaton, and how it does on held-out words (given) and random words (drawn)."""
 
     dfa: DFA = field(repr=False)
     origin: str
-    held_out_errors: int
-    held_out_words: int
-    random_errors: int
-    random_words: int
+    fidelity: Fidelity
 
     @property
     def states(self) -> int:
@@ -30,17 +28,19 @@ class FrontPoint:
     @property
     def held_out_error(self) -> float:
         """The share of held-out given words on which automaton and network differ."""
-        return self.held_out_errors / self.held_out_words if self.held_out_words else 0.0
+        one = self.fidelity
+        return (one.given_total - one.given_same) / max(one.given_total, 1)
 
     @property
     def random_error(self) -> float:
         """The share of random words on which automaton and network differ."""
-        return self.random_errors / self.random_words if self.random_words else 0.0
+        one = self.fidelity
+        return (one.drawn_total - one.drawn_same) / max(one.drawn_total, 1)
 
     @property
     def error(self) -> float:
         """The held-out error, or the random error if no words were given."""
-        return self.held_out_error if self.held_out_words else self.random_error
+        return self.held_out_error if self.fidelity.given_total else self.random_error
 
     @property
     def rank(self) -> tuple[float, float]:
@@ -79,16 +79,15 @@ class Front:
     def __getitem__(self, index: int) -> FrontPoint:
         return self._points[index]
 
-    def within(self, max_states: int | None) -> list[FrontPoint]:
-        """The points of at most `max_states` states, or else the smallest point."""
-        few = [p for p in self._points if max_states is None or p.states <= max_states]
-        return few or self._points[:1]
-
     def knee(self, max_states: int | None = None) -> FrontPoint:
-        """The smallest automaton within one standard error of the best."""
-        points = self.within(max_states)
+        """The smallest automaton within one standard error of the best.
+
+        `max_states` bounds its size, unless all are larger.
+        """
+        few = [p for p in self._points if max_states is None or p.states <= max_states]
+        points = few or self._points[:1]
         best = min(points, key=lambda p: p.error)
-        words = best.held_out_words or best.random_words
+        words = best.fidelity.given_total or best.fidelity.drawn_total
         share = (best.error * words + 1) / (words + 2)
         allowed = best.error + sqrt(share * (1 - share) / max(words, 1))
         return next(p for p in points if p.error <= allowed)

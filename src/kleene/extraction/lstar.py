@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ import numpy as np
 from kleene.automata import DFA
 from kleene.data.alphabet import Alphabet, Ids
 from kleene.errors import ExtractionError, extra
-from kleene.extraction.fidelity import run_ids
+from kleene.extraction.fidelity import measure_fidelity, run_ids
 from kleene.extraction.front import Front, FrontPoint
 from kleene.extraction.words import (
     EMPTY_WORD,
@@ -76,19 +77,9 @@ class FrontSearch:
 
     def propose(self, dfa: DFA, origin: str) -> None:
         """Put an automaton on the front if it belongs there."""
-        errors = [
-            int((self.oracle(words) != run_ids(self.target, dfa, words)).sum())
-            for words in (self.held_out, self.random)
-        ]
-        point = FrontPoint(
-            dfa=dfa.minimize(),
-            origin=origin,
-            held_out_errors=errors[0],
-            held_out_words=len(self.held_out),
-            random_errors=errors[1],
-            random_words=len(self.random),
-        )
-        self.front.add(point)
+        found = measure_fidelity(self.target, dfa, self.oracle, self.held_out, self.random)
+        fidelity = replace(found, kinds=("held-out words", "random words"))
+        self.front.add(FrontPoint(dfa=dfa.minimize(), origin=origin, fidelity=fidelity))
 
     def propose_constant(self) -> None:
         """The automaton of one state."""

@@ -144,20 +144,20 @@ def _extract(
             "no unit of the memory counts: none changes by -s, 0 or +s; train longer, on a "
             "language that needs counting, or extract a finite automaton instead"
         )
-    best = _choose(model, run(chosen[:TRIAL_WORDS]), units, work)
-    votes = count_votes(record, best.unit, best.latches, best.clip)
+    unit, latches, clip = _choose(model, run(chosen[:TRIAL_WORDS]), units, work)
+    votes = count_votes(record, unit, latches, clip)
     for _ in range(ROUNDS):
         asked = questions(record, votes, len(model.alphabet.symbols))
         if not asked:
             break
         record = run([*record.words, *asked])
-        votes = count_votes(record, best.unit, best.latches, best.clip)
+        votes = count_votes(record, unit, latches, clip)
     machine, unseen = votes.machine(model)
     same = _agreement(model, machine, record)
     return MemoryCounter(
         machine=machine,
-        unit=best.unit,
-        latches=tuple(best.latches),
+        unit=unit,
+        latches=tuple(latches),
         centroids=centroids,
         units=tuple(units),
         votes=len(votes.moves),
@@ -185,58 +185,40 @@ def machine_labels(model: Model, machine: CounterMachine, record: Prefixes) -> I
     return labels
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Choice:
-    """A counting unit, its latches and the clip of the counter; and the quality of the machine."""
-
-    unit: CountingUnit
-    latches: list[Latch]
-    clip: int
-    agreement: float
-    lost: int
-
-    @property
-    def merit(self) -> tuple[float, int, int, int]:
-        """Agreement with the network first, then simplicity."""
-        return self.agreement, -len(self.latches), -self.clip, -self.lost
-
-
-def _choose(model: Model, record: Prefixes, units: list[CountingUnit], work: Work) -> _Choice:
+def _choose(
+    model: Model, record: Prefixes, units: list[CountingUnit], work: Work
+) -> tuple[CountingUnit, list[Latch], int]:
     """The counting unit, latches and clip whose machine agrees best with the network.
 
-    Units that leave the fewest votes overridden come first, so a full agreement ends the search.
+    Of equal ones the simplest wins. Units that leave the fewest votes overridden come first, so a
+    full agreement ends the search.
     """
 
     def lost(votes: Votes) -> int:
         return votes.overridden + votes.labels_overridden
 
-    choices: list[_Choice] = []
+    best, merit = (units[0], list[Latch](), CLIPS[0]), (-1.0, 0, 0, 0)
     for clip in CLIPS:
         plain = {unit.unit: count_votes(record, unit, [], clip) for unit in units}
         for unit in sorted(units, key=lambda u: lost(plain[u.unit]))[:TRIED_UNITS]:
             latches: list[Latch] = []
             votes = plain[unit.unit]
             while True:
-                same = _agreement(model, votes.machine(model)[0], record)
-                choice = _Choice(
-                    unit=unit,
-                    latches=latches,
-                    clip=clip,
-                    agreement=float(same.mean()),
-                    lost=lost(votes),
-                )
-                if choice.agreement == 1:
-                    return choice
-                choices.append(choice)
+                agreement = float(_agreement(model, votes.machine(model)[0], record).mean())
+                found = (agreement, -len(latches), -clip, -lost(votes))
+                if found > merit:
+                    best, merit = (unit, latches, clip), found
+                if agreement == 1:
+                    return best
                 if len(latches) == MAX_LATCHES:
                     break
-                found = best_latch(record, unit, latches, clip, units[:COMPARED_UNITS], work)
-                if found is None:
+                more = best_latch(record, unit, latches, clip, units[:COMPARED_UNITS], work)
+                if more is None:
                     break
-                latches, votes = [*latches, found[0]], found[1]
+                latches, votes = [*latches, more[0]], more[1]
         if work.is_done:
             break
-    return max(choices, key=lambda choice: choice.merit)
+    return best
 
 
 def _agreement(model: Model, machine: CounterMachine, record: Prefixes) -> NDArray[np.bool_]:

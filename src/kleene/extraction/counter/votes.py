@@ -80,12 +80,12 @@ class Votes:
     @property
     def overridden(self) -> int:
         """Steps that differ from the majority in the same case."""
-        return _majority(self.cases, self.moves)[2]
+        return majority(self.cases, self.moves)[2]
 
     @property
     def labels_overridden(self) -> int:
         """Prefixes whose label differs from the majority in the same place."""
-        return _majority(self.prefix_places, self.prefix_labels)[2]
+        return majority(self.prefix_places, self.prefix_labels)[2]
 
     @property
     def cases(self) -> Ints:
@@ -103,10 +103,10 @@ class Votes:
         cases = self.places * symbols + self.columns
         transitions = np.broadcast_to(np.arange(self.num_states)[:, None, None], shape).copy()
         increments = np.zeros(shape, dtype=np.int64)
-        known, moves, _ = _majority(cases, self.moves)
+        known, moves, _ = majority(cases, self.moves)
         transitions.reshape(-1)[known] = moves // MOVES
         increments.reshape(-1)[known] = moves % MOVES - 1
-        reached, winners, _ = _majority(self.prefix_places, self.prefix_labels)
+        reached, winners, _ = majority(self.prefix_places, self.prefix_labels)
         labels = np.zeros(self.num_states * views, dtype=np.int64)
         labels[reached] = winners
         rows = labels.reshape(-1, views).tolist()
@@ -179,14 +179,14 @@ def best_latch(
     ]
     best, fewest = None, np.inf
     for weights in sources:
-        for latch in _cuts(memory, weights):
+        for latch in cuts(memory, weights):
             if work is not None:
                 if work.is_done:
                     break
                 work.done += len(votes.moves)
             bit = (latch.values(memory) > latch.threshold).astype(np.int64)
-            lost = _majority(votes.cases * 2 + bit[before], votes.moves * 2 + bit[after])[2]
-            lost += _majority(votes.prefix_places * 2 + bit, votes.prefix_labels)[2]
+            lost = majority(votes.cases * 2 + bit[before], votes.moves * 2 + bit[after])[2]
+            lost += majority(votes.prefix_places * 2 + bit, votes.prefix_labels)[2]
             if lost < fewest:
                 best, fewest = latch, lost
     return None if best is None else (best, count_votes(record, unit, [*latches, best], clip))
@@ -207,7 +207,7 @@ def questions(record: Prefixes, votes: Votes, symbols: int) -> list[Ids]:
     return asked
 
 
-def _cuts(memory: Floats, weights: tuple[tuple[int, float], ...]) -> list[Latch]:
+def cuts(memory: Floats, weights: tuple[tuple[int, float], ...]) -> list[Latch]:
     """Thresholds in the widest gaps between values with many values on both sides."""
     ordered = np.sort(Latch(weights=weights, threshold=0.0).values(memory))
     gaps = np.diff(ordered)
@@ -220,7 +220,7 @@ def _cuts(memory: Floats, weights: tuple[tuple[int, float], ...]) -> list[Latch]
     ]
 
 
-def _majority(cases: Ints, outcomes: Ints) -> tuple[Ints, Ints, int]:
+def majority(cases: Ints, outcomes: Ints) -> tuple[Ints, Ints, int]:
     """Every case that occurs, its most frequent outcome, and the number of other outcomes."""
     if not len(cases):
         return cases, outcomes, 0
