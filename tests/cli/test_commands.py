@@ -19,7 +19,7 @@ from shell import Kleene, assert_one_clear_line
 import kleene as kl
 from kleene.cli.automaton_files import write_machine
 from kleene.data.alphabet import Alphabet
-from kleene.evaluation.calibration import reliability
+from kleene.evaluation.metrics import reliability
 from kleene.languages import by_name
 from kleene.model import Model
 from kleene.nn.classifier import Classifier

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import binomtest
+from sklearn.calibration import calibration_curve
 from sklearn.metrics import (
     accuracy_score,
     confusion_matrix,
@@ -17,7 +18,13 @@ from sklearn.metrics import (
 
 from kleene.data.examples import Examples
 from kleene.errors import DataError
-from kleene.evaluation.metrics import evaluate, length_batches, predict, wilson_interval
+from kleene.evaluation.metrics import (
+    evaluate,
+    length_batches,
+    predict,
+    reliability,
+    wilson_interval,
+)
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
 
@@ -116,3 +123,22 @@ def test_no_rows_leave_every_share_possible() -> None:
     assert wilson_interval(0, 0) == (0.0, 1.0)
     with pytest.raises(DataError, match="successes"):
         wilson_interval(3, 2)
+
+
+def test_reliability_agrees_with_scikit_learn() -> None:
+    random = np.random.default_rng(0)
+    positive = random.uniform(0.5, 1, 2000)  # the first class is always the answer
+    labels = (random.uniform(size=2000) > positive**2).astype(int)
+    found = reliability(np.stack([positive, 1 - positive], -1), labels, bins=10)
+    shares, means = calibration_curve(labels == 0, positive, n_bins=10)
+    full = found.counts > 0
+    np.testing.assert_allclose(found.accuracy[full], shares)
+    np.testing.assert_allclose(found.confidence[full], means)
+    gaps = np.abs(shares - means) * found.counts[full] / 2000
+    assert found.error == pytest.approx(gaps.sum())
+
+
+def test_reliability_of_certainty_and_of_nothing() -> None:
+    assert reliability([[1.0, 0.0], [0.0, 1.0]], [0, 1]).error == 0
+    assert reliability([[1.0, 0.0], [0.0, 1.0]], [1, 0]).error == 1
+    assert reliability(np.zeros((0, 2)), []).error == 0

@@ -1,1 +1,1 @@
-"""How good a network is: accuracy, calibration, baselines."""
+"""How good a network is: accuracy, intervals, calibration, a baseline."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
@@ -16,7 +17,6 @@ from kleene.data.batch import Encoded, batches, make_batch
 from kleene.data.examples import Examples
 from kleene.distributed import SINGLE_PROCESS, ProcessGroup
 from kleene.errors import DataError
-from kleene.evaluation.calibration import Reliability, reliability
 from kleene.nn.classifier import Classifier
 from kleene.nn.mode import OWN, Mode, inference
 
@@ -32,6 +32,30 @@ class ClassMetrics:
     precision: float
     recall: float
     f1: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reliability:
+    """Words by the probability of their answer, in bins of equal width from 0 to 1."""
+
+    confidence: NDArray[np.float64]  # (bin,) the mean probability of the answers; NaN if empty
+    accuracy: NDArray[np.float64]  # (bin,) the share of them that is right; NaN if empty
+    counts: NDArray[np.int64]  # (bin,) how many words there are
+
+    @property
+    def error(self) -> float:
+        """Expected calibration error: the mean over words of |confidence - accuracy| of its bin."""
+        gaps = np.abs(self.confidence - self.accuracy)
+        return float(np.nansum(gaps * self.counts) / max(int(self.counts.sum()), 1))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON; empty bins are null."""
+        means = {"confidence": self.confidence, "accuracy": self.accuracy}
+        plain = {
+            name: [None if np.isnan(value) else float(value) for value in values]
+            for name, values in means.items()
+        }
+        return {"error": self.error, **plain, "counts": self.counts.tolist()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +123,24 @@ def class_metrics(
         ClassMetrics(rows=count, precision=precision, recall=recall, f1=f1)
         for count, precision, recall, f1 in figures
     )
+
+
+def reliability(probabilities: ArrayLike, labels: ArrayLike, bins: int = 15) -> Reliability:
+    """Confidence and accuracy by bin, from probabilities, (word, class), and the right classes.
+
+    >>> reliability([[0.9, 0.1], [0.9, 0.1]], [0, 1]).error  # right in half of the cases
+    0.4
+    """
+    rows, right = np.asarray(probabilities, dtype=np.float64), np.asarray(labels)
+    confidence, hit = rows.max(1, initial=0), rows.argmax(1) == right if len(rows) else right
+    place = np.minimum((confidence * bins).astype(np.int64), bins - 1)
+    counts = np.bincount(place, minlength=bins)
+    with np.errstate(invalid="ignore"):
+        return Reliability(
+            confidence=np.bincount(place, confidence, bins) / counts,
+            accuracy=np.bincount(place, hit, bins) / counts,
+            counts=counts,
+        )
 
 
 def merged(parts: Sequence[Evaluation]) -> Evaluation:
@@ -189,11 +231,11 @@ def wilson_interval(successes: int, n: int) -> tuple[float, float]:
 
 
 def length_batches(
-    words: Sequence[Encoded], batch_size: int, max_steps: int = MAX_STEPS
+    words: Sequence[Encoded], batch_size: int, max_steps: int | None = None
 ) -> list[NDArray[np.int64]]:
     """Indices of words of near lengths, shortest first; long words come in smaller batches."""
     parts = []
     for part in batches([len(word) for word in words], batch_size, seed=0, shuffle=False):
-        size = max(1, max_steps // (1 + len(words[part[-1]])))
+        size = max(1, (max_steps or MAX_STEPS) // (1 + len(words[part[-1]])))
         parts += [part[i : i + size] for i in range(0, len(part), size)]
     return parts
