@@ -68,7 +68,7 @@ def make_batch(
         batch_sizes=batch_sizes.astype(np.int64, copy=False),
         lengths=lengths,
         order=chosen,
-        labels=None if labels is None else np.asarray(labels, dtype=np.int64)[chosen],
+        labels=None if labels is None else np.asarray(labels)[chosen].astype(np.int64, copy=False),
     )
 
 

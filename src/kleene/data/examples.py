@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kleene.arrays import Floats, Ints
 from kleene.data.batch import Batch, Encoded, batches, make_batch
@@ -22,7 +24,7 @@ class Examples:
     """Encoded words, the class of each, and the key by which a curriculum goes."""
 
     words: Sequence[Encoded]
-    labels: Ints
+    labels: NDArray[Any]
     keys: Ints | None = None
     """How hard each word is; its length where nothing is given."""
     weights: Floats | None = None
@@ -37,15 +39,17 @@ class Examples:
         """How many words there are."""
         return len(self.words)
 
-    @cached_property
-    def lengths(self) -> Ints:
+    @property
+    def lengths(self) -> NDArray[Any]:
         """The length of each word."""
-        if isinstance(self.words, StoredWords):
-            return self.words.lengths
+        return self.words.lengths if isinstance(self.words, StoredWords) else self._lengths
+
+    @cached_property
+    def _lengths(self) -> Ints:
         return np.array([len(word) for word in self.words], dtype=np.int64)
 
     @property
-    def difficulty(self) -> Ints:
+    def difficulty(self) -> NDArray[Any]:
         """The key of each word."""
         return self.lengths if self.keys is None else self.keys
 

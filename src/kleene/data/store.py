@@ -1,9 +1,8 @@
 """Encoded rows on disk, for corpora that do not fit into memory: an Arrow file, memory-mapped.
 
-The text is read once. Symbols are numbered as they come and written to a first file; when all are
-counted, the alphabet is known, and the ids are written to the file that stays. That file is renamed
-when it is complete, and every batch has a checksum. In memory are the length and the class of each
-row, and the rows that are being used.
+The text is read once. Symbols and labels are numbered as they come, in as few bytes as their count
+needs, and the last batch of the file says what the numbers stand for. The file is renamed when it
+is complete, and every batch has a checksum. In memory are the length and the class of each row.
 """
 
 from __future__ import annotations
@@ -29,11 +28,12 @@ from kleene.errors import DataError, extra
 from kleene.files import open_regular
 from kleene.machine import Label
 
-FORMAT = "kleene.rows/1"
+FORMAT = "kleene.rows/2"
 BATCH_ROWS, BATCH_SYMBOLS = 2**12, 2**18  # a batch is full when it has so many of either
-MAX_LABELS = 100_000
-Part = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
-"""Where each row ends among the ids, from 0; the ids of all rows; the class of each row."""
+MAX_LABELS = 2**16
+WIDTHS = (np.uint8, np.uint16, np.uint32)
+Part = tuple[NDArray[Any], NDArray[Any]]
+"""Where each row ends among the bytes of a batch, from 0; the numbers of its symbols."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,9 +43,12 @@ class StoredWords(Sequence[Ids]):
     parts: Sequence[Part]
     starts: Ints
     """The first row of each part."""
-    rows: NDArray[Any]
+    ids: Ids
+    """The id of each number."""
+    sizes: NDArray[np.int32]
+    """The length of each row of the file."""
+    rows: NDArray[np.int32]
     """Which rows of the file they are."""
-    lengths: NDArray[Any]
 
     def __len__(self) -> int:
         """How many words there are."""
@@ -56,13 +59,19 @@ class StoredWords(Sequence[Ids]):
             return self.select(np.arange(len(self))[at])
         row = int(self.rows[at])
         part = int(np.searchsorted(self.starts, row, side="right")) - 1
-        ends, ids, _ = self.parts[part]
+        ends, numbers = self.parts[part]
         row -= int(self.starts[part])
-        return ids[ends[row] : ends[row + 1]].astype(np.int64)
+        begin, end = ends[row : row + 2] // numbers.itemsize
+        return self.ids[numbers[begin:end]]
+
+    @property
+    def lengths(self) -> NDArray[np.int32]:
+        """The length of each word."""
+        return self.sizes[self.rows]
 
     def select(self, indices: Ints) -> StoredWords:
         """The words of the given indices, still on disk."""
-        return replace(self, rows=self.rows[indices], lengths=self.lengths[indices])
+        return replace(self, rows=self.rows[indices])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +80,7 @@ class Store:
 
     path: Path
     words: StoredWords
-    labels: Ints
+    labels: NDArray[np.int32]
     alphabet: Alphabet
     classes: tuple[Label, ...]
     tokens: str
@@ -81,7 +90,7 @@ class Store:
     @property
     def longest(self) -> int:
         """The length of the longest word."""
-        return int(self.words.lengths.max(initial=0))
+        return int(self.words.sizes.max(initial=0))
 
 
 def encode(
@@ -94,73 +103,97 @@ def encode(
     min_count: int = 1,
 ) -> Store:
     """Write the store of some labelled examples; `key` tells one set of examples from another."""
-    symbols, labels, counts = _Numbers(), _Numbers(), np.zeros(0, np.int64)
-    first, second = (path.with_name(f"{path.name}.{n}") for n in ("first", "part"))
+    with extra("data"):
+        import pyarrow as pa
 
-    def numbered() -> Iterator[Part]:
-        nonlocal counts
-        for words, of_rows in _batched(examples):
-            ends = np.cumsum([0, *map(len, words)], dtype=np.int32)
-            flat = chain.from_iterable(words)
-            ids = np.fromiter(map(symbols.__getitem__, flat), np.int32, int(ends[-1]))
-            counts = np.append(counts, np.zeros(len(symbols) - len(counts), np.int64))
-            counts += np.bincount(ids, minlength=len(counts))
-            yield ends, ids, np.array([labels[label] for label in of_rows], np.int32)
-            if len(labels) > MAX_LABELS:
-                raise DataError(f"more than {MAX_LABELS:,} different labels; check the column")
-
+    symbols, labels, counts, rows = _Numbers(), _Numbers(), np.zeros(0, np.int64), 0
+    unfinished = path.with_name(f"{path.name}.part")
+    schema = pa.schema([("symbols", pa.binary()), ("label", pa.uint16())])
     try:
-        rows = _write(first, numbered(), {}, np.int32)
-        named = as_labels(typed_labels(list(labels)))
-        warn_of_missing(named)
-        classes = sorted_classes(named)
-        check_repetition(len(classes), rows)
-        found = dict(zip(symbols, counts.tolist(), strict=True))
-        alphabet = Alphabet.from_counts(found, max_symbols, min_count)
-        about = {
-            "format": FORMAT,
-            "alphabet": [to_json_symbol(symbol) for symbol in alphabet.symbols],
-            "classes": [to_json_symbol(label) for label in classes],
-            "tokens": tokens,
-            "key": key,
-        }
-        ids_of = alphabet.encode(tuple(symbols))
-        numbers = {label: i for i, label in enumerate(classes)}
-        class_of = np.array([numbers[label] for label in named], np.int32)
-        parts = ((ends, ids_of[ids], class_of[of_rows]) for ends, ids, of_rows in _read(first)[1])
-        _write(second, parts, about, np.uint16 if len(alphabet) <= 2**16 else np.int32)
-        os.replace(second, path)
+        unfinished.unlink(missing_ok=True)  # of a killed run, or a link to a file of somebody else
+        with open(unfinished, "xb") as file:
+            with pa.ipc.new_file(file, schema) as writer:
+                for words, of_rows in _batched(examples):
+                    flat = chain.from_iterable(words)
+                    numbers = np.fromiter(map(symbols.__getitem__, flat), np.uint32)
+                    counts = np.append(counts, np.zeros(len(symbols) - len(counts), np.int64))
+                    counts += np.bincount(numbers, minlength=len(counts))
+                    width = next(i for i in WIDTHS if len(symbols) <= 2 ** np.iinfo(i).bits)
+                    numbers = numbers.astype(width)
+                    ends = np.cumsum([0, *map(len, words)], dtype=np.int32) * numbers.itemsize
+                    buffers = [None, pa.py_buffer(ends), pa.py_buffer(numbers)]
+                    column = pa.Array.from_buffers(pa.binary(), len(words), buffers)
+                    kinds = np.array([labels[label] for label in of_rows])
+                    if len(labels) > MAX_LABELS:
+                        problem = f"more than {MAX_LABELS:,} different labels"
+                        raise DataError(f"{problem}; check the column")
+                    batch = pa.record_batch([column, kinds.astype(np.uint16)], schema=schema)
+                    check = {"width": str(numbers.itemsize), "checksum": _checksum(batch)}
+                    writer.write_batch(batch, custom_metadata=check)
+                    rows += len(words)
+                named = as_labels(typed_labels(list(labels)))
+                warn_of_missing(named)
+                classes = sorted_classes(named)
+                check_repetition(len(classes), rows)
+                found = dict(zip(symbols, counts.tolist(), strict=True))
+                alphabet = Alphabet.from_counts(found, max_symbols, min_count)
+                about = {
+                    "format": FORMAT,
+                    "alphabet": [to_json_symbol(symbol) for symbol in alphabet.symbols],
+                    "ids": alphabet.encode(tuple(symbols)).tolist(),
+                    "classes": [to_json_symbol(label) for label in classes],
+                    "class_of": [classes.index(label) for label in named],
+                    "tokens": tokens,
+                    "key": key,
+                }
+                writer.write_batch(batch.slice(0, 0), custom_metadata={"kleene": json.dumps(about)})
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, path)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        cure = "choose a folder that is writable and has room"
+        raise DataError(f"cannot write the encoded rows, {path}: {reason}; {cure}") from error
     finally:
-        first.unlink(missing_ok=True)
-        second.unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
     return open_store(path)
 
 
 def open_store(path: Path) -> Store:
     """Open what `encode` wrote, or say in one line what is wrong with it."""
-    about, found = _read(path)
-    parts = list(found)
+    with extra("data"):
+        import pyarrow as pa
+
+    broken = (OSError, LookupError, TypeError, ValueError, RecursionError, pa.ArrowException)
     try:
+        open_regular(path).close()
+        reader = pa.ipc.open_file(pa.memory_map(str(path)))
+        last = reader.num_record_batches - 1
+        about = json.loads(reader.get_batch_with_custom_metadata(last)[1][b"kleene"])
         if about["format"] != FORMAT:
             raise ValueError(f"its format is {about['format']!r:.40}")
-        sizes = [len(labels) for _, _, labels in parts]
-        words = StoredWords(
-            parts=parts,
-            starts=np.cumsum([0, *sizes[:-1]], dtype=np.int64),
-            rows=np.arange(sum(sizes), dtype=np.int32),
-            lengths=np.concatenate([np.diff(ends) for ends, _, _ in parts]),
-        )
+        ids = np.array(about["ids"], np.int64)
+        batches = map(reader.get_batch_with_custom_metadata, range(last))
+        read = [_part(batch, check, len(ids)) for batch, check in batches]
+        sizes = np.concatenate([np.diff(ends) // numbers.itemsize for ends, numbers, _ in read])
         return Store(
             path=path,
-            words=words,
-            labels=np.concatenate([labels for _, _, labels in parts], dtype=np.int64),
+            words=StoredWords(
+                parts=[(ends, numbers) for ends, numbers, _ in read],
+                starts=np.cumsum([0, *(len(labels) for _, _, labels in read[:-1])]),
+                ids=ids,
+                sizes=sizes,
+                rows=np.arange(len(sizes), dtype=np.int32),
+            ),
+            labels=np.array(about["class_of"], np.int32)[np.concatenate([r[2] for r in read])],
             alphabet=Alphabet(map(from_json_symbol, about["alphabet"])),
             classes=tuple(map(from_json_symbol, about["classes"])),
             tokens=str(about["tokens"]),
             key=str(about["key"]),
         )
-    except (LookupError, TypeError, ValueError, RecursionError) as error:
-        raise _broken(path, error) from None
+    except broken as error:
+        reason = " ".join(str(error).split())[:200]
+        raise DataError(f"{path} does not hold whole encoded rows ({reason}); delete it") from None
 
 
 class _Numbers(dict[Any, int]):
@@ -186,68 +219,22 @@ def _batched(examples: Iterable[Example]) -> Iterator[tuple[list[Any], list[Labe
         yield words, labels
 
 
-def _write(path: Path, parts: Iterable[Part], about: dict[str, Any], kind: Any) -> int:
-    """Write an Arrow file; the result is the number of rows."""
-    with extra("data"):
-        import pyarrow as pa
-
-    fields = [("ids", pa.list_(pa.from_numpy_dtype(kind))), ("label", pa.int32())]
-    schema = pa.schema(fields, metadata={"kleene": json.dumps(about)})
-    rows = 0
-    try:
-        path.unlink(missing_ok=True)  # of a killed run, or a link to a file of somebody else's
-        with open(path, "xb") as file:
-            with pa.ipc.new_file(file, schema) as writer:
-                for ends, ids, labels in parts:
-                    part = ends, ids.astype(kind), labels
-                    words = pa.ListArray.from_arrays(*map(pa.array, part[:2]))
-                    batch = pa.record_batch([words, pa.array(labels)], schema=schema)
-                    writer.write_batch(batch, custom_metadata={"checksum": _checksum(part)})
-                    rows += len(labels)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        reason = error.strerror or str(error)
-        cure = "choose a folder that is writable and has room"
-        raise DataError(f"cannot write the encoded rows, {path}: {reason}; {cure}") from error
-    return rows
+def _part(batch: Any, about: Any, known: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """The ends of the rows of a batch, the numbers of their symbols, and those of their labels."""
+    batch.validate(full=True)
+    if about is None or about[b"checksum"] != _checksum(batch).encode():
+        raise ValueError("a batch is not what was written")
+    _, ends, content = batch.column(0).buffers()
+    kind = np.dtype(f"u{int(about[b'width'])}")
+    numbers = np.frombuffer(content, kind)
+    if len(numbers) and int(numbers.max()) >= known:
+        raise ValueError("a symbol has no name")
+    return np.frombuffer(ends, np.int32, len(batch) + 1), numbers, batch.column(1).to_numpy()
 
 
-def _read(path: Path) -> tuple[Any, Iterator[Part]]:
-    """What an Arrow file says about itself, and its batches."""
-    with extra("data"):
-        import pyarrow as pa
-
-    wrong = (OSError, AttributeError, LookupError, TypeError, ValueError, pa.ArrowException)
-
-    def parts() -> Iterator[Part]:
-        for number in range(reader.num_record_batches):
-            try:
-                batch, about = reader.get_batch_with_custom_metadata(number)
-                batch.validate(full=True)
-                words, labels = batch.columns
-                part = words.offsets.to_numpy(), words.values.to_numpy(), labels.to_numpy()
-                if about[b"checksum"] != _checksum(part).encode():
-                    raise ValueError(f"batch {number} is not what was written")
-            except wrong as error:
-                raise _broken(path, error) from None
-            yield part
-
-    try:
-        open_regular(path).close()
-        reader = pa.ipc.open_file(pa.memory_map(str(path)))
-        return json.loads(reader.schema.metadata[b"kleene"]), parts()
-    except (*wrong, RecursionError) as error:
-        raise _broken(path, error) from None
-
-
-def _checksum(part: Part) -> str:
+def _checksum(batch: Any) -> str:
     total = 0
-    for array in part:
-        total = zlib.crc32(np.ascontiguousarray(array).data, total)
+    for column in batch.columns:
+        for buffer in column.buffers():
+            total = zlib.crc32(buffer or b"", total)
     return str(total)
-
-
-def _broken(path: Path, error: Exception) -> DataError:
-    reason = " ".join(str(error).split())[:200]
-    return DataError(f"{path} does not hold whole encoded rows ({reason}); delete it")

@@ -7,11 +7,18 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kleene.arrays import Ints
 from kleene.data.examples import Examples
 from kleene.evaluation.baseline import ngram_answers
-from kleene.evaluation.metrics import ClassMetrics, class_metrics, evaluate, merged, wilson_interval
+from kleene.evaluation.metrics import (
+    ClassMetrics,
+    Evaluation,
+    class_metrics,
+    evaluate,
+    wilson_interval,
+)
 from kleene.nn.classifier import Classifier
 
 
@@ -95,16 +102,19 @@ def measure(
     held_out: Answers | None,
 ) -> Figures:
     """Run the network over training and validation rows, and count the held-out answers."""
-    trained = merged([evaluate(network, part) for part in training.parts()])
+    found = [_labels(evaluate(network, part)) for part in training.parts()]
+    labels, predicted = (np.concatenate(column) for column in zip(*found, strict=True))
+    training_rows, training_accuracy = len(labels), float((labels == predicted).mean())
     checked = None if validation is None else evaluate(network, validation)
-    shown = checked or trained
-    labels, predicted, baseline = shown.labels, shown.predicted, None
+    if checked is not None:
+        labels, predicted = checked.labels, checked.predicted
+    baseline = None
     if held_out is not None:
         labels, predicted, baseline = held_out.labels, held_out.predicted, held_out.baseline
     counts = np.bincount(labels, minlength=network.config.num_classes)
     return Figures(
-        training_rows=len(trained.labels),
-        training_accuracy=trained.accuracy,
+        training_rows=training_rows,
+        training_accuracy=training_accuracy,
         validation_rows=0 if checked is None else len(checked.labels),
         validation_accuracy=None if checked is None else checked.accuracy,
         held_out_rows=0 if held_out is None else len(labels),
@@ -117,3 +127,8 @@ def measure(
         majority_accuracy=float(counts.max() / max(len(labels), 1)),
         per_class=class_metrics(labels, predicted, network.config.num_classes),
     )
+
+
+def _labels(found: Evaluation) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Labels and answers in little space: there may be millions of rows."""
+    return found.labels.astype(np.int32), found.predicted.astype(np.int32)

@@ -164,10 +164,11 @@ def evaluate(
 ) -> Evaluation:
     """Run the network, in eval mode, over all words and compare its answers with the labels."""
     found = logits(network, examples.words, batch_size, mode=mode, process_group=process_group)
-    loss = cross_entropy(found, torch.from_numpy(examples.labels), reduction="sum")
+    labels = examples.labels.astype(np.int64, copy=False)
+    loss = cross_entropy(found, torch.from_numpy(labels), reduction="sum")
     return Evaluation(
         loss=float(loss) / max(len(examples), 1),
-        labels=examples.labels,
+        labels=labels,
         probabilities=found.softmax(-1).float().numpy(),
         predicted=found.argmax(-1).numpy(),
     )
