@@ -30,7 +30,7 @@ from kleene.errors import DataError
 NAMES = [
     *("TSV", "CSV", "JSONL", "data of any kind, gz", "event table", "XES log"),
     *("sequences of numbers", "layout of a model", "Parquet", "DFA JSON", "PFA JSON"),
-    *("counter machine JSON", "regular expression", "AALpy", "model folder", "checkpoint"),
+    *("counter machine JSON", "AALpy", "model folder", "checkpoint"),
     *("encoded words", "alphabet JSON", "certificate JSON", "typed words", "tar archive"),
     "IDX images",
 ]
