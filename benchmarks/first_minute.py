@@ -20,7 +20,7 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
-from timing import RESULTS, processor, write_for_cpu
+from timing import RESULTS, processor, write
 
 TORCH = "import torch"
 NETWORK = """
@@ -73,8 +73,8 @@ def main() -> None:
     }
     path = RESULTS / "first_minute.json"
     before = json.loads(path.read_text()).get(processor(), {}) if path.exists() else {}
-    kept = before.get("cpu_seconds", {}) if given.only else {}
-    write_for_cpu("first_minute", {"rounds": given.rounds, "cpu_seconds": kept | found})
+    kept = before.get("results", {}) if given.only else {}
+    write("first_minute", kept | found, rounds=given.rounds)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import resource
 import torch
 from peers import SHAPES, network, peer
 from recurrent import trained
-from timing import write_for_cpu
+from timing import write
 
 
 def peak(cell: str, shape: str, ours: bool, steps: int) -> tuple[float, float]:
@@ -46,7 +46,7 @@ def main() -> None:
                 row[name] = {"peak_mb": round(used, 1), "growth_mb": round(grown, 1)}
             results.append(row)
             print(row, flush=True)
-            write_for_cpu("memory", {"results": results})
+            write("memory", results)
 
 
 if __name__ == "__main__":

@@ -15,10 +15,10 @@ import random
 import sys
 import tempfile
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 import duckdb
-from timing import interleave, process_time, write_for_cpu
+from timing import interleave, write
 
 from kleene.data import Layout, read_examples
 
@@ -100,7 +100,7 @@ def main() -> None:
         trained = run("train", words, "--out", Path(place) / "model", *TRAIN)
         content["training"] = {"rows": given.rows, "symbols": 20, **trained}
         print(content["training"], flush=True)
-    write_for_cpu("reading", content)
+    write("reading", content)
 
 
 if __name__ == "__main__":

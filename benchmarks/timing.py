@@ -9,25 +9,13 @@ import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter, process_time
+from time import perf_counter
 
 import torch
 
-__all__ = [
-    "RESULTS",
-    "interleave",
-    "machine",
-    "perf_counter",
-    "process_time",
-    "processor",
-    "write",
-    "write_for_cpu",
-    "write_results",
-]
+from kleene.files import write_atomically
 
 RESULTS = Path(__file__).parent / "results"
-
-
 BLOCK = 0.02
 """Seconds of a timing block: a variant runs this long before the next one has its turn, as in
 training, where the same step follows itself, and as in `torch.utils.benchmark`."""
@@ -84,26 +72,14 @@ def processor() -> str:
     return f"{facts['cpu']}, {facts['capability']}"
 
 
-def write(name: str, content: dict[str, object]) -> Path:
-    """Results with the machine's facts, in results/NAME.json."""
-    return write_results(RESULTS / f"{name}.json", {"machine": machine(), **content})
-
-
-def write_for_cpu(name: str, content: dict[str, object]) -> Path:
-    """The same, beside the results of other CPU models in that file."""
+def write(name: str, results: object, **more: object) -> None:
+    """Results with the machine's facts, in results/NAME.json; other CPU models have their own."""
     path = RESULTS / f"{name}.json"
     tables = json.loads(path.read_text()) if path.exists() else {}
-    if "machine" in tables:  # written before there was a table for each
-        facts = tables["machine"]
-        tables = {f"{facts['cpu']}, {facts['capability']}": tables}
-    tables[processor()] = {"machine": machine(), **content}
-    return write_results(path, tables)
+    tables[processor()] = {"machine": machine(), "results": results, **more}
+    write_results(path, tables)
 
 
-def write_results(path: Path, content: dict[str, object]) -> Path:
+def write_results(path: Path, content: dict[str, object]) -> None:
     """Write a file of results, all of it or nothing."""
-    path.parent.mkdir(exist_ok=True)
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(content, indent=1) + "\n")
-    os.replace(part, path)
-    return path
+    write_atomically(path, json.dumps(content, indent=1) + "\n")

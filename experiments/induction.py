@@ -3,7 +3,6 @@
     random      random DFAs of 5 to 50 states over 2 and 10 symbols, 2,000 and 10,000 rows; new rows
     four symbols  random DFAs of 12, 20 and 30 states over 4 symbols, 1,000 to 20,000 rows
     noise       random DFAs of 10 states, 0, 1, 5 and 10 % of the labels flipped
-    logs        12,000 log sessions: induction alone, and a whole fit
     rows        CPU seconds against the number of rows
     alphabet    CPU seconds against the number of symbols
     states      CPU seconds against the number of states
@@ -11,20 +10,16 @@
 Every run is a row of results/induction.json with its seed, settings and CPU time; compilation is
 done before. Words of random DFAs are uniform in length up to 2 log2(states) + 6.
 
-Run: KLEENE_DATA=... python experiments/induction.py random [--seeds 2] [--merging-seconds 60]
+Run: python experiments/induction.py random [--seeds 2] [--merging-seconds 60]
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import gzip
-import os
 from collections.abc import Callable
 from functools import partial
 from itertools import product
 from math import ceil, log2
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,9 +28,6 @@ from merging import merge_in_time
 
 import kleene as kl
 from kleene.automata import DFA
-from kleene.data.alphabet import Alphabet
-from kleene.data.examples import Examples
-from kleene.evaluation.baseline import ngram_accuracy
 from kleene.induction.learner import compile_kernels
 
 Word = tuple[Any, ...]
@@ -45,7 +37,6 @@ Rows = tuple[list[Word], list[Any]]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("part", choices=PARTS)
-    parser.add_argument("--data", default=os.environ.get("KLEENE_DATA", "data"))
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--merging-seconds", type=int, default=60)
     parser.add_argument("--only", default="", help="only keys that hold these texts, joined by &")
@@ -55,8 +46,7 @@ def main() -> None:
     for key, work in PARTS[options.part](options):
         if all(text in str(key) for text in options.only.split("&")):
             own = key.get("method", "kleene") == "kleene"
-            ours = RECIPE if options.part != "logs" else LOGS_RECIPE
-            recipe = ours if own else {"merging_seconds": options.merging_seconds}
+            recipe = RECIPE if own else {"merging_seconds": options.merging_seconds}
             row = ledger.run(work, recipe=recipe, part=options.part, **key)
             print(row["key"], row["result"], row["cpu_seconds"], flush=True)
 
@@ -66,12 +56,6 @@ RECIPE = {
     "search": "merges, patterns (products), restarts",
     "patterns": "most specific that agree",
 }
-LOGS_RECIPE = {
-    **RECIPE,
-    "choice": "the smaller where errors are left",
-    "patterns": "overlaps or none, 12 symbols, repetitions; refined",
-}
-"""The other parts were run before these changes of the choice and of the patterns."""
 Task = tuple[dict[str, Any], Callable[[], dict[str, Any]]]
 
 
@@ -182,57 +166,6 @@ def recover(
     return learn(method, (words, flipped(labels, noise, seed)), truth, seconds, seed)
 
 
-def log_sessions(data: Path, name: str) -> Rows:
-    """The sessions of "train" or "test"."""
-    with gzip.open(data / "logs" / f"hdfs_sessions_{name}.csv.gz", "rt") as file:
-        pairs = list(csv.reader(file))[1:]
-    return [tuple(text.split()) for text, _ in pairs], [int(label) for _, label in pairs]
-
-
-def log_tasks(options: argparse.Namespace) -> list[Task]:
-    """Log sessions: induction within five seconds, a whole fit with defaults, and n-grams."""
-
-    def read(name: str) -> Rows:
-        return log_sessions(Path(options.data), name)
-
-    def alone(seed: int) -> dict[str, Any]:
-        test, labels = read("test")
-        found = kl.induce(*read("train"), seconds=5, seed=seed)
-        right = (found.dfa.run_many(test) == np.array(labels)).mean()
-        return {
-            "accuracy": float(right),
-            "states": found.dfa.num_states,
-            "training_errors": found.training_errors,
-            "search_seconds": round(found.seconds, 2),
-        }
-
-    def whole(seed: int) -> dict[str, Any]:
-        import torch
-
-        torch.set_num_threads(1)
-        fitted = kl.SequenceClassifier(random_state=seed).fit(*read("train"))
-        return {
-            "accuracy": fitted.score(*read("test")),
-            "states": fitted.network_.rnn.num_states,
-            "log": list(fitted.fit_log_),
-        }
-
-    def beside(seed: int) -> dict[str, Any]:
-        parts = [read(name) for name in ("train", "test")]
-        alphabet = Alphabet.from_words([word for words, _ in parts for word in words])
-        train, test = (
-            Examples(words=alphabet.encode_many(words), labels=np.array(labels))
-            for words, labels in parts
-        )
-        return {"accuracy": ngram_accuracy(train, test, seed=seed)}
-
-    return [
-        ({"run": name, "seed": seed}, lambda work=work, seed=seed: work(seed))
-        for name, work in (("induction", alone), ("fit", whole), ("n-grams", beside))
-        for seed in range(options.seeds)
-    ]
-
-
 SIZES = {
     "rows": (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000),
     "symbols": (2, 4, 10, 30, 100, 300, 1_000),
@@ -266,7 +199,6 @@ PARTS: dict[str, Callable[[argparse.Namespace], list[Task]]] = {
     "random": random_tasks,
     "four symbols": four_symbols_tasks,
     "noise": noise_tasks,
-    "logs": log_tasks,
     "rows": partial(cost_tasks, "rows"),
     "alphabet": partial(cost_tasks, "symbols"),
     "states": partial(cost_tasks, "states"),

@@ -32,44 +32,38 @@ TASKS = {  # the title of a task, and who learned in `kleene train`
 }
 
 
-def read(name: str) -> dict[str, Any]:
-    """The results of a benchmark; empty if there are none."""
-    path = ROOT / "benchmarks" / "results" / f"{name}.json"
-    return json.loads(path.read_text()) if path.exists() else {}
-
-
 def by_cpu(name: str) -> list[dict[str, Any]]:
     """The results of a benchmark on each CPU model."""
-    content = read(name)
-    return [content] if "machine" in content else list(content.values())
+    path = ROOT / "benchmarks" / "results" / f"{name}.json"
+    return list(json.loads(path.read_text()).values()) if path.exists() else []
 
 
 def cpu(content: dict[str, Any]) -> str:
     return f"{content['machine']['cpu']} ({content['machine']['capability']})"
 
 
-def each_cpu(name: str, table: Callable[[dict[str, Any]], str]) -> Callable[[], str]:
+def each_cpu(name: str, table: Callable[[Any], str]) -> Callable[[], str]:
     """A table for every CPU model, or a line that says which benchmark fills it."""
 
     def tables() -> str:
-        parts = [f"{table(found)}\n\nMeasured on {cpu(found)}." for found in by_cpu(name)]
+        parts = [f"{table(one['results'])}\n\nMeasured on {cpu(one)}." for one in by_cpu(name)]
         return "\n\n".join(parts) or f"_No results yet: `python benchmarks/{name}.py`._"
 
     return tables
 
 
-def recurrent(content: dict[str, Any]) -> str:
+def recurrent(results: list[dict[str, Any]]) -> str:
     """Train steps and inference as ratios to torch.nn, with the goals."""
-    found = {(r["row"], r["cell"], r["shape"]): r for r in content["results"]}
+    found = {(r["row"], r["cell"], r["shape"]): r for r in results}
     lines = []
     for row, name in ROWS.items():
         for cell in ("LSTM-P", "GRU"):
-            results = [found.get((row, cell, shape)) for shape in "ABCD"]
-            if any(results):
-                cells = [_goal(r["ratio"], r["bar"], r["met"]) if r else "" for r in results]
+            shown = [found.get((row, cell, shape)) for shape in "ABCD"]
+            if any(shown):
+                cells = [_goal(r["ratio"], r["bar"], r["met"]) if r else "" for r in shown]
                 lines.append([name, cell, *cells])
-            if any(r and "alternating" in r for r in results):
-                cells = [f"{r['alternating']:.2f}" if r else "" for r in results]
+            if any(r and "alternating" in r for r in shown):
+                cells = [f"{r['alternating']:.2f}" if r else "" for r in shown]
                 lines.append([f"{name}, single steps in turns", cell, *cells])
     for cell in ("LSTM-P", "GRU"):
         times = [found.get(("train", cell, shape), {}).get("milliseconds") for shape in "ABC"]
@@ -84,10 +78,10 @@ def _goal(ratio: float, goal: float, met: bool) -> str:
     return f"{ratio:.2f} ({goal:.2f}{'' if met else ' missed'})"
 
 
-def memory(content: dict[str, Any]) -> str:
+def memory(results: list[dict[str, Any]]) -> str:
     """Peak memory of a train step beside torch.nn's."""
     lines = []
-    for r in content["results"]:
+    for r in results:
         theirs, ours = r["torch.nn"], r["fused"]
         peaks = [f"{theirs['peak_mb']:.1f}", f"{ours['peak_mb']:.1f}"]
         both = f"{ours['growth_mb']:.1f} (torch.nn {theirs['growth_mb']:.1f})"
@@ -96,9 +90,9 @@ def memory(content: dict[str, Any]) -> str:
     return markdown([*header, "growth over 1,000 steps, MB"], lines)
 
 
-def fits(content: dict[str, Any]) -> str:
+def fits(results: list[dict[str, Any]]) -> str:
     """CPU seconds and accuracy of whole fits."""
-    found = {(r["task"], r["method"]): r for r in content["results"]}
+    found = {(r["task"], r["method"]): r for r in results}
     lines = []
     for task, (name, origin) in TASKS.items():
         rows = next((r["rows"] for (one, _), r in found.items() if one == task), None)
@@ -115,7 +109,7 @@ def _fit(found: dict[str, Any] | None) -> str:
     return f"{stopped}{found['cpu_seconds']:.0f} s, {100 * found['accuracy']:.1f} %"
 
 
-def matcher() -> str:
+def matcher(results: dict[str, Any]) -> str:
     """Symbols a second of an extracted automaton."""
     lines = [
         [
@@ -124,32 +118,31 @@ def matcher() -> str:
             f"{result['compiled_over_automata_lib']:.0f} x",
             f"{result['compiled_over_re']:.0f} x",
         ]
-        for name, result in read("matcher").items()
-        if name.startswith("words_of") and isinstance(result, dict)
+        for name, result in results.items()
     ]
     return markdown(["length of words", "symbols a second", "over automata-lib", "over re"], lines)
 
 
-def serving() -> str:
+def serving(results: dict[str, Any]) -> str:
     """Latencies of one-sentence predictions."""
     figures = ("a second", "errors", "p50", "p99", "cpu ms a request", "after slow clients")
     lines = [
         [name, *(f"{found[figure]:g}" if figure in found else "" for figure in figures)]
-        for name, found in read("serving").items()
+        for name, found in results.items()
         if name in ("echo", "kleene", "kleene, beside 16 full batches")
     ]
     header = ["16 connections, one core", "requests a second", "errors", "p50, ms", "p99, ms"]
     return markdown([*header, "CPU ms a request", "ms after slow clients leave"], lines)
 
 
-def first_minute(content: dict[str, Any]) -> str:
+def first_minute(results: dict[str, dict[str, float]]) -> str:
     """CPU seconds of the first commands, and their ratio to `import torch`."""
     lines = []
-    for name, found in content["cpu_seconds"].items():
+    for name, found in results.items():
         cells = []
         for cache in ("empty", "warm"):
             seconds = found.get(cache)
-            base = content["cpu_seconds"]["import torch"]["warm"]
+            base = results["import torch"]["warm"]
             cells.append("" if seconds is None else f"{seconds:.1f} s ({seconds / base:.1f})")
         lines.append([f"`{name}`", *cells])
     header = ["CPU time (ratio to `import torch`)", "empty kernel cache", "warm kernel cache"]
@@ -160,7 +153,7 @@ SPEED: dict[str, Callable[[], str]] = {
     "benchmarks": each_cpu("recurrent", recurrent),
     "memory": each_cpu("memory", memory),
     "fits": each_cpu("fits", fits),
-    "matcher": matcher,
-    "serving": serving,
+    "matcher": each_cpu("matcher", matcher),
+    "serving": each_cpu("serving", serving),
     "first-minute": each_cpu("first_minute", first_minute),
 }

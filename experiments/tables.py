@@ -142,7 +142,6 @@ OUTCOME = joined(
     figure("result.search_seconds", "{:.1f} s", mean),
 )  # fmt: skip
 """Exact runs, mean accuracy (none if the method did not finish) and CPU seconds."""
-AXES = {"rows": "rows", "alphabet": "symbols", "states": "states"}
 
 
 def aalpy(rows: Rows) -> str:
@@ -270,50 +269,6 @@ def with_interval(values: list[float]) -> str:
     if len(values) < 2:
         return "".join(f"{value:.2f}" for value in values)
     return f"{mean(values):.2f} ± {1.96 * stdev(values) / len(values) ** 0.5:.2f}"
-
-
-ABLATED = {
-    "merging": ("state merging", "automata that short sequences determine", True),
-    "patterns": ("patterns", "long sequences, a few tests", True),
-    "likelihood": ("the likeliest of the tests that agree", "rows drawn class by class", True),
-    "variation": ("variation of tests", "long factors and subsequences", True),
-    "tiers": ("tiers", "tests that skip symbols", True),
-    "thresholds": ("thresholds", "a factor at least t times", True),
-    "subsequences": ("subsequences", "piecewise testable languages", True),
-    "factors in order": ("factors in order", "factors with gaps between them", True),
-    "counts without overlap": ("counts without overlap", "occurrences that share no symbol", True),
-    "repetitions": ("repetitions", "factors that overlap themselves", True),
-    "counters": ("modular sums", "counts modulo a number", True),
-    "weighted counters": ("weights by elimination", "modular sums over wide alphabets", True),
-    "restarts": ("restarts", "rows that no candidate explains", True),
-    "splits": ("growing by splits", "long sequences without short ones", False),
-    "rule lists": ("rule lists", "many tests that decide alone", False),
-    "expectation": ("expectation maximisation", "wide alphabets, short sequences", False),
-    "merging: noise": ("merging with assumed noise", "wrong labels", False),
-    "joint tiers": ("joint changes of a tier", "tiers over wide alphabets", False),
-    "equivalents": ("equal tests of another kind", "repeated symbols", False),
-    "as repetition": ("factors in order as one repeated", "repeated factors", False),
-}
-"""Parts of the search: what they are, the languages they are for, and whether they stayed."""
-
-
-def ablation() -> str:
-    """Each part of the search removed, on the languages where it could matter."""
-    found = {(row["key"]["part"], row["key"]["task"]): row["result"] for row in load("ablation")}
-    lines = []
-    for part, (name, purpose, kept) in ABLATED.items():
-        tasks = [task for one, task in found if one == part and ("all", task) in found]
-        cells = []
-        for which in ("all", part):
-            results = [found[which, task] for task in tasks]
-            perfect = sum(min(result["tests"]) == 1 for result in results)
-            accuracy = mean(mean(result["tests"]) for result in results) if results else 0
-            seconds = mean(result["cpu"] for result in results) if results else 0
-            cells.append(f"{perfect} perfect, {accuracy:.1%}, {seconds:.1f} s")
-        if tasks:
-            verdict = "kept" if kept else "deleted"
-            lines.append([name, purpose, ORIGINS["induced"], str(len(tasks)), *cells, verdict])
-    return markdown(["part", "for", LEARNED_BY, "languages", "with it", "without it", ""], lines)
 
 
 TABLES: dict[str, Table | Callable[[], str]] = {
@@ -471,44 +426,6 @@ TABLES: dict[str, Table | Callable[[], str]] = {
         learned=lambda rows: "search in the rows, each",
         columns={METHODS[m]: where(OUTCOME, "-", method=m) for m in ("kleene", "edsm")},
     ),
-    "induction-logs": Table(
-        source="induction",
-        run="python experiments/induction.py logs",
-        keep={"part": "logs"},
-        order=lambda row: row["key"]["run"],
-        lines={"run": at("key.run")},
-        learned=lambda rows: ORIGINS["ngrams" if rows[0]["key"]["run"] == "n-grams" else "induced"],
-        columns={
-            "seeds": lambda rows: str(len(rows)),
-            "states": spread("result.states", 0),
-            "accuracy on new sessions, %": lambda rows: spread("result.percent", 2)(
-                [{"result": {"percent": 100 * row["result"]["accuracy"]}} for row in rows]
-            ),
-            "CPU time": spread("cpu_seconds", 1, " s"),
-        },
-    ),
-    "induction-cost": Table(
-        source="induction",
-        run="python experiments/induction.py rows (alphabet, states)",
-        only=lambda row: row["key"]["part"] in AXES,
-        order=lambda row: (
-            list(AXES).index(row["key"]["part"]),
-            row["key"][AXES[row["key"]["part"]]],
-        ),
-        lines={
-            "size": lambda row: (
-                f"{row['key'][AXES[row['key']['part']]]:,} {AXES[row['key']['part']]}"
-            )
-        },
-        learned=learned_by("induced"),
-        columns={
-            "search": figure("result.search_seconds", "{:.1f} s"),
-            "with reading the rows": figure("cpu_seconds", "{:.1f} s"),
-            "exact": share("result.exact"),
-            "accuracy on new words": figure("result.accuracy", "{:.1%}"),
-        },
-    ),
-    "ablation": ablation,
     **COUNTING,
     **TEXTS,
     **SPEED,
