@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from kleene.arrays import Floats, Ints
 from kleene.data.batch import Encoded
@@ -22,7 +24,9 @@ from kleene.datasets.mnist import Images, read_idx
 from kleene.errors import DataError
 from kleene.evaluation.metrics import predict
 from kleene.explain.features import features
+from kleene.explain.markup import as_text
 from kleene.explain.traces import batched_traces
+from kleene.machine import Label
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.report import plots
@@ -90,6 +94,29 @@ def telling_states(maps: Floats) -> Ints:
     return order
 
 
+def maps_figure(
+    maps: ArrayLike, classes: Sequence[Label], names: Sequence[int | str] | None = None
+) -> Figure:
+    """A grid of mean transition probabilities over the pixels, (class, state, row, column).
+
+    `names` are the names of the columns, where some states are left out.
+    """
+    grid = np.asarray(maps)
+    rows, columns = grid.shape[:2]
+    figure = Figure(figsize=(1.2 + 0.85 * columns, 0.6 + 0.85 * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False)
+    low, high = grid.min((0, 2, 3)), grid.max((0, 2, 3))  # each state has its own scale
+    for r in range(rows):
+        for c in range(columns):
+            axes[r, c].imshow(grid[r, c], cmap="magma", vmin=low[c], vmax=high[c])
+            axes[r, c].set(xticks=[], yticks=[])
+            if r == 0:
+                axes[r, c].set_title(str(c if names is None else names[c]), fontsize=8, pad=2)
+        axes[r, 0].set_ylabel(as_text(classes[r]), rotation=0, ha="right", va="center", fontsize=9)
+    figure.suptitle("mean probability of moving to each state (columns), by class (rows)", size=10)
+    return figure
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model")
@@ -106,7 +133,7 @@ def main() -> None:
     drawn = np.concatenate([picture[:, None], found[:, chosen]], 1)
     size = round(drawn.shape[-1] ** 0.5)
     maps = drawn.reshape(*drawn.shape[:2], size, size)
-    print(plots.save(plots.transition_maps(maps, model.classes, ["all", *chosen]), given.out))
+    print(plots.save(maps_figure(maps, model.classes, ["all", *chosen]), given.out))
     if given.tsne is not None:
         labels = [model.classes[i] for i in predict(model.network, encoded).predicted]
         print(plots.save(plots.tsne(features(model.network, encoded), labels), given.tsne))

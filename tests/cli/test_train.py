@@ -227,3 +227,10 @@ def test_a_trained_model_is_replaced_only_when_asked(kleene: Kleene, tmp_path: P
     assert (tmp_path / "m" / "model.safetensors").read_bytes() == before
     assert kleene(*train, "--seed", 3, "--overwrite", stdin=WORDS).status == 0
     assert (tmp_path / "m" / "model.safetensors").read_bytes() != before
+
+
+def test_three_rows_are_worth_nobody_knows_what(kleene: Kleene, tmp_path: Path) -> None:
+    outcome = kleene("train", "-", "--out", tmp_path / "m", *QUICK, stdin="ab\t1\nba\t0\naa\t0\n")
+    assert outcome.out.splitlines()[0] == (
+        "result      unknown, as 3 rows are too few to say; give 50 or more"
+    )

@@ -269,10 +269,23 @@ def test_nothing_learned_is_said(held_out: bool) -> None:
         rows = [{"rows": 40}, {"rows": 60}]
         model.settings["data"] |= {"held_out_interval": (0.4, 0.6), "per_class": rows}
     parts = report(model, words, labels)
-    answer = values(parts)["figures"]["no_better"]
-    assert answer == ("1" if held_out else str(max((0, 1), key=labels.count)))
+    told = values(parts)["figures"]["worth"]
+    answer = 1 if held_out else max((0, 1), key=labels.count)
+    assert told == f"no better than always answering {answer}"
     correct = SequenceClassifier.from_model(page_model()).predict(words).tolist()
-    assert values(report(page_model(), words, correct))["figures"]["no_better"] is None
+    assert values(report(page_model(), words, correct))["figures"]["worth"] is None
+
+
+def test_few_training_rows_are_worth_nobody_knows_what() -> None:
+    words = distinct_words(3)
+    model = trained(page_model(), words)
+    model.settings["data"] |= {"rows": 3, "held_out_rows": 0, "held_out_accuracy": None}
+    told = "unknown, as 3 rows are too few to say; give 50 or more"
+    for labels in ([0, 1, 1], []):
+        assert values(report(model, words, labels))["figures"]["worth"] == told
+    fresh = distinct_words(40)[10:]
+    correct = SequenceClassifier.from_model(model).predict(fresh).tolist()
+    assert values(report(model, fresh, correct))["figures"]["worth"] is None  # a test of its own
 
 
 def test_symbols_of_any_kind_have_a_report() -> None:

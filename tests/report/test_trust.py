@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
 
 import pytest
 import torch
@@ -15,34 +14,6 @@ from kleene.data.batch import make_batch
 from kleene.extraction.extract import extract
 from kleene.nn.mode import HARD, OWN, Mode, inference
 from kleene.report.trust import trust
-
-
-def one_edit(word: str) -> set[str]:
-    """Every word of one substitution, insertion or deletion over 0 and 1."""
-    cuts = [(word[:i], word[i:]) for i in range(len(word) + 1)]
-    return (
-        {a + b[1:] for a, b in cuts if b}
-        | {a + c + b[1:] for a, b in cuts if b for c in "01"}
-        | {a + c + b for a, b in cuts for c in "01"}
-    )
-
-
-def test_the_share_that_no_edit_changes_is_that_of_enumeration() -> None:
-    dfa = kl.languages.tomita(4).dfa
-    model = built_model(dfa)
-    words = ["".join(letters) for n in range(7) for letters in product("01", repeat=n)]
-    safe = sum(
-        all(dfa.accepts(other) == dfa.accepts(word) for other in one_edit(word)) for word in words
-    )
-    assert 0 < safe < len(words)
-    found = trust(model, extract(model), words)
-    assert found["proved"]
-    assert f"{safe:,} of {len(words):,} examples keep their label" in found["robust"]
-
-
-def test_without_words_or_proof_nothing_is_said_of_edits() -> None:
-    model = built_model(kl.languages.tomita(4).dfa)
-    assert trust(model, extract(model))["robust"] is None
 
 
 def test_unknown_symbols_are_a_warning_instead_of_a_tick() -> None:

@@ -228,7 +228,8 @@ def wilson_interval(successes: int, n: int) -> tuple[float, float]:
     centre = share + z * z / (2 * n)
     half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     width = 1 + z * z / n
-    return max(0.0, (centre - half) / width), min(1.0, (centre + half) / width)
+    low, high = (centre - half) / width, (centre + half) / width  # rounding misses 0 and 1
+    return (low if successes else 0.0), (high if successes < n else 1.0)
 
 
 def length_batches(

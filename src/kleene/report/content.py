@@ -19,10 +19,12 @@ from kleene.explain.markup import as_text, joint
 from kleene.explain.phrases import phrases
 from kleene.explain.prototypes import prototypes
 from kleene.extraction.extract import extract
+from kleene.extraction.result import Extraction
 from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.nn.state_weights import adds_up
-from kleene.report.examples import explained, pick, samples, variants
+from kleene.report.deciding import deciding_sequences
+from kleene.report.examples import explained, pick, samples
 from kleene.report.figures import epoch_figures, figures
 from kleene.report.plots import tsne_layout
 from kleene.report.trust import trust
@@ -55,16 +57,15 @@ def content(
     read = [words[i] for i in sorted(order[:MAX_READ])]
     known = [known_part(model, word) for word in read]
     reading = extract(model, known, method=page_method(model), seconds=MAX_SECONDS)
-    answers = [model.classes[i] for i in result.predicted.tolist()]
+    shown = view(model, reading, read)
     parts: dict[str, Callable[[], Any]] = {
         "figures": lambda: figures(model, words, evaluation),
-        "view": lambda: view(model, reading, read).to_dict(),
+        "view": shown.to_dict,
         "trust": lambda: trust(model, reading, read),
         "meaning": lambda: prototypes(model, read).to_dict(),
-        "examples": lambda: explained(model, words, labels, pick(words, result)),
+        "examples": lambda: explained(model, words, labels, pick(words, result), shown.exact_dfa),
         "samples": lambda: samples(model, words, result),
-        "variants": lambda: variants(words, labels, answers),
-        "phrases": lambda: phrases(model, read, n=2, min_count=2).to_dict(),
+        "phrases": lambda: _phrases(model, reading, read),
         "map": lambda: _map(model, words, order[:MAX_MAPPED], result, seed),
     }
     made: dict[str, Any] = {}
@@ -132,6 +133,12 @@ def known_part(model: Model, word: Word) -> Word:
         return word
     kept = [symbol for symbol in word if symbol in model.alphabet]
     return "".join(map(str, kept)) if isinstance(word, str) else tuple(kept)
+
+
+def _phrases(model: Model, reading: Extraction, words: Sequence[Word]) -> dict[str, Any]:
+    if reading.faithful and model.is_finite_state and len(model.alphabet.symbols) <= VOCABULARY:
+        return {"deciding": True, "classes": deciding_sequences(reading.dfa, model.classes)}
+    return phrases(model, words, n=2, min_count=2).to_dict()
 
 
 def _map(

@@ -1,23 +1,24 @@
-"""Examples that a report shows: explained ones, short ones to try, the distinct ones of a class."""
+"""Examples that a report shows: explained ones, and short ones to try."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from kleene.automata import DFA
 from kleene.evaluation.metrics import Evaluation, Predictions
-from kleene.explain.explain import explain_many
+from kleene.explain.explain import Explanation, explain_many
 from kleene.explain.markup import as_json, as_text, joint
 from kleene.machine import Label, Word
 from kleene.model import Model
+from kleene.report.deciding import label_changes
 
 MAX_WRONG, MAX_RIGHT = 8, 16  # examples that are explained
 MAX_LENGTH, SHORT = 400, 120  # symbols of a word that is shown; words longer than SHORT come last
-MAX_LISTED, MAX_LISTED_LENGTH = 5, 60  # distinct sequences of a class, and their symbols
 
 
 def pick(words: Sequence[Word], result: Evaluation | Predictions) -> list[int]:
@@ -33,7 +34,11 @@ def pick(words: Sequence[Word], result: Evaluation | Predictions) -> list[int]:
 
 
 def explained(
-    model: Model, words: Sequence[Word], labels: Sequence[Label], picked: Sequence[int]
+    model: Model,
+    words: Sequence[Word],
+    labels: Sequence[Label],
+    picked: Sequence[int],
+    dfa: DFA | None = None,
 ) -> list[dict[str, Any]]:
     """The picked words with their predictions, paths and weights."""
     return [
@@ -44,11 +49,21 @@ def explained(
             "prediction": as_text(found.prediction),
             "probability": found.probability,
             "states": [found.start_state, *found.states.tolist()],
-            "weights": found.weights.astype(float).round(4).tolist(),
-            "scale": found.scale,
+            **shown_weights(found, words[i], dfa),
         }
         for i, found in zip(picked, explain_many(model, [words[i] for i in picked]), strict=True)
     ]
+
+
+def shown_weights(found: Explanation, word: Word, dfa: DFA | None) -> dict[str, Any]:
+    """How much each symbol speaks for the label, and the weight of full colour.
+
+    Where the network is an automaton, only symbols that change the label count.
+    """
+    changes = None if dfa is None else label_changes(dfa, word, found.prediction)
+    if changes is not None:
+        return {"weights": changes, "scale": 1.0}
+    return {"weights": found.weights.astype(float).round(4).tolist(), "scale": found.scale}
 
 
 def samples(model: Model, words: Sequence[Word], result: Predictions | Evaluation) -> list[str]:
@@ -73,46 +88,3 @@ def _in_turns(indices: Sequence[int], result: Predictions | Evaluation, most: in
         seen[predicted] += 1
         turns.append((seen[predicted], i))
     return [i for _, i in sorted(turns, key=lambda pair: pair[0])[:most]]
-
-
-def variants(
-    words: Sequence[Word], labels: Sequence[Label], predicted: Sequence[Label]
-) -> dict[str, Any]:
-    """For each class its shortest and commonest sequences; then those with another answer.
-
-    Without labels the model's answers stand for them.
-    """
-    texts = [tuple(word) for word in words]
-    short = [i for i, text in enumerate(texts) if len(text) <= MAX_LISTED_LENGTH]
-    if not short:
-        return {"missing": f"no example has at most {MAX_LISTED_LENGTH} symbols"}
-    if len({texts[i] for i in short}) == len(short) > 1:
-        return {"missing": "every example is different"}
-    spaced = any(" " in as_text(symbol) for i in short for symbol in texts[i])
-    true = labels or predicted
-
-    def listed(found: Iterable[tuple[tuple[Any, ...], int]]) -> list[dict[str, Any]]:
-        return [{"word": [as_json(s) for s in text], "count": count} for text, count in found]
-
-    classes = []
-    for label in sorted(set(true), key=as_text):
-        counts = Counter(texts[i] for i in short if true[i] == label)
-        shortest = sorted(counts.items(), key=lambda pair: (len(pair[0]), -pair[1]))
-        classes.append(
-            {
-                "label": as_text(label),
-                "distinct": len(counts),
-                "shortest": listed(shortest[:MAX_LISTED]),
-                "commonest": listed(counts.most_common(MAX_LISTED)),
-            }
-        )
-    wrong = Counter((texts[i], true[i], predicted[i]) for i in short if true[i] != predicted[i])
-    return {
-        "between": " → " if spaced else joint(words[short[0]]),
-        "classes": classes,
-        "wrong": [
-            {**listed([(text, count)])[0], "label": as_text(label), "answer": as_text(answer)}
-            for (text, label, answer), count in wrong.most_common(2 * MAX_LISTED)
-        ],
-        "wrong_distinct": len(wrong),
-    }

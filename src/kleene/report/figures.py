@@ -28,10 +28,10 @@ def figures(model: Model, words: Sequence[Word], result: Evaluation | None) -> d
     stored = model.settings.get("data") or {}
     given = None if result is None else _figure(result.accuracy, len(words))
     held_out = _stored(stored, "held_out_accuracy", "held_out_rows")
-    headline = _headline(given, held_out, known)
+    headline = _headline(given, held_out, known, stored.get("held_out_folds"))
     return {
         "headline": headline,
-        "no_better": _no_better(model, result, headline),
+        "worth": worth(model, result, headline),
         "trained_on": known,
         "warning": _warning(len(words), known, given),
         "given": given,
@@ -43,20 +43,6 @@ def figures(model: Model, words: Sequence[Word], result: Evaluation | None) -> d
         "held_out_majority": _stored(stored, "majority_accuracy", "held_out_rows"),
         "per_class": [] if result is None else _per_class(model, result),
     }
-
-
-def worth(model: Model) -> str | None:
-    """What must be said first of a model that is worth nothing, as far as anybody knows."""
-    from kleene.fitting import MIN_VALIDATION
-
-    data, label = model.settings.get("data") or {}, model.no_better_than
-    if label is not None:
-        return f"no better than always answering {as_text(label)}"
-    rows = data.get("rows", MIN_VALIDATION)
-    if data.get("held_out_interval") or rows >= MIN_VALIDATION:
-        return None
-    few = f"{rows} rows are too few to say what this model is worth"
-    return f"unknown: {few}; give {MIN_VALIDATION} or more"
 
 
 def _stored(stored: dict[str, Any], accuracy: str, rows: str) -> dict[str, Any] | None:
@@ -73,12 +59,16 @@ def _figure(accuracy: float, rows: int) -> dict[str, Any]:
 
 
 def _headline(
-    given: dict[str, Any] | None, held_out: dict[str, Any] | None, known: float | None
+    given: dict[str, Any] | None,
+    held_out: dict[str, Any] | None,
+    known: float | None,
+    folds: int | None,
 ) -> dict[str, Any] | None:
     if given is not None and known == 0:
         return {"name": "Test accuracy", **given, "note": "none of them trained on"}
     if held_out is not None:
-        return {"name": "Held-out accuracy", **held_out, "note": "kept back from training"}
+        how = f"by {folds}-fold cross-validation" if folds else "kept back from training"
+        return {"name": "Held-out accuracy", **held_out, "note": how}
     if given is None:
         return None
     if known is None:
@@ -86,16 +76,22 @@ def _headline(
     return {"name": "Training accuracy", **given, "note": f"{percent(known)} of them trained on"}
 
 
-def _no_better(
-    model: Model, result: Evaluation | None, headline: dict[str, Any] | None
+def worth(
+    model: Model, result: Evaluation | None = None, headline: dict[str, Any] | None = None
 ) -> str | None:
-    """The label that it would do as well to answer always, by the rows of the headline."""
-    if headline is None or result is None or headline["name"] == "Held-out accuracy":
-        label = model.no_better_than
-        return None if label is None else as_text(label)
-    counts = np.bincount(result.labels, minlength=len(model.classes)).tolist()
-    found = no_better_than_majority(headline["interval"], counts)
-    return None if found is None else as_text(model.classes[found])
+    """What must be said first of a model that may be worth nothing, by the rows of the headline."""
+    from kleene.fitting import MIN_VALIDATION
+
+    data, name = model.settings.get("data") or {}, headline and headline["name"]
+    rows, fresh = data.get("rows", MIN_VALIDATION), name in ("Test accuracy", "Accuracy")
+    if rows < MIN_VALIDATION and not (fresh or data.get("held_out_interval")):
+        return f"unknown, as {rows} rows are too few to say; give {MIN_VALIDATION} or more"
+    label = model.no_better_than
+    if headline is not None and result is not None and name != "Held-out accuracy":
+        counts = np.bincount(result.labels, minlength=len(model.classes)).tolist()
+        found = no_better_than_majority(headline["interval"], counts)
+        label = None if found is None else model.classes[found]
+    return None if label is None else f"no better than always answering {as_text(label)}"
 
 
 def _warning(rows: int, known: float | None, given: dict[str, Any] | None) -> str | None:

@@ -21,7 +21,6 @@ from typing import Any
 from kleene.files import write_atomically
 from kleene.machine import Label, Word
 from kleene.model import Model
-from kleene.percent import percent
 
 SHARED = (
     *("machine.js", "dom.js", "graph.js", "charts.js"),
@@ -32,6 +31,9 @@ START = (
     "Kleene.report(JSON.parse(document.getElementById('values').textContent), "
     "document.getElementById('page'));"
 )
+
+
+NO_SCRIPT = "This report needs JavaScript; nothing is loaded from anywhere."
 
 
 def write_report(
@@ -70,7 +72,7 @@ def report_page(content: dict[str, Any]) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(content['name'])} - Kleene report</title>\n<style>{css}</style></head>\n"
-        f'<body><div id="page"><noscript>{_facts(content)}</noscript></div>\n'
+        f'<body><div id="page"><noscript>{NO_SCRIPT}</noscript></div>\n'
         f'<script type="application/json" id="values">{values}</script>\n'
         f"<script>{code}</script></body></html>\n"
     )
@@ -97,21 +99,3 @@ def as_json_block(values: Any) -> str:
 
 def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _facts(content: dict[str, Any]) -> str:
-    """What a reader without scripts gets."""
-    trust, headline = content["trust"], content["figures"]["headline"]
-    lines = [
-        f"{content['name']}: {content['model']['cell']}, {content['words']} examples.",
-        headline
-        and f"{headline['name']}: {percent(headline['accuracy'])} of {headline['rows']} examples, "
-        f"{headline['note']}.",
-        content["figures"]["warning"],
-        content["figures"]["no_better"]
-        and f"No better than always answering {content['figures']['no_better']}.",
-        *(trust.get(part) for part in ("warning", "summed", "agreement", "compared", "proof")),
-        (trust.get("nearest") or {}).get("text"),
-        "The drawing and all else need JavaScript; nothing is loaded from anywhere.",
-    ]
-    return "".join(f"<p>{escape(line)}</p>" for line in lines if line)

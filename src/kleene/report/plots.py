@@ -59,37 +59,6 @@ def save(figure: Figure, path: str | Path, dpi: int = 150) -> Path:
     return write_atomically(path, content.getvalue())
 
 
-def transition_maps(
-    maps: ArrayLike, classes: Sequence[Label], names: Sequence[int | str] | None = None
-) -> Figure:
-    """A grid of mean transition probabilities over the pixels, (class, state, row, column).
-
-    `names` are the names of the columns, where some states are left out.
-    """
-    grid = np.asarray(maps)
-    if grid.ndim != 4 or len(grid) != len(classes):
-        raise DataError(
-            f"maps must have the shape (class, state, row, column) with {len(classes)} classes, "
-            f"got {grid.shape}"
-        )
-    with extra("draw"):
-        from matplotlib.figure import Figure
-
-    rows, columns = grid.shape[:2]
-    figure = Figure(figsize=(1.2 + 0.85 * columns, 0.6 + 0.85 * rows), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False)
-    low, high = grid.min((0, 2, 3)), grid.max((0, 2, 3))  # each state has its own scale
-    for r in range(rows):
-        for c in range(columns):
-            axes[r, c].imshow(grid[r, c], cmap="magma", vmin=low[c], vmax=high[c])
-            axes[r, c].set(xticks=[], yticks=[])
-            if r == 0:
-                axes[r, c].set_title(str(c if names is None else names[c]), fontsize=8, pad=2)
-        axes[r, 0].set_ylabel(as_text(classes[r]), rotation=0, ha="right", va="center", fontsize=9)
-    figure.suptitle("mean probability of moving to each state (columns), by class (rows)", size=10)
-    return figure
-
-
 def tsne(features: ArrayLike, labels: Sequence[Label], *, seed: int = 0) -> Figure:
     """Transition features, (word, state), laid out in the plane by t-SNE, coloured by label."""
     with extra("draw"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kleene.automata.table import known_words
 from kleene.data.alphabet import UNKNOWN
 from kleene.evaluation.metrics import logits
 from kleene.explain.markup import as_json, as_text, joint
@@ -16,10 +15,8 @@ from kleene.model import Model
 from kleene.nn.mode import HARD, OWN
 from kleene.nn.state_weights import adds_up
 from kleene.percent import percent
-from kleene.proof.robustness import EditSearch
 
 MAX_AMBIGUITIES = 8  # that are listed
-MAX_EDITED = 200  # examples whose edits are searched
 MAX_UNKNOWN = 0.05  # share of unknown symbols above which nothing is ticked
 SUMMED = "The answer is the sum of what the states on the way weigh for each class."
 SUMMED_DETAIL = (
@@ -34,8 +31,7 @@ def trust(
 ) -> dict[str, Any]:
     """Fidelity, ambiguities, a shortest disagreement and the proof, where there is one.
 
-    Of a proved model it also says how many of some `words` keep their label under any one edit. A
-    network whose answer is a sum over all steps is not compared with the automaton's last state.
+    A network whose answer is a sum over all steps is not compared with the automaton's last state.
     """
     warning = _unknown_symbols(model, words)
     if adds_up(model.network):
@@ -57,7 +53,6 @@ def trust(
         "unseen": len(reading.unseen),
         "proved": proved,
         "proof": _proof(reading, proved),
-        "robust": _robust(reading, words) if proved else None,
         "detail": str(reading.certificate or reading.refusal or "") or None,
         "steps": list(reading.steps),
     }
@@ -113,19 +108,6 @@ def _proof(reading: Extraction, proved: bool) -> str:
     if reading.refusal is None:
         return "No proof was tried, since the automaton is large; `kleene certify` tries one."
     return "A proof was tried and not found."
-
-
-def _robust(reading: Extraction, words: Sequence[Word]) -> str | None:
-    """How many examples no single edit can change."""
-    some = known_words(reading.dfa, words)[:MAX_EDITED]
-    if not some:
-        return None
-    search = EditSearch(reading.dfa, edits=1)
-    safe = sum(search(word).certified for word in some)
-    return (
-        f"{safe:,} of {len(some):,} examples keep their label whatever single symbol is "
-        "substituted, inserted or deleted (exact, by a search in the proved automaton)."
-    )
 
 
 def _agreement(reading: Extraction, given: str) -> str:

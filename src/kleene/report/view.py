@@ -45,6 +45,11 @@ class View:
     omits: bool = False
     """Whether moves are left out of the drawing because no example takes them."""
 
+    @property
+    def exact_dfa(self) -> DFA | None:
+        """The automaton, if it is the network."""
+        return self.dfa if self.exact else None
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for the page."""
         return {

@@ -22,6 +22,7 @@ from kleene.model import Model
 from kleene.nn.fused import load_kernels
 from kleene.proof import require
 from kleene.report.content import VOCABULARY, describe, known_part, page_method
+from kleene.report.examples import shown_weights
 from kleene.report.trust import trust
 from kleene.report.view import states_view, view
 
@@ -108,8 +109,7 @@ class Served:
             prediction=as_json(found.prediction),
             probability=found.probability,
             path=path if len(path) == len(states) else None,
-            weights=found.weights.astype(float).round(4).tolist(),
-            scale=found.scale,
+            **shown_weights(found, word, self.view.exact_dfa),
         )
 
     def extract(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@
   const { s } = Kleene;
   const WIDTH = 460,
     HEIGHT = 220,
-    LEFT = 46,
+    LEFT = 58,
     RIGHT = 84,
     TOP = 26,
     BOTTOM = 36;

@@ -138,7 +138,9 @@
 
   Kleene.phrases = function (phrases) {
     if (isMissing(phrases)) return Kleene.missing(phrases);
-    const speaks = (one) => one.weight >= 0.005; // the others would read 0.00
+    const speaks = (one) => phrases.deciding || one.weight >= 0.005; // the others would read 0.00
+    const between = (one) =>
+      phrases.deciding && one.symbols.every((symbol) => String(symbol).length === 1) ? "" : " ";
     return h(
       "div",
       { class: "cards" },
@@ -154,60 +156,16 @@
                 found.filter(speaks).map((one) =>
                   h(
                     "span",
-                    { class: "token", title: `seen ${one.count} times` },
-                    one.symbols.map(Kleene.show).join(" "),
-                    h("small", {}, one.weight.toFixed(2)),
+                    { class: "token", title: one.where || `seen ${one.count} times` },
+                    one.symbols.map(Kleene.show).join(between(one)),
+                    h("small", {}, one.where || one.weight.toFixed(2)),
                   ),
                 ),
               )
-            : h("p", {}, "None."),
+            : h("p", {}, phrases.deciding ? "None: no short sequence decides it." : "None."),
         ),
       ),
     );
-  };
-
-  /** Distinct sequences of each class, and those that the model gets wrong. */
-  Kleene.variants = function (variants, labelled) {
-    const text = (one) => one.word.map(Kleene.show).join(variants.between) || "(empty)";
-    const list = (found, note) =>
-      h(
-        "ul",
-        { class: "sequences" },
-        found.map((one) =>
-          h("li", {}, h("code", {}, text(one)), h("small", {}, ` × ${Kleene.number(one.count)}${note(one)}`)),
-        ),
-      );
-    const nothing = () => "";
-    return [
-      h(
-        "div",
-        { class: "cards" },
-        variants.classes.map((one) =>
-          h(
-            "article",
-            { class: "card" },
-            h("h3", {}, one.label),
-            h("p", {}, `${Kleene.number(one.distinct)} different`),
-            h("h4", {}, "Shortest"),
-            list(one.shortest, nothing),
-            h("h4", {}, "Commonest"),
-            list(one.commonest, nothing),
-          ),
-        ),
-      ),
-      labelled && h("h3", {}, "Not explained"),
-      labelled &&
-        (variants.wrong.length
-          ? [
-              h(
-                "p",
-                {},
-                `${Kleene.number(variants.wrong_distinct)} different sequences get another answer than their label:`,
-              ),
-              list(variants.wrong, (one) => `, labelled ${one.label}, answer ${one.answer}`),
-            ]
-          : h("p", {}, "Every one of these sequences gets the answer of its label.")),
-    ];
   };
 
   Kleene.wordMap = function (map, classes) {

@@ -18,8 +18,8 @@ Kleene.report = function (report, place) {
     ? report.samples
     : [...new Set(examples.map(asText))].slice(0, 5);
 
-  const headline = figures.no_better
-    ? `Nothing was learned: this ${kind} is no better than always answering ${figures.no_better}.`
+  const headline = figures.worth
+    ? `${figures.worth.startsWith("unknown") ? `What this ${kind} is worth is` : `Nothing was learned: this ${kind} is`} ${figures.worth}.`
     : trust.proved
     ? `This ${kind} is a machine of ${trust.states} state${trust.states === 1 ? "" : "s"}: proved for sequences of every length.`
     : trust.faithful
@@ -84,14 +84,6 @@ Kleene.report = function (report, place) {
       h("h3", {}, "Training"),
       Kleene.training(report.history),
     ),
-    Kleene.isMissing(report.variants)
-      ? null
-      : section(
-          "sequences",
-          "Sequences of each class",
-          "Different sequences among the examples, with how many examples are like that.",
-          Kleene.variants(report.variants, report.labelled),
-        ),
     section(
       "trust",
       trust.summed ? "How the states make the answer" : "How far to trust the automaton",
@@ -109,15 +101,19 @@ Kleene.report = function (report, place) {
       "Why it answered so",
       trust.summed
         ? "Each symbol is as bright as its share of the answer; the shares add up to it."
-        : "Each symbol is as bright as it speaks for the answer, or against it. Pale texts have no symbol that matters more than others.",
+        : view.exact
+          ? "Only symbols that change the answer have a colour."
+          : "Each symbol is as bright as it speaks for the answer, or against it. Pale texts have no symbol that matters more than others.",
       Kleene.examples(report.examples),
     ),
     section(
       "phrases",
-      "Phrases that speak for a class",
-      trust.summed
-        ? "Two symbols in a row, by the mean weight of the states they lead to."
-        : "Two symbols in a row that lead most surely to the state that answers.",
+      report.phrases.deciding ? "Sequences that decide the answer" : "Phrases that speak for a class",
+      report.phrases.deciding
+        ? "The shortest sequences after which nothing changes the answer, and endings that fix it."
+        : trust.summed
+          ? "Two symbols in a row, by the mean weight of the states they lead to."
+          : "Two symbols in a row that lead most surely to the state that answers.",
       Kleene.phrases(report.phrases),
     ),
     section(
@@ -150,7 +146,6 @@ Kleene.report = function (report, place) {
   const titles = {
     watch: "Watch",
     learned: "Learned",
-    ...(Kleene.isMissing(report.variants) ? {} : { sequences: "Sequences" }),
     trust: trust.summed ? "Answer" : "Trust",
     meaning: "States",
     examples: "Why",

@@ -117,7 +117,8 @@
 
   /** Loss and accuracy, epoch by epoch. */
   Kleene.training = function (history) {
-    if (!history.length) return h("p", { class: "note" }, "This model has no training history.");
+    if (history.length < 2)
+      return h("p", { class: "note" }, `${history.length ? "One epoch" : "No epochs"}, so there is no curve.`);
     const marks = history
       .map((epoch, i) => [i, epoch.stage])
       .filter(([i, stage]) => i === 0 || stage !== history[i - 1].stage);
@@ -159,13 +160,14 @@
   /** Rows are what is true, columns what the network said. */
   Kleene.confusion = function (table, classes) {
     const rows = table.map((row) => row.reduce((a, b) => a + b, 0));
-    return h(
+    return [
+      h("p", { class: "note" }, "Rows: the true class. Columns: the predicted class."),
+      h(
       "div",
       { class: "scroll", tabindex: "0", role: "group", "aria-label": "Confusion table" },
       h(
         "table",
         { class: "confusion" },
-        h("caption", {}, "Rows: the true class. Columns: the predicted class."),
         h(
           "thead",
           {},
@@ -193,7 +195,8 @@
           ),
         ),
       ),
-    );
+      ),
+    ];
   };
 
   /** Fidelity, disagreement, ambiguities and the proof, in plain words. */
@@ -260,14 +263,8 @@
           trust.proved,
           trust.proved ? "Proved for all sequences" : "Not proved",
           trust.proof,
-          (trust.robust || trust.detail) &&
-            h(
-              "details",
-              {},
-              h("summary", {}, "Details of the proof"),
-              trust.robust && h("p", {}, trust.robust),
-              trust.detail && h("p", {}, trust.detail),
-            ),
+          trust.detail &&
+            h("details", {}, h("summary", {}, "Details of the proof"), h("p", {}, trust.detail)),
         ),
         row(
           !trust.ambiguous,
