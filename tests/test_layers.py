@@ -6,6 +6,7 @@ Nor do modules of one folder import one another in a circle.
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -158,6 +159,17 @@ def test_wrong_imports_are_found(tmp_path: Path, path: str, text: str, wrong: in
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text if name == path else "")
     assert len(wrong_imports(tmp_path)) == wrong
+
+
+def test_readers_ask_the_model_how_it_can_be_read() -> None:
+    """Nothing else decides by the kind of network; two methods say why they do not apply."""
+    say_why = {"extraction/table.py", "extraction/counter/units.py"}
+    for folder in ("extraction", "report", "web", "cli"):
+        for path in sorted((SOURCE / "kleene" / folder).rglob("*.py")):
+            decides = re.search(
+                r"if .*\b(has_memory|config\.pooling|regularized)\b", path.read_text()
+            )
+            assert not decides or str(path.relative_to(SOURCE / "kleene")) in say_why
 
 
 def test_test_files_have_names_of_their_own() -> None:

@@ -53,7 +53,7 @@ def model_in(folder: Path) -> bytes:
 def test_killed_at_random_moments_and_resumed_after_each(
     bench: Bench, out: Path, kind: str, time_: int
 ) -> None:
-    for number in range(int(bench.random.integers(1, 10))):
+    for number in range(int(bench.random.integers(1, 4))):
         outcome = bench.hurt(out, SIGKILL, *(["--resume"] if number else []), kind=kind)
         assert outcome.status in (-SIGKILL, 0), outcome
         bench.check_state(out, kind)

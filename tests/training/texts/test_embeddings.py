@@ -46,7 +46,7 @@ def test_pairs_are_those_of_every_word(words: list[list[int]]) -> None:
 def test_counts_do_not_depend_on_how_many_pairs_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
     given = examples(np.random.default_rng(0).integers(4, 9, (600, 9)).tolist())
     whole = neighbours(given, 9, 0).toarray()
-    monkeypatch.setattr(vectors, "MOST_PAIRS", 100)
+    monkeypatch.setattr(vectors, "MAX_PAIRS", 100)
     assert (neighbours(given, 9, 0).toarray() == whole).all()
     assert whole.sum() == 600 * sum(9 - d for d in range(1, WINDOW + 1))
 

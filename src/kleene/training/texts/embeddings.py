@@ -28,7 +28,7 @@ SMOOTHING = 0.75
 """The power of the neighbours' frequencies, which takes weight off rare ones."""
 DENSE = 1_000
 """Symbols up to which all singular vectors are computed."""
-MOST_PAIRS = 4_000_000
+MAX_PAIRS = 4_000_000
 """Pairs of neighbours in memory before they are counted."""
 
 
@@ -102,7 +102,7 @@ def neighbours(examples: Examples, symbols: int, seed: int) -> Any:
         for pair in pairs(batch):
             waiting.append(pair)
             waiting_pairs += pair.shape[1]
-            if waiting_pairs >= MOST_PAIRS:
+            if waiting_pairs >= MAX_PAIRS:
                 total, waiting_pairs, waiting = total + counted(), 0, []
     return total + counted() if waiting else total
 
