@@ -45,7 +45,7 @@ class Request:
 
     @property
     def checkpoint(self) -> str:
-        """The name of a run's checkpoint; one of other settings is never gone on from."""
+        """The name of a run's checkpoint; checkpoints are never reused across settings."""
         settings = json.dumps(self.recipe, sort_keys=True)
         return f"checkpoint-{hashlib.sha256(settings.encode()).hexdigest()[:8]}.safetensors"
 

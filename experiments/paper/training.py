@@ -58,7 +58,7 @@ def train_and_test(
     """Error on the test examples, and how it got there.
 
     The weights are those of the epoch that did best on a tenth of the training examples. A
-    `checkpoint` in `folder` is gone on from; the finished model is saved there. `coarse_stages`
+    `checkpoint` in `folder` is continued; the finished model is saved there. `coarse_stages`
     come first and read the task's `coarse` examples.
     """
     torch.manual_seed(seed)
@@ -110,7 +110,7 @@ def falling_rate(
     patience: int | None = None,
     prepare: Callable[[Classifier, Examples, int], None] | None = None,
 ) -> list[Stage]:
-    """Stages of some epochs at some learning rate; each goes on from the best of the one before.
+    """Stages of some epochs at some learning rate; each continues from the best of the one before.
 
     With `patience` a stage ends after so many epochs that bring nothing; `prepare` comes first.
     """

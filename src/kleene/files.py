@@ -16,7 +16,7 @@ from secrets import token_hex
 from kleene.errors import DataError
 
 MAX_BYTES = 256 * 2**20
-"""Of a file that is read as a whole and has no bound of its own."""
+"""Bound on a file that is read as a whole and has no bound of its own."""
 _FORMULA = re.compile(r"[=@\t\r\n]|[+-](?!\.?\d+(\.\d*)?([eE][+-]?\d+)?\Z)")
 
 

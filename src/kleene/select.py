@@ -72,7 +72,7 @@ class Comparison:
     """Weight of the rows that only the other model gets right, less that of the rows that only the
     simple one does."""
     standard_error: float
-    """Of `lost`, if both were equally good; equal rows say the same thing, not as many things."""
+    """Of `lost`, if both were equally good; equal rows count as one observation."""
 
     @property
     def simple_is_as_good(self) -> bool:

@@ -16,7 +16,7 @@ from kleene.data.store import StoredWords
 from kleene.errors import DataError
 
 MAX_ROWS, MAX_SYMBOLS = 20_000, 4 * 2**20
-"""Of words on disk, at most so many are taken into memory, held out or sampled."""
+"""At most so many words on disk are taken into memory, held out or sampled."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -59,9 +59,9 @@ class Figures:
     held_out_folds: int
     """Held-out rows of cross-validation over so many folds; 0 for rows of their own."""
     baseline_accuracy: float | None
-    """Of n-grams with logistic regression; None where it was not asked for."""
+    """Accuracy of n-grams with logistic regression; None if not asked for."""
     majority_accuracy: float
-    """Of always predicting the most frequent class."""
+    """Accuracy of always predicting the most frequent class."""
     per_class: tuple[ClassMetrics, ...]
 
     def to_dict(self) -> dict[str, Any]:

@@ -44,7 +44,7 @@ class Explanation:
     prediction: Label
     classes: tuple[Label, ...]
     probabilities: Floats
-    """Of the classes."""
+    """Probabilities of the classes."""
     probs: Floats
     """P, (time, state): the probability of moving to each state at each symbol."""
     states: Ints
@@ -67,7 +67,7 @@ class Explanation:
 
     @property
     def probability(self) -> float:
-        """Of the predicted class."""
+        """Probability of the predicted class."""
         return float(self.probabilities[self.classes.index(self.prediction)])
 
     @property

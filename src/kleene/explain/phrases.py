@@ -116,7 +116,7 @@ def phrases(
 
 
 def _weights(network: Classifier, traced: TracedBatch) -> Floats:
-    """Of each step for the predicted class, (batch, time).
+    """The weight of each step for the predicted class, (batch, time).
 
     Unlike contributions, these do not shrink with the length of a word, so that steps of different
     words can be compared.

@@ -42,7 +42,7 @@ class Prototype:
 
     symbol: Symbol
     mean: float
-    """Of the transition probability, over all its occurrences there."""
+    """Mean transition probability, over all its occurrences there."""
     count: int
     """Its occurrences."""
 
@@ -55,7 +55,7 @@ class Prototypes(Rendered):
     """The prototypical symbols of all states and classes, the best first."""
 
     states: tuple[tuple[Prototype, ...], ...]
-    """Of each state."""
+    """Prototypes of each state."""
     state_labels: tuple[Label | None, ...]
     """The class that each state stands for, or None."""
     visits: tuple[float, ...]
@@ -64,8 +64,8 @@ class Prototypes(Rendered):
     """For each class, within its words: by the weight of the states a symbol leads to, where states
     have weights, else by the probability of the state that predicts each word."""
     weights: tuple[tuple[float, ...], ...] | None = None
-    """Of each state for each class against the others; None where states have none. They are
-    weights of the network itself: with the bias they add up to its logits."""
+    """Weights of each state for each class against the others; None where states have none.
+    They are weights of the network itself: with the bias they add up to its logits."""
 
     def tables(self) -> list[Table]:
         """A state a row, then a class a row."""

@@ -22,9 +22,9 @@ class Move:
     target: int
     count: int
     share: float
-    """Of all steps that leave the source."""
+    """Share of all steps that leave the source."""
     symbols: tuple[Prototype, ...]
-    """With the mean probability of this move, given the source and the symbol."""
+    """Each symbol with the mean probability of this move, given the source and the symbol."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -51,7 +51,7 @@ class TracedBatch:
 
     @cached_property
     def probabilities(self) -> Floats:
-        """Of the classes, (batch, class)."""
+        """Probabilities of the classes, (batch, class)."""
         return self.scores.float().softmax(-1).cpu().numpy()
 
     @cached_property

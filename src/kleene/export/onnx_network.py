@@ -49,7 +49,7 @@ class _Layer:
 
     recurrence: Recurrence
     size: int
-    """Of what is carried: weights of the centroids, or the hidden vector itself."""
+    """Size of what is carried: weights of the centroids, or the hidden vector itself."""
     hidden_weight: str  # size gates*hidden
     hidden_bias: str  # gates*hidden
     input_weight: str  # input gates*hidden

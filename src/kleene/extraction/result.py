@@ -72,7 +72,7 @@ class Extraction:
     front: Front | None = None
     """Size against error of the automata of active learning, the smallest first."""
     chosen: FrontPoint | None = None
-    """Of a network from elsewhere: the smallest point within one standard error of the best."""
+    """For a network from elsewhere: the smallest point within one standard error of the best."""
 
     @property
     def faithful(self) -> bool:

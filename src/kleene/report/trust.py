@@ -72,7 +72,7 @@ def _unknown_symbols(model: Model, words: Sequence[Word]) -> str | None:
 
 
 def _summed(model: Model, words: Sequence[Word], warning: str | None) -> dict[str, Any]:
-    """Of networks with `pooling="states"`: how many answers need no mixture of states."""
+    """For networks with `pooling="states"`: how many answers need no mixture of states."""
     same, total = nearest_states(model, words), len(words)
     kept = (
         f"With every step in its nearest state instead of a mixture of states, {same:,} of "

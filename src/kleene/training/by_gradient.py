@@ -49,7 +49,7 @@ PLATEAU, GAIN = 400, 0.002
 NOISE, MAX_STEPS, MAX_NOISY_STEPS = 0.4, 6_000, 800
 """Noise on hidden vectors, and steps of the plain cell, without and with it."""
 ROUNDS, MAX_FAILURES = 24, 4
-"""Of `fewer_states`: rounds, and rounds in a row after which the network is not good enough."""
+"""Limits of `fewer_states`: rounds, and rounds in a row without a network that is good enough."""
 
 
 def network(config: TrainConfig) -> list[Stage]:

@@ -1,4 +1,4 @@
-"""To the automata of AALpy and automata-lib, and from AALpy's."""
+"""Conversion to the automata of AALpy and automata-lib, and from those of AALpy."""
 
 from __future__ import annotations
 

@@ -88,12 +88,12 @@ class Plan:
 
     @cached_property
     def width(self) -> int:
-        """Of the recurrent half of the gates, with the hidden vector where the cell reads it."""
+        """Width of the recurrent half of the gates, with the hidden vector if it is read."""
         return self.hidden * (4 if self.cell in ("gru", "lstm") else 1)
 
     @cached_property
     def gates(self) -> int:
-        """Of the input's half of the gates."""
+        """Width of the input's half of the gates."""
         return 3 * self.hidden if self.cell == "gru" else self.width
 
     @property

@@ -15,7 +15,7 @@ from kleene.training.texts.ngrams import NgramWeights, Texts
 SAMPLE = 50_000
 """Steps whose weights are clustered."""
 PRIOR, ROUNDS = 3, 3
-"""Of the automaton's table: how many occurrences a word's own mean counts for, and rounds."""
+"""For the automaton's table: how many occurrences a word's own mean counts for, and rounds."""
 
 
 @dataclass(frozen=True, kw_only=True)
