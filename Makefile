@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-BENCHMARKS := recurrent memory fits matcher first_minute serving
+BENCHMARKS := recurrent memory fits matcher first_minute
 
 .PHONY: demo test test-all lint bench tables site faults fuzz format lock
 

@@ -123,18 +123,6 @@ def matcher(results: dict[str, Any]) -> str:
     return markdown(["length of words", "symbols a second", "over automata-lib", "over re"], lines)
 
 
-def serving(results: dict[str, Any]) -> str:
-    """Latencies of one-sentence predictions."""
-    figures = ("a second", "errors", "p50", "p99", "cpu ms a request", "after slow clients")
-    lines = [
-        [name, *(f"{found[figure]:g}" if figure in found else "" for figure in figures)]
-        for name, found in results.items()
-        if name in ("echo", "kleene", "kleene, beside 16 full batches")
-    ]
-    header = ["16 connections, one core", "requests a second", "errors", "p50, ms", "p99, ms"]
-    return markdown([*header, "CPU ms a request", "ms after slow clients leave"], lines)
-
-
 def first_minute(results: dict[str, dict[str, float]]) -> str:
     """CPU seconds of the first commands, and their ratio to `import torch`."""
     lines = []
@@ -154,6 +142,5 @@ SPEED: dict[str, Callable[[], str]] = {
     "memory": each_cpu("memory", memory),
     "fits": each_cpu("fits", fits),
     "matcher": each_cpu("matcher", matcher),
-    "serving": each_cpu("serving", serving),
     "first-minute": each_cpu("first_minute", first_minute),
 }

@@ -10,8 +10,6 @@ from tables import MARKER, PAGES, TABLES
 
 RESULTS = re.compile(r"accura|\berror|exact|proved|100 %", re.IGNORECASE)
 """What the header of a table of results has."""
-SPEED = {"serving"}
-"""Tables whose errors are refused requests."""
 
 
 def blocks() -> list[tuple[str, str]]:
@@ -25,7 +23,7 @@ def blocks() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("name", "block"), blocks(), ids=lambda value: value[:40].split("\n")[0])
 def test_tables_of_results_say_who_learned(name: str, block: str) -> None:
     head = block.split("| --- ")[0]
-    if RESULTS.search(head) and name not in SPEED:
+    if RESULTS.search(head):
         assert LEARNED_BY in block
 
 
