@@ -24,8 +24,8 @@ from paper.sets import parentheses_set
 import kleene as kl
 from kleene.data.batch import make_batch
 from kleene.extraction.counter.extract import extract_counter
-from kleene.extraction.table import transition_table
 from kleene.model import Model
+from kleene.passes.table import transition_table
 from kleene.report.plots import COLORS, save, trajectories
 
 if TYPE_CHECKING:

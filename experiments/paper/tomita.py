@@ -14,11 +14,11 @@ from kleene.automata import DFA
 from kleene.config import TrainConfig
 from kleene.data.examples import Examples
 from kleene.estimator import SequenceClassifier
-from kleene.extraction.table import transition_table
 from kleene.induction.teach import with_centroids
 from kleene.languages.tomita import tomita
 from kleene.machine import Label, Word
 from kleene.nn.classifier import Classifier
+from kleene.passes.table import transition_table
 from kleene.proof.certificate import Certificate
 from kleene.proof.certify import certify
 from kleene.settings import Settings, network_config

@@ -16,19 +16,19 @@ from kleene.errors import AlphabetError, DataError, ExtractionError
 from kleene.evaluation.metrics import evaluate
 from kleene.extraction.counter import extract as counter
 from kleene.extraction.counter.extract import MemoryCounter, extract_counter, machine_labels
-from kleene.extraction.counter.units import (
+from kleene.extraction.counter.votes import Latch, Work, best_latch, count_votes
+from kleene.extraction.extract import extract
+from kleene.languages.context_free import balanced_parentheses
+from kleene.model import Model
+from kleene.nn.classifier import Classifier
+from kleene.nn.config import NetworkConfig
+from kleene.passes.memory import (
     CountingUnit,
     counters,
     counting_units,
     record_memory,
 )
-from kleene.extraction.counter.votes import Latch, Work, best_latch, count_votes
-from kleene.extraction.extract import extract
-from kleene.extraction.prefixes import Prefixes
-from kleene.languages.context_free import balanced_parentheses
-from kleene.model import Model
-from kleene.nn.classifier import Classifier
-from kleene.nn.config import NetworkConfig
+from kleene.passes.prefixes import Prefixes
 
 
 def balanced(letters: str = "a", accept_below: bool = False) -> CounterMachine:

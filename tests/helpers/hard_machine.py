@@ -8,9 +8,9 @@ import torch
 
 from kleene.automata.symbols import unknown_symbol
 from kleene.data.alphabet import START, Alphabet
-from kleene.extraction.table import require_memoryless
 from kleene.machine import Label, Symbol
 from kleene.model import Model
+from kleene.passes.table import require_memoryless
 
 
 class HardMachine:

@@ -12,11 +12,11 @@ from kleene.automata.counter.machine import CounterMachine
 from kleene.data.alphabet import Alphabet
 from kleene.errors import ExtractionError
 from kleene.estimator import SequenceClassifier
-from kleene.extraction.counter.units import CountingUnit
 from kleene.induction.teach_counter import _table, teach_counter
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
+from kleene.passes.memory import CountingUnit
 from kleene.proof.counter import counter_bound
 
 MACHINE = balanced(True, letters="a").minimize()

@@ -10,7 +10,6 @@ from kleene.automata import DFA
 from kleene.data.alphabet import FIRST_SYMBOL, Alphabet
 from kleene.data.examples import Examples
 from kleene.evaluation.metrics import evaluate
-from kleene.extraction.table import transition_table
 from kleene.induction.learner import search_automaton
 from kleene.induction.teach import (
     automaton_answers,
@@ -24,6 +23,7 @@ from kleene.languages import tomita
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
+from kleene.passes.table import transition_table
 from kleene.proof.certificate import Certificate
 from kleene.proof.certify import certify
 from kleene.training.run import Run

@@ -25,11 +25,11 @@ from kleene.data.alphabet import FIRST_SYMBOL
 from kleene.data.batch import make_batch
 from kleene.errors import AlphabetError, AutomatonError, ExtractionError
 from kleene.extraction.extract import extract
-from kleene.extraction.table import transition_table
 from kleene.machine import run
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.similarity import scores
+from kleene.passes.table import transition_table
 from kleene.proof.certificate import Certificate, Refusal
 from kleene.proof.certify import certify
 

@@ -17,8 +17,8 @@ from kleene.cli import main
 from kleene.data.alphabet import FIRST_SYMBOL
 from kleene.data.batch import make_batch
 from kleene.errors import ExtractionError
-from kleene.extraction.counter.units import CountingUnit
 from kleene.model import Model
+from kleene.passes.memory import CountingUnit
 from kleene.proof import verify_counter
 from kleene.proof.certificate import CounterCertificate
 from kleene.proof.counter import CounterBound, counter_bound, find_counter

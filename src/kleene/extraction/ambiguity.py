@@ -22,10 +22,10 @@ from kleene.extraction.counts import (
     mean_probabilities,
     step_pairs,
 )
-from kleene.extraction.prefixes import UNLABELLED, StatePaths
 from kleene.extraction.words import spell_ids
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
+from kleene.passes.prefixes import UNLABELLED, StatePaths
 
 MIN_RIVAL_MASS = 0.25
 """A transition that always went the same way is reported from this competing mass on."""

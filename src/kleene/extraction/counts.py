@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from kleene.arrays import Floats, Ints
 from kleene.automata import DFA, PFA
-from kleene.extraction.prefixes import UNLABELLED, StatePaths
-from kleene.extraction.table import MAX_PROBABILITIES
 from kleene.extraction.words import Target
 from kleene.machine import Label, Symbol
+from kleene.passes.prefixes import UNLABELLED, StatePaths
+from kleene.passes.table import MAX_PROBABILITIES
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

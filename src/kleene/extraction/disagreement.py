@@ -19,7 +19,6 @@ from kleene.automata import DFA
 from kleene.data.alphabet import Alphabet, Ids
 from kleene.extraction.ambiguity import Ambiguity
 from kleene.extraction.fidelity import prefix_labels, run_ids
-from kleene.extraction.prefixes import UNLABELLED, Prefixes
 from kleene.extraction.words import (
     EMPTY_WORD,
     Oracle,
@@ -30,6 +29,7 @@ from kleene.extraction.words import (
     table_of,
 )
 from kleene.machine import Label, Word
+from kleene.passes.prefixes import UNLABELLED, Prefixes
 
 SHORT_WORDS = 4_100  # short words, all tried
 GUIDED_WORDS = 2_500  # words of each guided kind

@@ -24,9 +24,7 @@ from kleene.extraction.disagreement import search
 from kleene.extraction.fidelity import draw_checks, measure_fidelity
 from kleene.extraction.front import Front
 from kleene.extraction.lstar import FrontSearch
-from kleene.extraction.prefixes import Prefixes, StatePaths, follow, read_prefixes
 from kleene.extraction.result import Extraction
-from kleene.extraction.table import MAX_PROBABILITIES, NetworkTable, transition_table
 from kleene.extraction.words import (
     EMPTY_WORD,
     MAX_SYMBOLS,
@@ -39,6 +37,8 @@ from kleene.extraction.words import (
 )
 from kleene.machine import Symbol
 from kleene.model import Model
+from kleene.passes.prefixes import Prefixes, StatePaths, follow, read_prefixes
+from kleene.passes.table import MAX_PROBABILITIES, NetworkTable, transition_table
 
 MAX_STEPS = 300_000
 """Symbols of given words to look at."""

@@ -25,7 +25,6 @@ from kleene.data.alphabet import FIRST_SYMBOL, START, Alphabet
 from kleene.data.batch import Encoded
 from kleene.data.examples import Examples
 from kleene.evaluation.metrics import evaluate
-from kleene.extraction.table import transition_table
 from kleene.induction.evidence import Evidence
 from kleene.induction.learner import compile_kernels, search_automaton
 from kleene.induction.result import Induction
@@ -34,6 +33,7 @@ from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.config import NetworkConfig
 from kleene.nn.similarity import scores
+from kleene.passes.table import transition_table
 from kleene.training.history import Epoch, History
 from kleene.training.optimizers import Adam
 from kleene.training.run import Run

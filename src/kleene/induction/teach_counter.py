@@ -23,11 +23,11 @@ from kleene.automata.counter.machine import CounterMachine
 from kleene.automata.symbols import check_same_alphabet
 from kleene.data.alphabet import FIRST_SYMBOL, START
 from kleene.errors import ExtractionError
-from kleene.extraction.counter.units import CountingUnit, require_memory
 from kleene.induction.teach import missing_margin, with_centroids
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.similarity import scores
+from kleene.passes.memory import CountingUnit, require_memory
 from kleene.training.optimizers import Adam
 
 OPEN = 30.0  # pre-activation of a forget gate that keeps everything; its negative, nothing

@@ -16,8 +16,8 @@ import numpy as np
 from kleene.automata import DFA
 from kleene.automata.symbols import check_same_alphabet, show_word
 from kleene.automata.table import explore
-from kleene.extraction.table import NetworkTable, require_memoryless, transition_table
 from kleene.model import Model
+from kleene.passes.table import NetworkTable, require_memoryless, transition_table
 from kleene.proof.bounds import Bounds, as_saved
 from kleene.proof.certificate import Certificate, CounterCertificate, Refusal
 from kleene.proof.functions import unmeasured

@@ -17,8 +17,8 @@ from kleene.automata.counter.machine import CounterMachine
 from kleene.automata.symbols import check_same_alphabet
 from kleene.data.alphabet import Alphabet
 from kleene.errors import ExtractionError
-from kleene.extraction.counter.units import CountingUnit, record_memory, require_memory
 from kleene.model import Model
+from kleene.passes.memory import CountingUnit, record_memory, require_memory
 from kleene.proof.bounds import as_saved
 from kleene.proof.certificate import CounterCertificate
 from kleene.proof.certify import verified

@@ -17,12 +17,12 @@ from numpy.typing import ArrayLike
 from kleene.arrays import Floats
 from kleene.errors import DataError, SettingError, extra
 from kleene.explain.markup import as_text
-from kleene.extraction.counter.units import counting_units, record_memory
-from kleene.extraction.prefixes import Prefixes
 from kleene.extraction.words import encode_words
 from kleene.files import write_atomically
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
+from kleene.passes.memory import counting_units, record_memory
+from kleene.passes.prefixes import Prefixes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -27,17 +27,17 @@ from kleene.arrays import Ints
 from kleene.automata.counter.machine import CounterMachine
 from kleene.data.alphabet import Ids
 from kleene.errors import ExtractionError
-from kleene.extraction.counter.units import (
+from kleene.extraction.counter.votes import Latch, Votes, Work, best_latch, count_votes, questions
+from kleene.extraction.words import all_words, encode_words, spell_ids
+from kleene.machine import Word
+from kleene.model import Model
+from kleene.passes.memory import (
     CountingUnit,
     counting_units,
     record_memory,
     require_memory,
 )
-from kleene.extraction.counter.votes import Latch, Votes, Work, best_latch, count_votes, questions
-from kleene.extraction.prefixes import Prefixes
-from kleene.extraction.words import all_words, encode_words, spell_ids
-from kleene.machine import Word
-from kleene.model import Model
+from kleene.passes.prefixes import Prefixes
 from kleene.percent import percent
 
 Run: TypeAlias = Callable[[Sequence[Ids]], Prefixes]

@@ -16,9 +16,9 @@ import numpy as np
 from kleene.arrays import Floats, Ints
 from kleene.automata.counter.machine import CounterMachine
 from kleene.data.alphabet import Alphabet, Ids
-from kleene.extraction.counter.units import CountingUnit, counters
-from kleene.extraction.prefixes import Prefixes
 from kleene.model import Model
+from kleene.passes.memory import CountingUnit, counters
+from kleene.passes.prefixes import Prefixes
 
 MOVES = 3  # pop, rest, push
 EXAMPLES = 3  # prefixes tried for each transition that no word has shown

@@ -10,9 +10,9 @@ import numpy as np
 from kleene.arrays import Floats, Ints
 from kleene.data.alphabet import Ids
 from kleene.errors import ExtractionError
-from kleene.extraction.prefixes import Prefixes, read_prefixes
 from kleene.model import Model
 from kleene.nn.mode import HARD, OWN
+from kleene.passes.prefixes import Prefixes, read_prefixes
 
 MOVE_QUANTILE = 0.95  # changes of a counting unit at this quantile are pushes or pops
 MIN_MOVES = 0.01  # share of the steps in which a counting unit moves up, and down

@@ -1,0 +1,1 @@
+"""Records of what a network does: from every state, along words, and in its memory."""
