@@ -28,7 +28,9 @@ def interrupted(data: Path, out: Path, signum: int) -> str:
     return str(err.splitlines()[-1])
 
 
-@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "signum", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_resuming_gives_the_same_bits(kleene: Kleene, tmp_path: Path, signum: int) -> None:
     data, out, whole = tmp_path / "data.tsv", tmp_path / "stopped", tmp_path / "whole"
     assert kleene(*DATA, data).status == 0
