@@ -121,9 +121,9 @@ def test_a_replaced_file_is_never_readable_by_others(
 
 def test_a_store_is_not_written_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("kept")
-    (tmp_path / "words.part").symlink_to(tmp_path / "precious")
+    (tmp_path / "words").symlink_to(tmp_path / "precious")
     rows = (Example(word, word, 1) for word in "01")
-    encode(tmp_path / "words", rows, tokens="chars", key="")
+    encode(tmp_path / "words", rows, tokens="chars")
     assert (tmp_path / "precious").read_text() == "kept"
 
 

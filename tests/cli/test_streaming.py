@@ -11,13 +11,7 @@ import pytest
 from shell import SMALL, Kleene, assert_one_clear_line
 
 import kleene as kl
-from kleene.cli.data import DataSource
-from kleene.cli.run_folder import STORE
-from kleene.cli.training import TrainingRun
 from kleene.data.files import read_data
-from kleene.data.layout import Layout
-from kleene.data.store import Store
-from kleene.distributed import SINGLE_PROCESS
 from kleene.errors import DataWarning
 
 QUICK = (*SMALL, "--epochs", "2", "--learn", "network", "--batch-size", "8")
@@ -119,33 +113,6 @@ def test_large_files_are_streamed_of_themselves(kleene: Kleene, tmp_path, monkey
     assert outcome.status == 0
     assert "words.arrow" in outcome.err
     assert not (tmp_path / "m" / "words.arrow").exists()
-
-
-def test_a_store_is_made_again_only_where_it_must(tmp_path: Path) -> None:
-    data, path = sample(tmp_path / "d.tsv"), tmp_path / STORE
-
-    def made(max_symbols: int) -> Store:
-        settings = {"tokens": "words", "training": {"max_symbols": max_symbols}}
-        more = {"threads": 1, "checkpoint_every": 30.0, "baseline": False}
-        run = TrainingRun.open(
-            DataSource(path=str(data), layout=Layout(), max_length=1000),
-            settings,
-            stream=True,
-            out=tmp_path,
-            process_group=SINGLE_PROCESS,
-            **more,
-        )
-        return run.encode(path)
-
-    made(9)
-    first = path.stat().st_ino
-    made(9)
-    assert path.stat().st_ino == first
-    made(8)
-    assert path.stat().st_ino != first
-    path.write_bytes(path.read_bytes()[:-1])
-    store = made(8)
-    assert [tuple(store.alphabet.decode(word)) for word in store.words] == read_data(data).words
 
 
 @pytest.mark.parametrize(

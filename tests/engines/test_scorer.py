@@ -65,6 +65,9 @@ def test_wrong_batches_are_named() -> None:
         scorer(pa.table({"sequence": ["0"]}))
     with pytest.raises(DataError, match="there is a column 'label' already; pass prefix"):
         scorer(pa.table({"events": ["0"], "label": [1]}))
+    for wrong in (7, 1.5, b"01", {"a": 1}):
+        with pytest.raises(DataError, match=r"'events' must hold texts or lists of symbols, got "):
+            scorer(pa.table({"events": [wrong]}))
     with pytest.raises(AlphabetError, match="'2'"):
         scorer(pa.table({"events": ["2"]}))
     named = DFA4.scorer("events", prefix="predicted_")(pa.table({"events": ["0"], "label": [1]}))
@@ -130,6 +133,7 @@ def test_dask_partitions() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("default")  # Ray's own
 def test_ray_batches() -> None:
     ray = pytest.importorskip("ray", reason="Ray is not installed")
     ray.init(num_cpus=2, include_dashboard=False)

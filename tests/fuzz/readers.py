@@ -22,8 +22,7 @@ from kleene.automata.counter.machine import CounterMachine
 from kleene.data.alphabet import Alphabet
 from kleene.data.bins import Bins
 from kleene.data.files import fit_bins, read_data
-from kleene.data.layout import Example, Layout
-from kleene.data.store import encode, open_store
+from kleene.data.layout import Layout
 from kleene.datasets.archives import members
 from kleene.datasets.corpora import read_imdb
 from kleene.datasets.mnist import read_idx
@@ -348,21 +347,12 @@ def _of_models(folder: Path) -> list[Reader]:
         word = symbols.words([content.decode("utf-8", "surrogateescape")], typed=True)[0]
         return symbols.alphabet.encode(word)
 
-    store = folder / "words.store"
-    examples = (Example(word, str(i % 2), i) for i, word in enumerate(("", "ab", "bba")))
-    encode(store, examples, tokens="chars", key="key")
-
-    def read_store(content: bytes) -> object:
-        store.write_bytes(content)
-        return list(open_store(store).words)
-
     symbols = Model(
         network=model.network, alphabet=model.alphabet, classes=model.classes, tokens="symbols"
     )
     return [
         Reader(name="model folder", seeds=[b"-"], read=read_folder, mutate=spoiled_folder),
         Reader(name="checkpoint", seeds=[checkpoint.read_bytes()], read=read_checkpoint),
-        Reader(name="encoded words", seeds=[store.read_bytes()], read=read_store),
         Reader(
             name="alphabet JSON",
             seeds=[whole["alphabet.json"]],

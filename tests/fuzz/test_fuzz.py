@@ -31,7 +31,7 @@ NAMES = [
     *("TSV", "CSV", "JSONL", "data of any kind, gz", "event table", "XES log"),
     *("sequences of numbers", "layout of a model", "Parquet", "DFA JSON", "PFA JSON"),
     *("counter machine JSON", "AALpy", "model folder", "checkpoint"),
-    *("encoded words", "alphabet JSON", "certificate JSON", "typed words", "tar archive"),
+    *("alphabet JSON", "certificate JSON", "typed words", "tar archive"),
     "IDX images",
 ]
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)

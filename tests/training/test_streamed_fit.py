@@ -10,7 +10,7 @@ from toys import make_network, same_bits, weights_of, without_time, words_ending
 from kleene.data import store as store_module
 from kleene.data.examples import Examples
 from kleene.data.layout import Example
-from kleene.data.store import encode
+from kleene.data.store import encode, open_store
 from kleene.training.centroids import spread_centroids
 from kleene.training.loop import fit
 from kleene.training.run import Run
@@ -38,7 +38,8 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Examples, E
     examples = words_ending_in_5(6)
     words = [tuple(ids.tolist()) for ids in examples.words]
     rows = (Example(word, int(y), 1) for word, y in zip(words, examples.labels, strict=True))
-    store = encode(tmp_path / "store", rows, tokens="symbols", key="")
+    encode(tmp_path / "store", rows, tokens="symbols")
+    store = open_store(tmp_path / "store")
     return Examples(words=store.words, labels=store.labels).split(0.2, 1)
 
 

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,13 +19,14 @@ from kleene.cli.data import DataSource
 from kleene.cli.run_folder import RunFolder
 from kleene.data.files import Data
 from kleene.data.fingerprint import file_digest
-from kleene.data.store import Store, encode, open_store
+from kleene.data.store import encode, open_store
 from kleene.distributed import ProcessGroup
 from kleene.errors import DataError, KleeneError
 
 if TYPE_CHECKING:
     from kleene.model import Model
 
+BOUNDS = ("max_symbols", "min_count")  # of the alphabet
 STOPS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
@@ -66,9 +67,7 @@ class TrainingRun:
     def digest(self) -> str:
         """A digest of the examples and of how they are read."""
         if self.data is None:
-            how = self.settings["training"]
-            options = self.settings["tokens"], how.get("max_symbols"), how.get("min_count", 1)
-            return file_digest(self.source.path, self.source.layout.to_dict(), *options)
+            return file_digest(self.source.path, self.source.layout.to_dict())
         total = hashlib.sha256()
         for row in zip(self.data.words, self.data.labels or [], strict=True):
             total.update(repr(row).encode("utf-8", "surrogatepass"))
@@ -108,7 +107,15 @@ class TrainingRun:
                 estimator.fit_prepared(prepared, run, baseline=baseline)
                 return
             if group.is_main:
-                self.encode(folder.store)
+                say(f"encoding {self.source.name} into {folder.store}")
+                tokens = self.settings["tokens"]
+                bounds = {k: v for k, v in self.settings["training"].items() if k in BOUNDS}
+                encode(
+                    folder.store,
+                    self.source.each(tokens, stage="encoding"),
+                    tokens=tokens,
+                    **bounds,
+                )
             group.broadcast()  # the other processes wait
             estimator.fit_stored(open_store(folder.store), run, baseline=baseline)
 
@@ -132,22 +139,6 @@ class TrainingRun:
                 estimator = SequenceClassifier.load(self.out)
             folder.store.unlink(missing_ok=True)
             return estimator.model
-
-    def encode(self, path: Path) -> Store:
-        """Write the encoded rows to a file, unless an interrupted run has done so."""
-        with suppress(DataError):  # the run may have cut it off
-            if path.exists() and (store := open_store(path)).key == self.digest:
-                return store
-        say(f"encoding {self.source.name} into {path}")
-        how, tokens = self.settings["training"], self.settings["tokens"]
-        return encode(
-            path,
-            self.source.each(tokens, stage="encoding"),
-            tokens=tokens,
-            key=self.digest,
-            max_symbols=how.get("max_symbols"),
-            min_count=how.get("min_count", 1),
-        )
 
     @contextmanager
     def _interruptible(self, folder: RunFolder | None) -> Iterator[None]:

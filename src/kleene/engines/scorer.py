@@ -62,11 +62,15 @@ class Scorer:
             import pyarrow as pa
 
         present = [i for i, value in enumerate(sequences) if not is_missing(value)]
-        found = self._score([sequences[i] for i in present])
+        for i in present:
+            if isinstance(sequences[i], int | float | bytes | dict):
+                found = repr(sequences[i])[:40]
+                raise DataError(f"{self.column!r} must hold texts or lists of symbols, got {found}")
+        scored = self._score([sequences[i] for i in present])
         arrays = []
         for name, kind in self.fields.items():
             column: list[Any] = [None] * len(sequences)
-            for i, value in zip(present, found[name], strict=True):
+            for i, value in zip(present, scored[name], strict=True):
                 column[i] = value
             arrays.append(pa.array(column, kind))
         return arrays
