@@ -39,7 +39,7 @@ from kleene.automata.counter.machine import CounterMachine
 from kleene.errors import KleeneError
 from kleene.extraction.counter.extract import extract_counter
 from kleene.induction.teach_counter import DRIFT, RATE, STATES, STEPS, TEMPERATURE, teach_counter
-from kleene.languages.base import Language, by_character
+from kleene.languages.base import Language, of_strings
 from kleene.languages.context_free import (
     DrawSampler,
     balanced_parentheses,
@@ -170,12 +170,8 @@ def equal_counts(letters: str) -> Language:
                 word[place] = str(random.choice(list("ab")))
         return "".join(word)
 
-    return Language(
-        name="equal-counts",
-        alphabet=tuple(symbols),
-        contains=by_character(symbols, contains),
-        sampler=DrawSampler(contains, draw, lambda label, length: label or length > 0),
-    )
+    sampler = DrawSampler(contains, draw, lambda label, length: label or length > 0)
+    return of_strings("equal-counts", symbols, contains, sampler=sampler)
 
 
 def equal_counts_machine(empty: bool = True) -> CounterMachine:

@@ -11,7 +11,7 @@ import numpy as np
 from kleene.automata.dfa import DFA
 from kleene.errors import SettingError
 from kleene.languages.sampling import PathSampler
-from kleene.machine import Label, Symbol, Word
+from kleene.machine import Symbol, Word
 
 # Called with (random generator, n, label, lengths, **options of its own): n words of one class,
 # or none where the class has no word of these lengths.
@@ -20,10 +20,7 @@ Sampler: TypeAlias = Callable[..., list[Word]]
 
 @dataclass(frozen=True, kw_only=True)
 class Language:
-    """A set of words: a predicate, a sampler and, where it is regular, a DFA.
-
-    With a DFA it is a machine, so that a network or an automaton can be compared with it.
-    """
+    """A set of words: a predicate, a sampler and, where it is regular, a DFA."""
 
     name: str
     alphabet: tuple[Symbol, ...]
@@ -71,32 +68,21 @@ class Language:
         order = random.permutation(n)
         return [words[i] for i in order], [labels[i] for i in order]
 
-    def start(self) -> int:
-        """The state of the DFA before the first symbol."""
-        return self._regular().start()
 
-    def step(self, state: int, symbol: Symbol) -> int:
-        """The state of the DFA after one symbol."""
-        return self._regular().step(state, symbol)
-
-    def output(self, state: int) -> Label:
-        """Whether words that end in this state belong to the language."""
-        return self._regular().output(state)
-
-    def _regular(self) -> DFA:
-        if self.dfa is None:
-            raise SettingError(f"{self.name} has no DFA; compare words with `contains` instead")
-        return self.dfa
-
-
-def by_character(alphabet: str, accepts: Callable[[str], bool]) -> Callable[[Word], bool]:
-    """A predicate on words of any kind of sequence from one on strings.
-
-    Words with other symbols are not in the language.
-    """
+def of_strings(
+    name: str,
+    alphabet: str,
+    accepts: Callable[[str], bool],
+    *,
+    sampler: Sampler | None = None,
+    dfa: DFA | None = None,
+) -> Language:
+    """A language whose predicate takes strings; words with other symbols are not in it."""
     known = frozenset(alphabet)
 
     def contains(word: Word) -> bool:
         return known.issuperset(word) and accepts("".join(word))  # type: ignore[arg-type]
 
-    return contains
+    return Language(
+        name=name, alphabet=tuple(alphabet), contains=contains, dfa=dfa, sampler=sampler
+    )

@@ -12,7 +12,7 @@ import numpy as np
 
 from kleene.automata.dfa import DFA
 from kleene.errors import SettingError
-from kleene.languages.base import Language, Sampler, by_character
+from kleene.languages.base import Language, of_strings
 from kleene.languages.parentheses import ParenthesesSampler, nesting_depth
 from kleene.languages.sampling import collect, repeated
 from kleene.machine import Word
@@ -21,22 +21,19 @@ Random: TypeAlias = np.random.Generator
 
 
 def balanced_parentheses(
-    letters: str = ascii_lowercase,
-    *,
-    equal_count: float = 0.5,
-    name: str = "balanced-parentheses",
+    letters: str = ascii_lowercase, *, name: str = "balanced-parentheses"
 ) -> Language:
     """Words whose parentheses match, with letters anywhere between them (Dyck-1 with noise).
 
     `sample(..., depth=range(1, 6))` bounds the nesting depth of the members, and of the members
-    that the non-members are edited from. A share `equal_count` of the non-members has equally
-    many "(" and ")"; without any of these a network need only count, not order.
+    that the non-members are edited from. Half of the non-members have equally many "(" and ")";
+    without any of these a network need only count, not order.
     """
-    return _language(
+    return of_strings(
         name,
         f"{letters}()",
         lambda word: nesting_depth(word) is not None,
-        ParenthesesSampler(letters, equal_count),
+        sampler=ParenthesesSampler(letters),
     )
 
 
@@ -59,7 +56,7 @@ def palindromes(letters: str = ascii_lowercase) -> Language:
         return "".join(letters[i % len(letters)] for i in word)
 
     sampler = DrawSampler(contains, draw, lambda label, length: length % 2 == 0)
-    return _language("palindromes", letters, contains, sampler)
+    return of_strings("palindromes", letters, contains, sampler=sampler)
 
 
 def blocks(letters: str) -> Language:
@@ -88,7 +85,8 @@ def blocks(letters: str) -> Language:
         return "".join(member)
 
     sampler = DrawSampler(contains, draw, lambda label, n: not label or n % len(letters) == 0)
-    return _language("".join(f"{letter}n" for letter in letters), letters, contains, sampler)
+    name = "".join(f"{letter}n" for letter in letters)
+    return of_strings(name, letters, contains, sampler=sampler)
 
 
 class DrawSampler:
@@ -103,13 +101,9 @@ class DrawSampler:
         self.contains, self.draw, self.fits = contains, draw, fits
 
     def __call__(
-        self,
-        random: Random,
-        n: int,
-        label: bool,
-        lengths: Sequence[int],
+        self, random: Random, n: int, label: bool, lengths: Sequence[int],
         avoid: Collection[Word] = (),
-    ) -> list[Word]:
+    ) -> list[Word]:  # fmt: skip
         """`n` words of one class, none of them in `avoid`."""
         fitting = [length for length in lengths if self.fits(label, length)]
         drawn = (self.draw(random, label, int(random.choice(fitting))) for _ in count())
@@ -142,20 +136,4 @@ def bounded_dyck2(depth: int = 3) -> Language:
         return not word
 
     dfa = DFA.from_table(table, start="", accept={""}, alphabet="()[]")
-    return _language(f"dyck2-depth{depth}", "()[]", contains, None, dfa)
-
-
-def _language(
-    name: str,
-    alphabet: str,
-    contains: Callable[[str], bool],
-    sampler: Sampler | None,
-    dfa: DFA | None = None,
-) -> Language:
-    return Language(
-        name=name,
-        alphabet=tuple(alphabet),
-        contains=by_character(alphabet, contains),
-        dfa=dfa,
-        sampler=sampler,
-    )
+    return of_strings(f"dyck2-depth{depth}", "()[]", contains, dfa=dfa)

@@ -35,15 +35,12 @@ class ParenthesesSampler:
     A member has a depth drawn from `depth`, then a length drawn from those that allow it, and is
     uniform among the patterns of "(", ")" and letter with just this depth and length. A
     non-member is a member after one to three edits of its parentheses: delete, insert, flip or
-    swap. A share `equal_count` of them keeps equally many of either kind, by swaps alone; all
-    others have unequally many.
+    swap. Half of them keep equally many of either kind, by swaps alone; all others have unequally
+    many.
     """
 
-    def __init__(self, letters: str, equal_count: float) -> None:
-        if not 0 <= equal_count <= 1:
-            raise SettingError(f"equal_count must be in [0, 1], got {equal_count}")
+    def __init__(self, letters: str) -> None:
         self.letters = letters
-        self.equal_count = equal_count
         self._code_points = np.array([ord(symbol) for symbol in f"(){letters or '-'}"], dtype="<u4")
 
     def __call__(
@@ -69,9 +66,9 @@ class ParenthesesSampler:
                 and word not in avoid
             )
 
-        swapped = (_swapped(random, list(word)) for word in members)
-        edited = (_edited(random, list(word)) for word in members)
-        equal = collect(round(n * self.equal_count), swapped, lambda word: wanted(word, True))
+        swapped = (_edited(random, list(word), swaps=True) for word in members)
+        edited = (_edited(random, list(word), swaps=False) for word in members)
+        equal = collect(round(n / 2), swapped, lambda word: wanted(word, True))
         unequal = collect(n - len(equal), edited, lambda word: wanted(word, False))
         return repeated(equal + unequal, n)
 
@@ -117,8 +114,12 @@ def _paths(depth: int, letters: bool) -> Paths:
     return Paths(transitions, levels == reached, 0)
 
 
-def _edited(random: np.random.Generator, word: list[str]) -> str:
+def _edited(random: np.random.Generator, word: list[str], *, swaps: bool) -> str:
+    """A word after one to three edits, or swaps alone."""
     for _ in range(random.integers(1, 4)):
+        if swaps:
+            _swap(random, word)
+            continue
         parentheses = [i for i, symbol in enumerate(word) if symbol in FLIP]
         kind = random.choice(["delete", "insert", "flip", "swap"]) if parentheses else "insert"
         if kind == "insert":
@@ -130,12 +131,6 @@ def _edited(random: np.random.Generator, word: list[str]) -> str:
             word[place] = FLIP[word[place]]
         else:
             _swap(random, word)
-    return "".join(word)
-
-
-def _swapped(random: np.random.Generator, word: list[str]) -> str:
-    for _ in range(random.integers(1, 4)):
-        _swap(random, word)
     return "".join(word)
 
 

@@ -73,15 +73,12 @@ class PathSampler:
         )
 
         def wanted(word: tuple[int, ...]) -> bool:
-            return len(word) in lengths and word not in taken and not self._accepts(word)
+            state = self.dfa.initial
+            for column in word:
+                state = self.dfa.rows[state][column]
+            return len(word) in lengths and word not in taken and not self.dfa.outputs[state]
 
         return collect(n, drawn, wanted)
-
-    def _accepts(self, word: tuple[int, ...]) -> bool:
-        state = self.dfa.initial
-        for column in word:
-            state = self.dfa.rows[state][column]
-        return bool(self.dfa.outputs[state])
 
 
 def collect(n: int, drawn: Iterable[Drawn], wanted: Callable[[Drawn], bool]) -> list[Drawn]:

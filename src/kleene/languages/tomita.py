@@ -13,7 +13,7 @@ import numpy as np
 
 from kleene.automata.dfa import DFA
 from kleene.errors import SettingError
-from kleene.languages.base import Language, by_character
+from kleene.languages.base import Language, of_strings
 
 
 def tomita(number: int | str) -> Language:
@@ -36,8 +36,7 @@ def tomita(number: int | str) -> Language:
         transitions=np.array([[int(state) for state in row] for row in rows.split()]),
         outputs=tuple(state in accepting for state in range(len(rows.split()))),
     )
-    contains = by_character("01", PREDICATES[key])
-    return Language(name=f"tomita{key}", alphabet=dfa.alphabet, contains=contains, dfa=dfa)
+    return of_strings(f"tomita{key}", "01", PREDICATES[key], dfa=dfa)
 
 
 def _third(word: str) -> bool:

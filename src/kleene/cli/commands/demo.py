@@ -66,7 +66,7 @@ def demo(
     dfa = reading.dfa
     _show(dfa)
     answer(f"agrees with the network on {percent(float(reading.fidelity))} of the words tried")
-    word = dfa.difference(language)
+    word = dfa.difference(language.dfa)
     answer("the same language as the truth" if word is None else f"wrong on {quoted(word)}")
 
     _title("4. Prove", "for all words, of every length")
