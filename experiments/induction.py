@@ -53,7 +53,7 @@ def main() -> None:
 
 RECIPE = {
     "induce": "defaults",
-    "search": "merges, patterns (products), restarts",
+    "search": "merges, patterns (products)",
     "patterns": "most specific that agree",
 }
 Task = tuple[dict[str, Any], Callable[[], dict[str, Any]]]

@@ -33,7 +33,7 @@ Words = tuple[list[str], list[bool]]
 RECIPE = {
     "fit": "defaults",
     "taught": "tables",
-    "patterns": "most specific that agree: overlaps or none, 12 symbols, repetitions; refined",
+    "search": "merges, patterns",
 }
 """What the rows of Kleene were made by; older ones are run again."""
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from statistics import mean, stdev
 
 from counting_tables import COUNTING
+from extraction_benchmark.table import table as extraction_benchmark
 from own_languages import FRESH, TESTS
 from page import (
     LEARNED_BY,
@@ -272,6 +273,7 @@ def with_interval(values: list[float]) -> str:
 
 
 TABLES: dict[str, Table | Callable[[], str]] = {
+    "extraction-benchmark": extraction_benchmark,
     "summary": summary,
     "tomita": Table(
         source="tomita",

@@ -131,7 +131,6 @@ def search(now: Fit, rows: Rows, run: Run) -> Fit:
         rows.sample,
         rows.validation,
         seconds=now.training.search_seconds,
-        give_up=now.settings.given.learn == "auto",
         seed=run.seed,
     )
     return now.add(_describe(found), found=found)

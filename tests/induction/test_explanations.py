@@ -11,9 +11,9 @@ import pytest
 
 import kleene as kl
 from kleene.automata import DFA
-from kleene.induction.alternatives import questions
 from kleene.induction.features import Occurrence
 from kleene.induction.kernels import MIN_ERRORS, noise_bits
+from kleene.induction.result import questions
 from kleene.select import choose_automaton
 
 

@@ -18,8 +18,7 @@ from kleene.induction.features import (
     counter,
     null_space,
 )
-from kleene.induction.likelihood import adaptive_bits, likeliest, value_share
-from kleene.induction.patterns import Product, patterns
+from kleene.induction.patterns import Product, adaptive_bits, likeliest, patterns, value_share
 from kleene.induction.search import Budget
 
 
@@ -64,7 +63,7 @@ def test_features_are_what_they_say(word: str) -> None:
 def test_neighbours_are_valid_tests_and_lead_back() -> None:
     """Whatever is one step away has a table over the alphabet, and one step leads back.
 
-    Only from a factor that occurs twice none leads back to it and a part of it.
+    Repetitions are left out: what has a factor "as often" need not lead back.
     """
     for test in (
         Occurrence.factor((0, 1), times=2),

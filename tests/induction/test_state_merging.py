@@ -10,9 +10,9 @@ from kleene.automata import DFA
 from kleene.induction.evidence import Evidence
 from kleene.induction.merging import (
     MAX_STATES,
-    Automaton,
     Log,
     Tree,
+    count_new,
     fold,
     fold_score,
     max_states,
@@ -33,7 +33,9 @@ def random_evidence(seed: int, symbols: int = 3, rows: int = 200) -> Evidence:
 
 
 def tree_of(evidence: Evidence) -> Tree:
-    tree: Tree = prefix_tree(evidence.symbols, evidence.starts, evidence.counts)
+    words, nodes = (evidence.symbols, evidence.starts), 1
+    nodes += count_new(*words)
+    tree: Tree = prefix_tree(*words, evidence.counts, nodes, len(evidence.alphabet))
     return tree
 
 
@@ -47,13 +49,10 @@ def words_of(evidence: Evidence) -> dict[tuple[int, ...], list[int]]:
 
 def contents(tree: Tree, node: int = 0, prefix: tuple[int, ...] = ()) -> dict[tuple[int, ...], int]:
     """The node of each prefix."""
-    found, child = {prefix: node}, int(tree.first_child[node])
-    symbols = []
-    while child >= 0:
-        symbols.append(int(tree.symbol[child]))
-        found |= contents(tree, child, (*prefix, symbols[-1]))
-        child = int(tree.next_sibling[child])
-    assert symbols == sorted(set(symbols))
+    found = {prefix: node}
+    for symbol, child in enumerate(tree.children[node].tolist()):
+        if child >= 0:
+            found |= contents(tree, child, (*prefix, symbol))
     return found
 
 
@@ -63,6 +62,7 @@ def test_the_prefix_tree_has_every_prefix_and_the_votes_of_every_word(seed: int)
     words, tree = words_of(evidence), tree_of(evidence)
     nodes = contents(tree)
     assert set(nodes) == {word[:n] for word in words for n in range(len(word) + 1)}
+    assert sorted(nodes.values()) == list(range(len(tree.red)))
     for prefix, node in nodes.items():
         assert tree.votes[node].tolist() == words.get(prefix, [0, 0])
         through = [sum(count) for word, count in words.items() if word[: len(prefix)] == prefix]
@@ -71,20 +71,14 @@ def test_the_prefix_tree_has_every_prefix_and_the_votes_of_every_word(seed: int)
 
 def test_a_trial_that_is_undone_leaves_no_trace() -> None:
     tree = tree_of(random_evidence(1))
-    automaton = Automaton(np.full((1, 3), -1, np.int64), np.zeros(1, np.int64))
-    tree.red[0] = 0
-    for prefix, node in contents(tree).items():
-        if len(prefix) == 1:
-            automaton.rows[0, prefix[0]] = node
-    log = Log(
-        np.empty((3 * len(tree.red) + 3, 3), np.int64), np.empty((len(tree.red), 2), np.int64)
-    )
-    before = [array.copy() for array in (*tree, *automaton)]
+    nodes = len(tree.red)
+    log = Log(np.empty((2 * nodes + 2, 3), np.int64), np.empty((nodes + 1, 2), np.int64))
+    before = [array.copy() for array in tree]
     for symbol in range(3):
-        _, logged = fold(tree, automaton, 0, symbol, 0, log, np.zeros(1, np.int64))
-        assert automaton.rows[0, symbol] == 0
-        undo(tree, automaton, log, logged)
-        assert all((a == b).all() for a, b in zip(before, (*tree, *automaton), strict=True))
+        _, logged = fold(tree, 0, symbol, 0, log, np.zeros(1, np.int64))
+        assert tree.children[0, symbol] == 0
+        undo(tree, log, logged)
+        assert all((a == b).all() for a, b in zip(before, tree, strict=True))
 
 
 def test_a_score_counts_agreements_and_one_disagreement_forbids() -> None:

@@ -10,7 +10,6 @@ from kleene.automata import DFA
 from kleene.data.alphabet import FIRST_SYMBOL, Alphabet
 from kleene.data.examples import Examples
 from kleene.evaluation.metrics import evaluate
-from kleene.induction.learner import search_automaton
 from kleene.induction.teach import (
     automaton_answers,
     can_be_taught,
@@ -102,21 +101,6 @@ def test_networks_that_can_be_taught() -> None:
     for change in ({"cell": "lstm"}, {"num_layers": 2}, {"pooling": "max"}, {"num_states": 0}):
         values = {**config.to_dict(), "end_token": None, **change}
         assert not can_be_taught(NetworkConfig(**values))
-
-
-def test_a_search_without_prospects_ends_sooner() -> None:
-    """Random labels: what is found leaves most errors of the most common class."""
-    random, model = np.random.default_rng(0), untrained()
-    words = model.alphabet.encode_many(["".join(random.choice(["0", "1"], 12)) for _ in range(400)])
-    labels = random.integers(0, 2, 400)
-    evidence = evidence_of(model, Examples(words=words, labels=labels))
-    parts = evidence.subset(np.arange(300)), evidence.subset(np.arange(300, evidence.num_words))
-    whole, again, ended = (
-        search_automaton(*parts, hopeless=share) for share in (np.inf, np.inf, 0.5)
-    )
-    assert ended.work < whole.work / 2
-    assert again.work == whole.work > 0
-    assert again.dfa == whole.dfa
 
 
 def test_rows_with_unknown_symbols_are_no_evidence() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -123,13 +123,28 @@ class Evidence:
             counts=self.counts[chosen],
         )
 
-    def joined(self, other: Evidence) -> Evidence:
+    def sample(self, size: int, seed: int) -> Evidence:
+        """A sample of at most so many distinct words; words of many rows come first."""
+        if self.num_words <= size:
+            return self
+        random, rows = np.random.default_rng(seed), self.counts.sum(1)
+        order = np.argsort(random.exponential(size=len(rows)) / rows)
+        return self.subset(np.sort(order[:size]))
+
+    def joined(self, other: Evidence, times: int = 1) -> Evidence:
         """The rows of both, over the same alphabet and classes."""
-        return self._combined(other, other.counts)
+        words = (self.symbols, self.starts), (other.symbols, other.starts)
+        keys = [
+            symbols[start:end].tobytes()
+            for symbols, starts in words
+            for start, end in pairwise(starts.tolist())
+        ]
+        counts = np.concatenate([self.counts, times * other.counts])
+        return Evidence._from_keys(self.alphabet, self.classes, keys, counts)
 
     def without(self, other: Evidence) -> Evidence:
         """The rows that are left if the rows of another are taken away."""
-        return self._combined(other, -other.counts)
+        return self.joined(other, times=-1)
 
     def split(self, share: float, random: np.random.Generator) -> tuple[Evidence, Evidence]:
         """About a share of the rows, drawn at random, held out: (the others, the held-out rows)."""
@@ -137,13 +152,3 @@ class Evidence:
         chosen = np.flatnonzero(drawn.any(1))
         held_out = replace(self.subset(chosen), counts=drawn[chosen])
         return self.without(held_out), held_out
-
-    def _combined(self, other: Evidence, counts: NDArray[np.int64]) -> Evidence:
-        keys = [*self._keys(), *other._keys()]
-        counts = np.concatenate([self.counts, counts])
-        return Evidence._from_keys(self.alphabet, self.classes, keys, counts)
-
-    def _keys(self) -> Iterator[bytes]:
-        """Each word as bytes."""
-        for start, end in pairwise(self.starts.tolist()):
-            yield self.symbols[start:end].tobytes()

@@ -39,12 +39,9 @@ class FeaturePool:
     def __init__(self, evidence: Evidence, budget: Budget) -> None:
         self.evidence, self.budget = evidence, budget
         self.width = len(evidence.alphabet)
-        self.features: list[Feature] = []
-        self.values = np.zeros((0, evidence.num_words), np.uint8)
-        self._known: dict[bytes, int] = {}
+        self._known: dict[bytes, tuple[Feature, Values]] = {}
         self.add(counters(self.width))
-        if self.width > MAX_TIER_SYMBOLS:
-            self.add(weighted_counters(evidence))
+        self.add(weighted_counters(evidence))
         self.add(test.feature(self.width) for test in self._simple())
 
     @property
@@ -72,25 +69,15 @@ class FeaturePool:
     def add(self, given: Iterable[Feature]) -> None:
         """Add features; of those with equal values the simplest is kept."""
         features = list(given)
-        values = self.run(features)
-        new = []
-        for feature, row in zip(features, values, strict=True):
+        for feature, row in zip(features, self.run(features), strict=True):
             if row.min() == row.max():
                 continue
             key = (row ^ row[0] if feature.values.max() == 1 else row).tobytes()
-            if key not in self._known:
-                self._known[key] = len(self.features)
-                self.features.append(feature)
-                new.append(row)
-            elif feature.bits < self.features[self._known[key]].bits:
-                place = self._known[key]
-                self.features[place] = feature
-                if place < len(self.values):
-                    self.values[place] = row
-                else:
-                    new[place - len(self.values)] = row
-        self.values = np.concatenate([self.values, np.array(new).reshape(-1, values.shape[1])])
-        self.values = self.values.astype(np.uint8)
+            if key not in self._known or feature.bits < self._known[key][0].bits:
+                self._known[key] = feature, row
+        self.features = [feature for feature, _ in self._known.values()]
+        rows = [row for _, row in self._known.values()]
+        self.values = np.array(rows, np.uint8).reshape(-1, self.evidence.num_words)
 
     def run(self, given: list[Feature], chosen: NDArray[np.int64] | None = None) -> Values:
         """The values of features for all words, or for the chosen ones."""

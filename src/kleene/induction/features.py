@@ -23,8 +23,6 @@ from kleene.induction.evidence import Evidence
 
 MAX_TIER_SYMBOLS = 6
 """The largest alphabet all of whose subsets are tried as tiers."""
-MAX_WEIGHTS = 300
-"""The largest number of different weights of the symbols that are tried in a counter."""
 MAX_FACTOR, MAX_BLOCKS, MAX_SYMBOLS = 6, 6, 12
 """The most symbols of a factor that is repeated, and the most factors and symbols of any test."""
 MAX_TIMES = 6
@@ -164,6 +162,7 @@ class Occurrence:
                 if 1 <= times <= MAX_TIMES and not self.place:
                     yield replace(self, times=times)
             if not self.place:
+                yield replace(self, overlap=not self.overlap)
                 yield from self._repetitions()
             if len(self.word) == 1 < self.times < MAX_BLOCKS:
                 # it is also a subsequence, which can grow
@@ -173,37 +172,28 @@ class Occurrence:
             yield from self._tiers(width)
 
     def _repetitions(self) -> Iterator[Occurrence]:
-        """A factor that overlaps itself longer and asked for less often, or the other way round.
+        """The same symbols, repeated more or less often in the factor, or the factor itself.
 
         Three "aa" are "aaaa", or two "aa" and more; six "ab" may be three "abab" that do not
-        overlap. One change at a time does not lead there.
+        overlap; one "aaaa" has "aaa" twice. One change at a time does not lead there.
         """
-        size, word, period = len(self.word), self.word, self.period
-        yield replace(self, overlap=not self.overlap)
-        if size % period == 0:
-            yield from self._apart(period)
-        longer = word + tuple(word[(size + i) % period] for i in range(period))
-        if self.times > 1 and len(longer) <= MAX_FACTOR:
-            yield Occurrence.factor(longer, self.tier, times=self.times - 1)
-            if self.tier is None:
-                yield Occurrence.factor(longer, word, times=self.times - 1)
-        if size > period and self.times < MAX_TIMES:
-            yield Occurrence.factor(word[:-period], self.tier, times=self.times + 1)
-        if self.times > 1 and size * self.times <= MAX_FACTOR:
-            yield Occurrence.factor(word * self.times, self.tier)
+        size, period = len(self.word), self.period
+        for length in range(size % period or period, MAX_FACTOR + 1, period):
+            word = tuple(self.word[i % period] for i in range(length))
+            for times, overlap in product(range(1, MAX_TIMES + 1), (True, False)):
+                other = replace(self, word=word, joined=(True,) * (length - 1), times=times,
+                                overlap=overlap)  # fmt: skip
+                as_often = not overlap and times * (length - size + period) == self.times * period
+                if as_often or abs(other.symbols - self.symbols) <= period:
+                    yield other
+                    if length > size and self.tier is None:
+                        yield replace(other, tier=frozenset(word))
 
-    def _apart(self, period: int) -> Iterator[Occurrence]:
-        """Repetitions of the same symbols that do not overlap.
-
-        They have about as many symbols in all, or as often the factor: three "aaaa", six "aaa".
-        """
-        repeated = len(self.word) // period
-        before = repeated - 1 + self.times if self.overlap else repeated * self.times
-        for count, times in product(range(1, MAX_FACTOR // period + 1), range(1, MAX_TIMES + 1)):
-            as_often = times * (count - repeated + 1) == self.times
-            if as_often or abs(count * times - before) <= 1:
-                word = self.word[:period] * count
-                yield Occurrence.factor(word, self.tier, times=times, overlap=False)
+    @property
+    def symbols(self) -> int:
+        """How many symbols a word needs to have a repeated factor."""
+        size = len(self.word)
+        return size + (self.times - 1) * (self.period if self.overlap else size)
 
     def _words(self, letters: Sequence[int]) -> Iterator[Occurrence]:
         size = len(self.word)
@@ -262,36 +252,20 @@ def counter(weights: Sequence[int], modulus: int) -> Feature:
 
 
 def counters(width: int) -> Iterator[Feature]:
-    """Sums of weights modulo small numbers."""
-    letters = range(width)
-    sizes = range(1, width + 1) if width <= MAX_TIER_SYMBOLS else (1,)
-    sets = [s for size in sizes for s in combinations(letters, size)]
+    """How many symbols of a set there are, modulo small numbers."""
+    sizes = range(1, width + 1) if width <= MAX_TIER_SYMBOLS else (1, width)
     for modulus in range(2, 7):
-        for weights in _weights(width, modulus, sets):
-            yield counter(weights, modulus)
-
-
-def _weights(
-    width: int, modulus: int, sets: Sequence[tuple[int, ...]]
-) -> Iterator[tuple[int, ...]]:
-    """Weights of the symbols: all of them where they are few, else 1 for the symbols of a set."""
-    if modulus**width > MAX_WEIGHTS:
-        yield (1,) * width
-        yield from (tuple(int(i in chosen) for i in range(width)) for chosen in sets)
-        return
-    for weights in product(range(modulus), repeat=width):
-        first = next((weight for weight in weights if weight), 0)
-        if first and modulus % first == 0:  # others are the same up to the names of the values
-            yield weights
+        for size in sizes:
+            for chosen in combinations(range(width), size):
+                yield counter([int(i in chosen) for i in range(width)], modulus)
 
 
 def weighted_counters(evidence: Evidence, seed: int = 0) -> Iterator[Feature]:
     """Counters whose value is the same for all, or nearly all, words of a class.
 
-    Over wide alphabets the weights cannot be tried one by one. But each word of the class is a
-    linear equation: its numbers of symbols, times the unknown weights, are the unknown sum.
-    Gaussian elimination modulo the prime solves them. Subsets of the words are solved, since a
-    single wrong label spoils the equations.
+    Each word of the class is a linear equation: its numbers of symbols, times the unknown weights,
+    are the unknown sum. Gaussian elimination modulo the prime solves them. Subsets of the words are
+    solved, since a single wrong label spoils the equations.
     """
     width = len(evidence.alphabet)
     numbers = np.zeros((evidence.num_words, width + 1), dtype=np.int64)

@@ -2,9 +2,9 @@
 
 For languages whose rows include short words, which pin the states down one by one.
 
-Red states are final and have dense rows; the children of red states that are not red are blue, and
-each is the root of a tree. A blue state is merged into a red one by folding its tree into the
-automaton; a trial is folded, scored and undone. The score is the number of folded pairs with equal
+Red states are final; the children of red states that are not red are blue, and each is the root of
+a tree. A blue state is merged into a red one by folding its tree into the automaton; a trial is
+folded, scored and undone. The score is the number of folded pairs with equal
 labels; one disagreement forbids the merge (evidence-driven state merging, EDSM). Only the heaviest
 blue states are tried at each step, so that the cost is about linear in the words.
 """
@@ -23,6 +23,8 @@ MIN_STATES, MAX_STATES = 10, 100
 """Smallest and largest limit of the number of states."""
 MAX_BLUE = 30
 """Blue states, the heaviest first, that are tried at each step."""
+MAX_ENTRIES = 5e7
+"""Nodes times symbols of the largest tree."""
 FOLD_COST = 5
 """Look-ups that take as long as folding one node."""
 
@@ -30,14 +32,16 @@ FOLD_COST = 5
 def merged(evidence: Evidence, budget: Budget) -> Table | None:
     """The table of the merged prefix tree; None if it grew too large or the budget was spent.
 
-    A table with more bits than rows explains nothing.
-
-    A transition that no word uses leads where the symbol leads from most states.
+    A table with more bits than rows explains nothing. A transition that no word uses leads where
+    the symbol leads from most states.
     """
     width = len(evidence.alphabet)
+    nodes = 1 + count_new(evidence.symbols, evidence.starts)
+    if nodes * width > MAX_ENTRIES:
+        return None
+    tree = prefix_tree(evidence.symbols, evidence.starts, evidence.counts, nodes, width)
     states = max_states(width, evidence.rows)
-    tree = prefix_tree(evidence.symbols, evidence.starts, evidence.counts)
-    targets = merge_states(tree, width, states, budget.work, budget.limit)
+    targets = merge_states(tree, states, budget.work, budget.look_ups)
     if not len(targets):
         return None
     for column in targets.T:
@@ -53,11 +57,10 @@ def max_states(width: int, bits: float) -> int:
 
 
 class Tree(NamedTuple):
-    """Nodes of a prefix tree; children are linked lists in the order of their symbols."""
+    """A prefix tree whose nodes become the states of an automaton."""
 
-    symbol: Any
-    first_child: Any
-    next_sibling: Any
+    children: Any
+    """The node after each symbol, (node, symbol), or -1."""
     votes: Any
     """Rows of each class that end in a node."""
     weight: Any
@@ -66,31 +69,38 @@ class Tree(NamedTuple):
     """The number of the red state that a node is, or -1."""
 
 
-class Automaton(NamedTuple):
-    """Transitions of the red states to nodes (-1: none), and the node of each red state."""
-
-    rows: Any
-    nodes: Any
-
-
 class Log(NamedTuple):
-    """What a trial changed, as (kind, index, old value), and the stack of pairs to fold."""
+    """What a trial changed, and the stack of pairs to fold.
+
+    An entry is (node, symbol, child before), or (node, FOLDED, the node added to it).
+    """
 
     entries: Any
     stack: Any
 
 
-ROW, FIRST_CHILD, NEXT_SIBLING, FOLDED = range(4)
-"""Kinds of log entries; for a folded pair, the index is a node and the value the node added."""
+FOLDED = -1
 
 
 @njit(cache=True, nogil=True)
-def prefix_tree(symbols: Any, starts: Any, counts: Any) -> Any:
+def count_new(symbols: Any, starts: Any) -> Any:
+    """How many prefixes the words have; words with the same beginning follow one another."""
+    new = 0
+    for w in range(len(starts) - 1):
+        now, end, shared = starts[w], starts[w + 1], 0
+        if w > 0:
+            before, longest = starts[w - 1], min(end - now, now - starts[w - 1])
+            while shared < longest and symbols[before + shared] == symbols[now + shared]:
+                shared += 1
+        new += end - now - shared
+    return new
+
+
+@njit(cache=True, nogil=True)
+def prefix_tree(symbols: Any, starts: Any, counts: Any, nodes: Any, width: Any) -> Any:
     """The prefix tree of distinct words with their counts per class."""
-    size = len(symbols) + 1
-    symbol, red = np.zeros(size, np.int32), np.full(size, -1, np.int64)
-    first_child, next_sibling = np.full(size, -1, np.int64), np.full(size, -1, np.int64)
-    votes, weight = np.zeros((size, counts.shape[1]), np.int64), np.zeros(size, np.int64)
+    children, red = np.full((nodes, width), -1, np.int32), np.full(nodes, -1, np.int64)
+    votes, weight = np.zeros((nodes, counts.shape[1]), np.int64), np.zeros(nodes, np.int64)
     found = 1
     for w in range(len(counts)):
         node, rows = 0, 0
@@ -98,29 +108,14 @@ def prefix_tree(symbols: Any, starts: Any, counts: Any) -> Any:
             rows += counts[w, c]
         weight[0] += rows
         for j in range(starts[w], starts[w + 1]):
-            before, child = -1, first_child[node]
-            while child >= 0 and symbol[child] < symbols[j]:
-                before, child = child, next_sibling[child]
-            if child < 0 or symbol[child] != symbols[j]:
-                symbol[found], next_sibling[found] = symbols[j], child
-                if before < 0:
-                    first_child[node] = found
-                else:
-                    next_sibling[before] = found
-                child = found
+            if children[node, symbols[j]] < 0:
+                children[node, symbols[j]] = found
                 found += 1
-            node = child
+            node = children[node, symbols[j]]
             weight[node] += rows
         for c in range(counts.shape[1]):
             votes[node, c] += counts[w, c]
-    return Tree(
-        symbol[:found],
-        first_child[:found],
-        next_sibling[:found],
-        votes[:found],
-        weight[:found],
-        red[:found],
-    )
+    return Tree(children, votes, weight, red)
 
 
 @njit(cache=True, nogil=True)
@@ -140,17 +135,15 @@ def fold_score(votes: Any, one: Any, other: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def fold(tree: Any, automaton: Any, red: Any, symbol: Any, into: Any, log: Any, work: Any) -> Any:
+def fold(tree: Any, node: Any, symbol: Any, into: Any, log: Any, work: Any) -> Any:
     """Let a transition lead to a red state, and fold the tree it led to into it.
 
     Returns the score and the number of log entries; the fold stops at a score of minus infinity.
     """
-    width, stack = automaton.rows.shape[1], log.stack
-    blue = automaton.rows[red, symbol]
-    score, depth = 0.0, 1
-    logged = _write(log, 0, ROW, red * width + symbol, blue)
-    automaton.rows[red, symbol] = automaton.nodes[into]
-    stack[0, 0], stack[0, 1] = automaton.nodes[into], blue
+    children, stack = tree.children, log.stack
+    stack[0, 0], stack[0, 1] = into, children[node, symbol]
+    logged, score, depth = _write(log, 0, node, symbol, children[node, symbol]), 0.0, 1
+    children[node, symbol] = into
     while depth:
         depth -= 1
         one, other = stack[depth, 0], stack[depth, 1]
@@ -160,130 +153,101 @@ def fold(tree: Any, automaton: Any, red: Any, symbol: Any, into: Any, log: Any, 
         for c in range(tree.votes.shape[1]):
             tree.votes[one, c] += tree.votes[other, c]
         tree.weight[one] += tree.weight[other]
-        logged = _write(log, logged, FOLDED, one, other)
+        logged = _write(log, logged, one, FOLDED, other)
         work[0] += FOLD_COST
-        row = tree.red[one]
-        before, at = -1, tree.first_child[one]
-        child = tree.first_child[other]
-        while child >= 0:
-            a, following = tree.symbol[child], tree.next_sibling[child]
-            if row >= 0:
-                at = automaton.rows[row, a]
-            else:
-                while at >= 0 and tree.symbol[at] < a:
-                    before, at = at, tree.next_sibling[at]
-            if at >= 0 and (row >= 0 or tree.symbol[at] == a):
+        for a in range(children.shape[1]):
+            at, child = children[one, a], children[other, a]
+            if at >= 0 and child >= 0:
                 stack[depth, 0], stack[depth, 1] = at, child
                 depth += 1
-            elif row >= 0:
-                logged = _write(log, logged, ROW, row * width + a, -1)
-                automaton.rows[row, a] = child
-            else:  # the child moves into the list
-                logged = _write(log, logged, NEXT_SIBLING, child, following)
-                tree.next_sibling[child] = at
-                if before < 0:
-                    logged = _write(log, logged, FIRST_CHILD, one, at)
-                    tree.first_child[one] = child
-                else:
-                    logged = _write(log, logged, NEXT_SIBLING, before, at)
-                    tree.next_sibling[before] = child
-                before = child
-            child = following
+            elif child >= 0:
+                logged = _write(log, logged, one, a, at)
+                children[one, a] = child
     return score, logged
 
 
 @njit(cache=True, nogil=True)
-def _write(log: Any, logged: Any, kind: Any, index: Any, old: Any) -> Any:
-    log.entries[logged, 0], log.entries[logged, 1], log.entries[logged, 2] = kind, index, old
+def _write(log: Any, logged: Any, node: Any, symbol: Any, old: Any) -> Any:
+    log.entries[logged, 0], log.entries[logged, 1], log.entries[logged, 2] = node, symbol, old
     return logged + 1
 
 
 @njit(cache=True, nogil=True)
-def undo(tree: Any, automaton: Any, log: Any, logged: Any) -> None:
+def undo(tree: Any, log: Any, logged: Any) -> None:
     """Take back a trial."""
-    width = automaton.rows.shape[1]
     for e in range(logged - 1, -1, -1):
-        kind, index, old = log.entries[e, 0], log.entries[e, 1], log.entries[e, 2]
-        if kind == ROW:
-            automaton.rows[index // width, index % width] = old
-        elif kind == FIRST_CHILD:
-            tree.first_child[index] = old
-        elif kind == NEXT_SIBLING:
-            tree.next_sibling[index] = old
+        node, symbol, old = log.entries[e, 0], log.entries[e, 1], log.entries[e, 2]
+        if symbol != FOLDED:
+            tree.children[node, symbol] = old
         else:
             for c in range(tree.votes.shape[1]):
-                tree.votes[index, c] -= tree.votes[old, c]
-            tree.weight[index] -= tree.weight[old]
+                tree.votes[node, c] -= tree.votes[old, c]
+            tree.weight[node] -= tree.weight[old]
 
 
 @njit(cache=True, nogil=True)
-def heaviest_blue(tree: Any, automaton: Any, reds: Any, cells: Any) -> Any:
-    """Write the transitions (red * symbols + symbol) to the heaviest blue states, heaviest first.
+def heaviest_blue(tree: Any, reds: Any, cells: Any) -> Any:
+    """Write the transitions (red node, symbol) to the heaviest blue states, heaviest first.
 
     Returns how many there are.
     """
-    width, found = automaton.rows.shape[1], 0
-    for cell in range(reds * width):
-        node = automaton.rows[cell // width, cell % width]
-        if node < 0 or tree.red[node] >= 0:
-            continue
-        place = found
-        while place > 0:
-            lighter = cells[place - 1]
-            if tree.weight[automaton.rows[lighter // width, lighter % width]] >= tree.weight[node]:
-                break
+    found = 0
+    for red in reds:
+        for a in range(tree.children.shape[1]):
+            node = tree.children[red, a]
+            if node < 0 or tree.red[node] >= 0:
+                continue
+            place = found
+            while place > 0:
+                lighter = tree.children[cells[place - 1, 0], cells[place - 1, 1]]
+                if tree.weight[lighter] >= tree.weight[node]:
+                    break
+                if place < len(cells):
+                    cells[place] = cells[place - 1]
+                place -= 1
             if place < len(cells):
-                cells[place] = lighter
-            place -= 1
-        if place < len(cells):
-            cells[place] = cell
-        found = min(found + 1, len(cells))
+                cells[place, 0], cells[place, 1] = red, a
+            found = min(found + 1, len(cells))
     return found
 
 
 @njit(cache=True, nogil=True)
-def merge_states(tree: Any, width: Any, max_reds: Any, work: Any, limit: Any) -> Any:
+def merge_states(tree: Any, max_reds: Any, work: Any, limit: Any) -> Any:
     """Merge until no blue state is left; the rows of the red states, none if they are too many.
 
     A blue state that fits no red one becomes red; among the others the merge of the highest score
     is made.
     """
-    automaton = Automaton(np.full((max_reds, width), -1, np.int64), np.zeros(max_reds, np.int64))
-    nodes = len(tree.symbol)
-    log = Log(np.empty((3 * nodes + 3, 3), np.int64), np.empty((nodes + 1, 2), np.int64))
-    cells = np.empty(MAX_BLUE, np.int64)
+    nodes, width = tree.children.shape
+    log = Log(np.empty((2 * nodes + 2, 3), np.int64), np.empty((nodes + 1, 2), np.int64))
+    cells, red_nodes = np.empty((MAX_BLUE, 2), np.int64), np.empty(max_reds, np.int64)
     reds, new_red, blues = 0, 0, 1
     while work[0] < limit and blues:
         if new_red >= 0:
             if reds == max_reds:
                 break
-            tree.red[new_red], automaton.nodes[reds] = reds, new_red
-            child = tree.first_child[new_red]
-            while child >= 0:
-                automaton.rows[reds, tree.symbol[child]] = child
-                child = tree.next_sibling[child]
+            tree.red[new_red], red_nodes[reds] = reds, new_red
             reds += 1
         new_red, best, best_cell, best_red = -1, -np.inf, -1, -1
-        blues = heaviest_blue(tree, automaton, reds, cells)
-        for cell in cells[:blues]:
-            s, a, fits = cell // width, cell % width, -np.inf
-            for red in range(reds):
-                score, logged = fold(tree, automaton, s, a, red, log, work)
-                undo(tree, automaton, log, logged)
+        blues = heaviest_blue(tree, red_nodes[:reds], cells)
+        for cell in range(blues):
+            node, a, fits = cells[cell, 0], cells[cell, 1], -np.inf
+            for red in red_nodes[:reds]:
+                score, logged = fold(tree, node, a, red, log, work)
+                undo(tree, log, logged)
                 fits = max(fits, score)
                 if score > best:
                     best, best_cell, best_red = score, cell, red
             if fits < 0:
-                new_red = automaton.rows[s, a]
+                new_red = tree.children[node, a]
                 break
         if new_red < 0 and blues:
-            s, a = best_cell // width, best_cell % width
-            fold(tree, automaton, s, a, best_red, log, work)
+            fold(tree, cells[best_cell, 0], cells[best_cell, 1], best_red, log, work)
     if blues:
         reds = 0
     targets = np.full((reds, width), -1, np.int64)
     for red in range(reds):
         for a in range(width):
-            if automaton.rows[red, a] >= 0:
-                targets[red, a] = tree.red[automaton.rows[red, a]]
+            if tree.children[red_nodes[red], a] >= 0:
+                targets[red, a] = tree.red[tree.children[red_nodes[red], a]]
     return targets

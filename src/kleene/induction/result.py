@@ -1,23 +1,36 @@
-"""What induction found: the automaton, where it comes from, and what smaller ones would cost."""
+"""What induction found: an automaton, others that explain the same rows, and words that decide.
+
+Rows of long sequences often fit many rules. The alternatives are the other candidates of the
+search, the products of features that it did not choose, and their variants: the same product with
+one feature replaced by another that agrees with it on all rows. Each makes about as few errors as
+the automaton that was chosen.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
+from math import sqrt
 from typing import Any
 
+import numpy as np
+
 from kleene.automata import DFA
-from kleene.induction.alternatives import Explanations, questions
+from kleene.induction.evidence import Evidence
+from kleene.induction.patterns import patterns
+from kleene.induction.search import Budget, Search, Table, table_bits
 from kleene.machine import Word
 
-
-@dataclass(frozen=True, kw_only=True)
-class FrontPoint:
-    """The fewest errors of the automata found with at most so many states."""
-
-    states: int
-    training_errors: int
-    held_out_errors: int | None
+MAX_ALTERNATIVES = 24
+VARIANTS = 12
+"""Features that replace each feature of a product."""
+LOOK_UPS = 1e9
+"""The limit of the search for alternatives: below ten seconds on one core."""
+MAX_PAIRS = 300
+"""Pairs of automata that are compared for questions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,14 +45,10 @@ class Induction:
     description_length: float
     """Bits of the automaton and of the labels, given the automaton."""
     training_errors: int
-    rows: int
-    distinct_rows: int
     held_out_errors: int | None
     held_out_rows: int
     method: str
-    """The part of the search that found it: merges, patterns, restarts, majority (one state)."""
-    front: tuple[FrontPoint, ...]
-    """States against errors, for every automaton that a larger one does not beat."""
+    """The part of the search that found it: merges, patterns, majority (one state)."""
     seconds: float
     """CPU seconds of the search, compilation left out."""
     work: float
@@ -47,13 +56,35 @@ class Induction:
     stopped_early: bool
     """Whether the search stopped because its budget was spent."""
     seed: int
-    explanations: Explanations = field(repr=False)
-    """The rows and what the search found in them, for `alternatives`."""
+    max_states: int | None = None
+    evidence: Evidence = field(repr=False)
+    """All rows."""
+    tables: tuple[Table, ...] = field(repr=False)
+    """The tables of all candidates."""
 
     @cached_property
     def alternatives(self) -> tuple[DFA, ...]:
-        """Other minimal automata that explain the rows as well; searched for at first use."""
-        return self.explanations.alternatives(self.dfa)
+        """Other minimal automata that explain the rows as well, the shortest descriptions first.
+
+        They are searched for at first use.
+        """
+        budget = Budget(look_ups=LOOK_UPS)
+        search = Search(self.evidence, budget)
+        known, most = {_key(self.dfa.minimize())}, search.errors_of(self.dfa)
+        most += int(sqrt(most))
+        described = [(search.dfa(search.judge(t)), table_bits(t)) for t in self.tables]
+        described += [
+            (pattern.dfa.minimize(), pattern.bits)
+            for pattern in patterns(self.evidence, budget, seed=self.seed, variants=VARIANTS)
+        ]
+        found: list[tuple[float, DFA]] = []
+        for other, bits in described:
+            too_large = self.max_states is not None and other.num_states > self.max_states
+            if _key(other) not in known and not too_large and search.errors_of(other) <= most:
+                known.add(_key(other))
+                found.append((bits, other))
+        found.sort(key=lambda pair: pair[0])
+        return tuple(other for _, other in found[:MAX_ALTERNATIVES])
 
     def questions(self, n: int = 5) -> list[Word]:
         """Up to `n` words whose labels would decide among the automaton and its alternatives.
@@ -69,6 +100,11 @@ class Induction:
         return f"{'merged' if self.method == 'merges' else 'grown'} from the data"
 
     @property
+    def rows(self) -> int:
+        """How many rows there were, repeats counted."""
+        return self.evidence.rows
+
+    @property
     def accuracy(self) -> float:
         """The share of all rows that the automaton labels correctly."""
         return 1 - self.training_errors / max(self.rows, 1)
@@ -82,39 +118,59 @@ class Induction:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, the automaton as its JSON document."""
-        import json
-
-        others = ("dfa", "front", "explanations", "alternatives")
-        plain = {name: value for name, value in vars(self).items() if name not in others}
+        others = ("dfa", "max_states", "evidence", "tables", "alternatives")
         return {
             "states": self.dfa.num_states,
             "origin": self.origin,
-            **plain,
+            "rows": self.rows,
+            "distinct_rows": self.evidence.num_words,
+            **{name: value for name, value in vars(self).items() if name not in others},
             "accuracy": self.accuracy,
             "held_out_accuracy": self.held_out_accuracy,
-            "front": [asdict(point) for point in self.front],
             "dfa": json.loads(self.dfa.to_json()),
         }
 
     def __str__(self) -> str:
-        lines = [
-            f"{self.dfa.num_states}-state automaton over {len(self.dfa.alphabet)} symbols, "
-            f"{self.origin} ({self.method})",
-            f"wrong on {self.training_errors:,} of {self.rows:,} rows "
-            f"({self.distinct_rows:,} distinct)",
-        ]
+        held_out = stopped = ""
         if self.held_out_errors is not None:
-            lines.append(
+            held_out = (
                 f"wrong on {self.held_out_errors:,} of {self.held_out_rows:,} rows that the search "
-                "did not see"
+                "did not see\n"
             )
-        stopped = ", stopped by its budget" if self.stopped_early else ""
-        lines.append(
-            f"description length {self.description_length:,.0f} bits, "
+        if self.stopped_early:
+            stopped = ", stopped by its budget"
+        return (
+            f"{self.dfa.num_states}-state automaton over {len(self.dfa.alphabet)} symbols, "
+            f"{self.origin} ({self.method})\n"
+            f"wrong on {self.training_errors:,} of {self.rows:,} rows "
+            f"({self.evidence.num_words:,} distinct)\n"
+            f"{held_out}description length {self.description_length:,.0f} bits, "
             f"{self.seconds:.1f} CPU seconds{stopped}"
         )
-        lines += ["", "states  errors  held-out errors"]
-        for point in self.front:
-            held_out = "-" if point.held_out_errors is None else f"{point.held_out_errors:,}"
-            lines.append(f"{point.states:>6}  {point.training_errors:>6,}  {held_out:>15}")
-        return "\n".join(lines)
+
+
+def questions(automata: Sequence[DFA], count: int) -> list[Word]:
+    """Up to `count` words, short ones first, whose labels tell the automata apart.
+
+    The words are shortest differences between two of the automata. Each next word divides the
+    automata that gave equal answers so far into groups as small as possible.
+    """
+    pairs = list(combinations(automata, 2))[:MAX_PAIRS]
+    words = list(dict.fromkeys(w for a, b in pairs if (w := a.difference(b)) is not None))
+    labels = {label: i for i, label in enumerate({x for dfa in automata for x in dfa.outputs})}
+    answers = np.array([[labels[dfa.run(word)] for dfa in automata] for word in words])
+    group = np.zeros(len(automata), dtype=np.int64)
+    chosen: list[int] = []
+    while len(chosen) < min(count, len(words)):
+        left = [i for i in range(len(words)) if i not in chosen]
+        groups = {i: group * len(labels) + answers[i] for i in left}
+        equal = {i: (np.unique(groups[i], return_counts=True)[1] ** 2).sum() for i in left}
+        best = min(left, key=lambda i: (equal[i], len(words[i]), i))
+        chosen.append(best)
+        group = np.unique(groups[best], return_inverse=True)[1]
+    return [words[i] for i in sorted(chosen, key=lambda i: (len(words[i]), i))]
+
+
+def _key(dfa: DFA) -> tuple[object, ...]:
+    """A value that minimal automata of one language over the same symbols share."""
+    return dfa.transitions.tobytes(), dfa.outputs

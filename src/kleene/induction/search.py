@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import inf
-from time import thread_time
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,6 @@ from kleene.automata import DFA
 from kleene.induction.evidence import Evidence
 from kleene.induction.kernels import (
     MIN_GAIN,
-    Trace,
     best_merge,
     class_code,
     count_ends,
@@ -31,50 +29,23 @@ from kleene.induction.kernels import (
 
 Table = NDArray[np.int32]
 
-FIRST_RATE = 5e7
-"""Look-ups a second until the search has measured its own rate."""
-
 
 @dataclass
 class Budget:
-    """Counts look-ups in `work`; compiled code stops at `limit`.
-
-    Look-ups alone make a search repeatable; `seconds` of CPU time are an additional limit.
-    """
+    """Counts look-ups in `work`; a search stops at `look_ups`, at the same point every time."""
 
     look_ups: float = inf
-    seconds: float = inf
     work: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
-    started: float = field(default_factory=thread_time)
-
-    @property
-    def elapsed(self) -> float:
-        """CPU seconds since the search began."""
-        return thread_time() - self.started
-
-    @property
-    def limit(self) -> float:
-        """The value of `work` at which compiled code stops."""
-        if self.seconds == inf:
-            return self.look_ups
-        elapsed, done = self.elapsed, float(self.work[0])
-        rate = done / elapsed if elapsed > 0.05 and done > 1e5 else FIRST_RATE
-        return min(self.look_ups, done + max(self.seconds - elapsed, 0) * rate)
 
     @property
     def is_spent(self) -> bool:
         """Whether the search must stop."""
-        return bool(self.work[0] >= self.look_ups) or self.elapsed >= self.seconds
+        return bool(self.work[0] >= self.look_ups)
 
     def part(self, share: float) -> Budget:
         """A budget of its own: a share of what is left."""
-        look_ups = (self.look_ups - float(self.work[0])) * share
-        return Budget(
-            look_ups=float(self.work[0]) + look_ups,
-            seconds=self.elapsed + max(self.seconds - self.elapsed, 0) * share,
-            work=self.work,
-            started=self.started,
-        )
+        done = float(self.work[0])
+        return Budget(look_ups=done + (self.look_ups - done) * share, work=self.work)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,21 +94,11 @@ class Search:
 
     # -- judging --------------------------------------------------------------------------------
 
-    def trace(self, table: Table) -> Trace:
-        """The states that the words pass through."""
-        found: Trace = trace_words(table, self.words, self.budget.work)
-        return found
-
     def votes(self, table: Table) -> NDArray[np.int64]:
         """Rows of each class that end in each state, (state, class)."""
-        table = writable(table)
-        votes: NDArray[np.int64] = count_ends(table, self.words, self.budget.work)[0]
+        votes: NDArray[np.int64]
+        votes, _ = count_ends(writable(table), self.words, self.budget.work)
         return votes
-
-    def uses(self, table: Table) -> NDArray[np.int64]:
-        """How often each transition is used, (state, symbol)."""
-        uses: NDArray[np.int64] = count_ends(table, self.words, self.budget.work)[1]
-        return uses
 
     def errors(self, table: Table) -> int:
         """Rows that do not have the commonest class of their state."""
@@ -147,8 +108,8 @@ class Search:
     def errors_of(self, dfa: DFA) -> int:
         """Rows to which an automaton gives another label."""
         found = self.judge_dfa(dfa)
-        votes, states = self.votes(found.table), np.arange(found.num_states)
-        return int(votes.sum() - votes[states, found.outputs].sum())
+        assert found.outputs is not None
+        return wrong(self.votes(found.table), found.outputs)
 
     def judge(self, table: Table, model_bits: float = inf) -> Found:
         """The table and its description length, with fewer bits for the model if they are given."""
@@ -180,7 +141,7 @@ class Search:
         while not self.budget.is_spent:
             changed = best.table.copy()
             order = self.random.permutation(changed.size)
-            saved = sweep(changed, self.words, order, self.budget.work, self.budget.limit)
+            saved = sweep(changed, self.words, order, self.budget.work, self.budget.look_ups)
             merged = self._merge(self.judge(self._visited(changed)))
             if merged.description_length >= best.description_length - MIN_GAIN:
                 break
@@ -215,10 +176,9 @@ class Search:
     def _merge(self, best: Found) -> Found:
         """Merge pairs of states as long as the description gets shorter."""
         while best.num_states > 1 and not self.budget.is_spent:
-            trace = self.trace(best.table)
-            _, kept, gone = best_merge(
-                best.table, self.words, trace, self.budget.work, self.budget.limit
-            )
+            words, work, limit = self.words, self.budget.work, self.budget.look_ups
+            trace = trace_words(best.table, words, work)
+            _, kept, gone = best_merge(best.table, words, trace, work, limit)
             merged = self.judge(self._visited(merge(best.table, kept, gone)))
             too_large = self.max_states is not None and best.num_states > self.max_states
             if merged.description_length >= best.description_length and not too_large:
@@ -236,6 +196,11 @@ def majorities(votes: NDArray[np.int64], others: NDArray[np.int64] | None) -> ND
     """The commonest class of each state; `others`, or the commonest of all, where no word ends."""
     absent = votes.sum(0).argmax() if others is None else others
     return np.where(votes.any(1), votes.argmax(1), absent)
+
+
+def wrong(votes: NDArray[np.int64], outputs: NDArray[np.int64]) -> int:
+    """Rows whose class is not the output of their state."""
+    return int(votes.sum() - votes[np.arange(len(votes)), outputs].sum())
 
 
 def writable(table: Table) -> Table:

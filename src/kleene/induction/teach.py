@@ -12,7 +12,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from math import inf
 
 import numpy as np
 import torch
@@ -49,14 +48,6 @@ STAGE = Stage(name="machine", epochs=1, learning_rate=LEARNING_RATE)
 """Teaching as the history and the progress bar show it."""
 SPREAD = 0.5
 """Centroids begin at random vectors with entries up to this size."""
-MIN_SECONDS = 20.0
-"""A search may always do so many seconds' work: long subsequences and counts are found in about
-ten, and where they explain the rows no cell is trained."""
-EPOCHS, SECONDS_PER_SYMBOL = 10, 4e-6
-"""With many rows, the search may take as long as so many epochs would. Training takes about so much
-a symbol; an estimate, unlike a clock, keeps `fit` repeatable."""
-GIVE_UP = 0.5
-"""Share of the most common class's errors above which the search gives up early."""
 
 
 def can_be_taught(config: NetworkConfig) -> bool:
@@ -71,25 +62,13 @@ def search_rows(
     validation: Examples | None,
     *,
     seconds: float,
-    give_up: bool,
     seed: int,
 ) -> Induction:
-    """Search rows for a small automaton; `validation` rows, which are among them, choose one.
-
-    The search takes at most `seconds` of CPU time, and less where its work is done before.
-    """
+    """Search rows for a small automaton; `validation` rows, which are among them, choose one."""
     check = evidence_of(model, validation or Examples(words=[], labels=rows.labels[:0]))
     training = evidence_of(model, rows).without(check)
-    epochs = 1 + EPOCHS * SECONDS_PER_SYMBOL * int(rows.lengths.sum())
     compile_kernels()
-    return search_automaton(
-        training,
-        check,
-        seconds=min(seconds, max(MIN_SECONDS, epochs)),
-        limit=seconds,
-        hopeless=GIVE_UP if give_up else inf,
-        seed=seed,
-    )
+    return search_automaton(training, check, seconds=seconds, seed=seed)
 
 
 def evidence_of(model: Model, examples: Examples) -> Evidence:

@@ -43,7 +43,7 @@ def induce(
     data: str = DATA,
     out: list[Path] | None = AUTOMATON_FILES,
     max_states: int | None = option(None, "N", "Maximum number of states.", min=1),
-    seconds: float | None = option(None, "S", "Maximum CPU seconds. [default: a limit of work]"),
+    seconds: float | None = option(None, "S", "Maximum work, in CPU seconds of an ordinary core."),
     ask: int = option(0, "N", "Show N words whose labels decide among automata.", min=0),
     seed: int = SEED,
     tokens: str | None = TOKENS,

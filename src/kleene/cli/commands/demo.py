@@ -66,6 +66,7 @@ def demo(
     dfa = reading.dfa
     _show(dfa)
     answer(f"agrees with the network on {percent(float(reading.fidelity))} of the words tried")
+    assert language.dfa is not None  # a regular language
     word = dfa.difference(language.dfa)
     answer("the same language as the truth" if word is None else f"wrong on {quoted(word)}")
 
