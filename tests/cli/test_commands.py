@@ -46,20 +46,19 @@ def rows(path: Path) -> list[list[str]]:
 
 
 def test_sampled_words_are_labelled_by_the_language(kleene: Kleene) -> None:
-    outcome = kleene("sample", "tomita3", "-n", 200, "--lengths", "0:5,9", "--seed", 3)
+    asked = ("sample", "tomita3", "-n", 200, "--lengths", "2:6", "--seed", 3)
+    outcome = kleene(*asked)
     lines = [line.split("\t") for line in outcome.out.splitlines()]
     language = by_name("tomita3")
     assert len(lines) == 200
-    assert {len(word) for word, _ in lines} <= {0, 1, 2, 3, 4, 9}
+    assert {len(word) for word, _ in lines} <= {2, 3, 4, 5}
     assert all(language.contains(word) == (label == "1") for word, label in lines)
-    again = kleene("sample", "tomita3", "-n", 200, "--lengths", "0:5,9", "--seed", 3)
-    assert again.out == outcome.out
+    assert kleene(*asked).out == outcome.out
 
 
 def test_listed_languages_can_be_sampled(kleene: Kleene) -> None:
-    names = [one["name"] for one in json.loads(kleene("sample", "--list", "--json").out)]
-    assert set(names) == {*kl.languages.names(), "reviews", "orders"}
-    assert kleene("sample", "--list").out.count("\n") == len(names) + 1
+    names = [line.split()[0] for line in kleene("sample", "--list").out.splitlines()[1:]]
+    assert names == [*kl.languages.names(), "reviews", "orders"]
     assert kleene("sample", kl.languages.names()[-1], "-n", 4).out.count("\n") == 4
 
 

@@ -195,7 +195,8 @@ def load_document(
             what = f"cannot read {source!s:.200}: {failed.strerror}"
             raise error(f"{what}; give a file of format {wanted}") from None
         except (ValueError, RecursionError) as failed:
-            raise error(f"expected JSON of format {wanted}, got {failed}; {cure}") from None
+            where = "" if is_text else f"{source!s:.200}: "
+            raise error(f"{where}expected JSON of format {wanted}, got {failed}; {cure}") from None
     found = content.get("format") if isinstance(content, dict) else None
     if found not in formats:
         raise error(f"expected format {wanted!r}, got {found!r:.60}; {cure}")

@@ -62,7 +62,7 @@ def induce(
       kleene sample tomita4 -n 2000 > data.tsv
       kleene induce data.tsv --out dfa.svg --out dfa.json
       kleene induce sessions.csv.gz --text-column Sequence --max-states 6 --json
-      kleene induce data.tsv --ask 5      # label these words, add them to the rows
+      kleene induce data.tsv --ask 5   # words to label, then add to the rows
     """
     check_endings(out)
     from kleene.induction import induce as search

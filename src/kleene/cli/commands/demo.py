@@ -31,10 +31,8 @@ def demo(
       kleene demo --out demo
     """
     from kleene import SequenceClassifier, languages
-    from kleene.extraction.extract import extract
     from kleene.files import write_atomically
     from kleene.proof.certificate import Certificate
-    from kleene.proof.certify import certify
     from kleene.proof.verify import verify
     from kleene.training.progress import Bar, Reporter
 
@@ -51,8 +49,7 @@ def demo(
         words, labels, reporter=Bar() if sys.stderr.isatty() else Reporter()
     )
     estimator.save(out / "model")
-    for step in estimator.fit_log_:
-        answer(step)
+    answer("\n".join(estimator.fit_log_))
 
     _title("2. Predict", "words of the language and others, most of them new")
     fresh, truth = language.sample(2000, lengths=range(41), seed=seed + 1)
@@ -62,8 +59,9 @@ def demo(
     answer_table(["word", "in the language?"], zip(map(quoted, SHOWN), predicted, strict=True))
 
     _title("3. Extract", "the automaton of the network")
-    reading = extract(estimator.model, words)
-    dfa = reading.dfa
+    reading = estimator.extract(words)
+    dfa, proof = reading.dfa, reading.certificate
+    dfa.save(out / "dfa.json")
     _show(dfa)
     answer(f"agrees with the network on {percent(float(reading.fidelity))} of the words tried")
     assert language.dfa is not None  # a regular language
@@ -71,11 +69,11 @@ def demo(
     answer("the same language as the truth" if word is None else f"wrong on {quoted(word)}")
 
     _title("4. Prove", "for all words, of every length")
-    outcome = certify(estimator.model, dfa)
-    answer(f"{PROVED}; see certificate.json" if outcome.holds else str(outcome))
-    dfa.save(out / "dfa.json")
-    if isinstance(outcome, Certificate):
-        outcome.save(out / "certificate.json")
+    if not isinstance(proof, Certificate):
+        answer(f"no proof: {reading.refusal}")
+    else:
+        proof.save(out / "certificate.json")
+        answer(f"{PROVED}; see certificate.json")
         checked = verify(out / "model", out / "dfa.json", out / "certificate.json")
         answer(f"verified from the files alone: {PROVED if checked.holds else checked}")
 
@@ -86,7 +84,7 @@ def demo(
     answer(f"  kleene match {out}/dfa.json {out}/tomita4.tsv --count")
     answer(f"  kleene explain {out}/model 0100011")
     answer(f"  kleene train {out}/tomita4.tsv --out mine --cell lstm")
-    return word is None and outcome.holds
+    return word is None and proof is not None
 
 
 def _show(dfa: DFA) -> None:

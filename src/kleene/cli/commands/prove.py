@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from json import loads
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kleene.cli.automaton_files import load_machine
 from kleene.cli.console import answer, answer_json, answer_result, say
@@ -16,6 +16,7 @@ from kleene.errors import SettingError
 if TYPE_CHECKING:
     from kleene.automata import DFA
     from kleene.automata.counter.machine import CounterMachine
+    from kleene.model import Model
     from kleene.proof.verify import Verification
 
 VERBOSE = flag("--verbose", "Show the whole claim, what it assumes, and the margins.")
@@ -51,36 +52,59 @@ def certify(
       kleene extract model --out dfa.json
       kleene certify model dfa.json --out certificate.json
       kleene verify model dfa.json certificate.json
-      kleene extract lstm-model --method counter --data data.tsv --out machine.json
-      kleene certify lstm-model machine.json --depth 20 --length 1000 --teach exact-model
+      kleene extract lstm --method counter --data data.tsv --out machine.json
+      kleene certify lstm machine.json --depth 20 --length 1000 --teach exact
     """
     from kleene.automata.counter.machine import CounterMachine
     from kleene.model import Model
-    from kleene.proof.certificate import Certificate
-    from kleene.proof.certify import certify as prove
     from kleene.proof.functions import unmeasured
 
     if note := unmeasured():
         say(note)
-    machine = None if dfa is None else load_machine(dfa)
+    trained, machine = Model.load(model), None if dfa is None else load_machine(dfa)
     if isinstance(machine, CounterMachine):
-        return _certify_counter(model, machine, depth, length, teach, out, json)
-    if teach is not None:
+        text, found, proof = _certify_counter(trained, machine, depth, length, teach)
+    elif teach is not None:
         raise SettingError("--teach needs a counter machine; `extract --method counter` reads one")
-    with progress("proving"):
-        outcome = prove(Model.load(model), machine)
-    proved = outcome.verification if isinstance(outcome, Certificate) else None
-    if isinstance(outcome, Certificate) and out is not None:
-        outcome.save(out)
-        say(f"wrote {out}")
-    if json:
-        checked = {} if proved is None else asdict(proved)
-        answer_json({"holds": outcome.holds, **loads(outcome.to_json()), **checked})
-    elif isinstance(outcome, Certificate) and proved is not None and not verbose:
-        answer(_sentence(proved, outcome.dfa))
     else:
-        answer(str(outcome))
-    return outcome.holds
+        text, found, proof = _certify(trained, machine, verbose)
+    if proof is not None and out is not None:
+        proof.save(out)
+        say(f"wrote {out}")
+    answer_json(found) if json else answer(text)
+    return bool(found["holds"])
+
+
+def _certify(model: Model, dfa: DFA | None, verbose: bool) -> tuple[str, dict[str, Any], Any]:
+    """The answer as text and as plain values, and the certificate if there is one."""
+    from kleene.proof.certificate import Certificate
+    from kleene.proof.certify import certify as prove
+
+    with progress("proving"):
+        outcome = prove(model, dfa)
+    found = {"holds": outcome.holds, **loads(outcome.to_json())}
+    if not isinstance(outcome, Certificate) or outcome.verification is None:
+        return str(outcome), found, None
+    proved = outcome.verification
+    text = str(outcome) if verbose else _sentence(proved, outcome.dfa)
+    return text, {**found, **asdict(proved)}, outcome
+
+
+def _certify_counter(
+    model: Model, machine: CounterMachine, depth: int, length: int, teach: Path | None
+) -> tuple[str, dict[str, Any], Any]:
+    """The same for a counter machine, and for a copy of the model that was taught to count."""
+    from kleene.induction.teach_counter import teach_counter
+    from kleene.proof.counter import counter_bound, find_counter
+
+    unit = None
+    if teach is not None:
+        model, unit = teach_counter(model, machine, find_counter(model, machine), depth=depth)
+        model.save(teach)
+        say(f"wrote {teach}")
+    with progress("proving"):
+        bound = counter_bound(model, machine, unit, depth=depth, length=length)
+    return str(bound), bound.to_dict(), bound.certificate
 
 
 def _sentence(proved: Verification, machine: DFA | CounterMachine) -> str:
@@ -93,34 +117,6 @@ def _sentence(proved: Verification, machine: DFA | CounterMachine) -> str:
     if "of every length" not in proved.claim:
         return f"proved: {proved.claim}{exact}"
     return f"proved: `kleene predict` gives every sequence the label of this automaton{exact}"
-
-
-def _certify_counter(
-    folder: Path,
-    machine: CounterMachine,
-    depth: int,
-    length: int,
-    teach: Path | None,
-    out: Path | None,
-    json: bool,
-) -> bool:
-    from kleene.induction.teach_counter import teach_counter
-    from kleene.model import Model
-    from kleene.proof.counter import counter_bound, find_counter
-
-    model = Model.load(folder)
-    unit = None
-    if teach is not None:
-        model, unit = teach_counter(model, machine, find_counter(model, machine), depth=depth)
-        model.save(teach)
-        say(f"wrote {teach}")
-    with progress("proving"):
-        bound = counter_bound(model, machine, unit, depth=depth, length=length)
-    if bound.certificate is not None and out is not None:
-        bound.certificate.save(out)
-        say(f"wrote {out}")
-    answer_json(bound.to_dict()) if json else answer(str(bound))
-    return bound.reached
 
 
 def verify(
@@ -149,12 +145,9 @@ def verify(
 
     with progress("verifying"):
         result = check(model, dfa, certificate, exact=exact)
-    if json:
-        answer_json(asdict(result))
-    else:
-        answer(
-            _sentence(result, load_machine(dfa)) if result.holds and not verbose else str(result)
-        )
+    brief = result.holds and not (verbose or json)
+    text = _sentence(result, load_machine(dfa)) if brief else str(result)
+    answer_json(asdict(result)) if json else answer(text)
     return result.holds
 
 

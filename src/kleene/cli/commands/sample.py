@@ -9,9 +9,10 @@ from pathlib import Path
 import typer
 
 from kleene.cli.automaton_files import check_endings, write_machine
-from kleene.cli.console import answer_json, answer_lines, answer_table
+from kleene.cli.console import answer_lines, answer_table
 from kleene.cli.options import SEED, argument, flag, option
 from kleene.errors import SettingError
+from kleene.files import write_atomically
 
 TABLES = {"reviews": "text,label", "orders": "case,event,time,label"}
 
@@ -23,12 +24,9 @@ def sample(
     ),
     seed: int = SEED,
     out: Path | None = option(None, "FILE", "Write to this file. [default: stdout]"),
-    lengths: str | None = option(
-        None, "A:B", "Lengths from A to below B; or A,B,C. [default: 0:16]"
-    ),
+    lengths: str | None = option(None, "A:B", "Lengths from A to below B. [default: 0:16]"),
     dfa: bool = flag("--dfa", "Languages: write the minimal automaton, not words."),
     listed: bool = flag("--list", "List all names."),
-    json: bool = flag("--json", "With --list: answer as JSON."),
 ) -> None:
     """Write a small data set to try the commands on.
 
@@ -39,59 +37,47 @@ def sample(
     \b
     Example:
       kleene sample --list
-      kleene sample tomita4 -n 2000 --lengths 0:16,20,25 > data.tsv
+      kleene sample tomita4 -n 2000 --lengths 0:25 > data.tsv
       kleene sample tomita4 --dfa --out truth.json
       kleene sample reviews --out reviews.csv
       kleene sample orders > orders.csv
       kleene train orders.csv --case-column case --order-column time --out model
     """
+    from kleene.languages import by_name, names
+
     if listed:
-        _list(json=json)
-        return
-    if json:
-        raise SettingError("--json is for --list; a data set is TSV or CSV")
-    if name is None:
+        _list()
+    elif name is None:
         raise SettingError("name a data set; `kleene sample --list` shows all")
-    if name in TABLES:
+    elif name in TABLES:
         if dfa or lengths is not None:
             raise SettingError(f"--lengths and --dfa are for languages, got {name}")
         _write(_table(name, 500 if number is None else number, seed), out)
-        return
-    from kleene.languages import by_name, names
-
-    if name not in names():
+    elif name not in names():
         known = ", ".join([*TABLES, *names()])
         raise SettingError(f"there is no data set {name!r}; choose one of {known}")
-    language = by_name(name)
-    if not dfa:
+    elif not dfa:
         count = 1000 if number is None else number
-        words, labels = language.sample(count, _lengths(lengths or "0:16"), seed)
+        words, labels = by_name(name).sample(count, _lengths(lengths or "0:16"), seed)
         pairs = zip(words, labels, strict=True)
         _write("".join(f"{_text(word)}\t{int(label)}\n" for word, label in pairs), out)
-    elif language.dfa is None:
+    elif (automaton := by_name(name).dfa) is None:
         raise SettingError(
             f"{name} is not regular and has no automaton; see `kleene sample --list`"
         )
     elif out is None:
-        answer_lines([language.dfa.minimize().to_json()])
+        answer_lines([automaton.minimize().to_json()])
     else:
         check_endings([out])
-        write_machine(language.dfa.minimize(), [out])
+        write_machine(automaton.minimize(), [out])
 
 
-def _list(*, json: bool) -> None:
+def _list() -> None:
     from kleene.languages import by_name, names
 
-    found = {name: by_name(name) for name in names()}
-    if json:
-        kinds = [
-            {"name": name, "alphabet": list(one.alphabet), "regular": one.dfa is not None}
-            for name, one in found.items()
-        ]
-        answer_json([*kinds, *({"name": name, "columns": c} for name, c in TABLES.items())])
-        return
     rows = []
-    for name, one in found.items():
+    for name in names():
+        one = by_name(name)
         kind = "not regular" if one.dfa is None else f"{one.dfa.minimize().num_states} states"
         rows.append((name, kind, "".join(map(str, one.alphabet))))
     tables = [(name, "table", columns) for name, columns in TABLES.items()]
@@ -110,17 +96,12 @@ def _table(name: str, number: int, seed: int) -> str:
     return buffer.getvalue()
 
 
-def _lengths(text: str) -> list[int]:
-    """Lengths from `A:B`, single numbers, or several of these with commas."""
-    lengths: list[int] = []
+def _lengths(text: str) -> range:
     try:
-        for part in text.split(","):
-            bounds = [int(number) for number in part.split(":")]
-            lengths += range(*bounds) if len(bounds) > 1 else bounds
-    except (ValueError, TypeError):
-        message = f"--lengths must be A:B, such as 0:16, or A,B,C, got {text!r:.40}"
-        raise SettingError(message) from None
-    return lengths
+        low, high = map(int, text.split(":"))
+    except ValueError:
+        raise SettingError(f"--lengths must be A:B, such as 0:16, got {text!r:.40}") from None
+    return range(low, high)
 
 
 def _text(word: object) -> str:
@@ -129,8 +110,6 @@ def _text(word: object) -> str:
 
 
 def _write(text: str, out: Path | None) -> None:
-    from kleene.files import write_atomically
-
     if out is None:
         typer.echo(text, nl=False)
     else:

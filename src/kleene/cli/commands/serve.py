@@ -41,7 +41,7 @@ def serve(
     Example:
       kleene serve model
       kleene serve model other-model --port 8080
-      KLEENE_TOKEN=secret kleene serve model --host 0.0.0.0 --workers 2 --log-level info
+      KLEENE_TOKEN=secret kleene serve model --host 0.0.0.0 --workers 2
     """
     from kleene.explain.markup import as_text
     from kleene.web.access import Access

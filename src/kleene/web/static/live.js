@@ -125,7 +125,7 @@ Kleene.live = function (place) {
           const symbols = why ? why.word : Kleene.symbolsOf(box.value, model.tokens);
           const states = why && why.path ? why.path : step ? step.trace(symbols).states : [];
           const unknown = one.unknown
-            ? ` ${one.unknown} of its symbols are unknown to the model.`
+            ? ` ${one.unknown} of its symbols ${one.unknown === 1 ? "is" : "are"} unknown to the model.`
             : "";
           walk.show({
             symbols,
