@@ -65,13 +65,11 @@ class Elman:
 
     @property
     def name(self) -> str:
-        """Each nonlinearity has its own name."""
         return "rnn" if self.nonlinearity == "tanh" else "rnn-relu"
 
     def step(
         self, x_gates: Tensor, h_gates: Tensor, hidden: Given, memory: Given, peephole: Given
     ) -> tuple[Tensor, Given]:
-        """One application."""
         phi: Callable[[Tensor], Tensor] = torch.tanh if self.nonlinearity == "tanh" else torch.relu
         return phi(x_gates + h_gates), None
 
@@ -98,7 +96,6 @@ class GRU:
     def step(
         self, x_gates: Tensor, h_gates: Tensor, hidden: Given, memory: Given, peephole: Given
     ) -> tuple[Tensor, Given]:
-        """One application."""
         assert hidden is not None
         x_r, x_z, x_n = x_gates.chunk(3, -1)
         h_r, h_z, h_n = h_gates.chunk(3, -1)
@@ -138,7 +135,6 @@ class LSTM:
     def step(
         self, x_gates: Tensor, h_gates: Tensor, hidden: Given, memory: Given, peephole: Given
     ) -> tuple[Tensor, Given]:
-        """One application."""
         assert memory is not None
         a_i, a_f, a_g, a_o = (x_gates + h_gates).chunk(4, -1)
         if peephole is not None:

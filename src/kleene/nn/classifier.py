@@ -42,8 +42,7 @@ class Classifier(nn.Module):
         self.config = config
         cell = config.cell_object
         vectors = torch.empty(config.num_symbols or END + 1, config.input_size)
-        size = config.input_size
-        self.embedding = nn.Embedding(len(vectors), size, _weight=vectors)
+        self.embedding = nn.Embedding(len(vectors), config.input_size, _weight=vectors)
         if not vectors.is_meta:  # where it would import torch._dynamo, a second of work for nothing
             self.embedding.reset_parameters()
         self.rnn = StateRegularized(
@@ -76,14 +75,10 @@ class Classifier(nn.Module):
 
     def observe(self, batch: Batch, mode: Mode = OWN) -> tuple[Tensor, list[Scan]]:
         """Scores of the classes, and the scan of every layer, packed as in the batch."""
-        scans, sizes = self._run(batch, mode)
-        return self._decide(scans, sizes, mode), scans
+        scans = self.scans(batch, mode)
+        return self._decide(scans, batch, mode), scans
 
-    def scans(self, batch: Batch, mode: Mode = OWN) -> list[Scan]:
-        """The scan of every layer, packed, the start token's steps first."""
-        return self._run(batch, mode)[0]
-
-    def _decide(self, scans: list[Scan], sizes: list[int], mode: Mode) -> Tensor:
+    def _decide(self, scans: list[Scan], batch: Batch, mode: Mode) -> Tensor:
         if self.config.pooling == "last":
             hidden, memory = [s.last_hidden for s in scans], [s.last_memory for s in scans]
             return self.classify(hidden, memory, mode)
@@ -92,11 +87,11 @@ class Classifier(nn.Module):
                 raise SettingError(
                     "pooling='states' needs the states, which are off; train with recipe='direct'"
                 )
-            mean, largest = (pool(weights, sizes, mean=mean) for mean in (True, False))
+            mean, largest = (pool(weights, _sizes(batch), mean=mean) for mean in (True, False))
             return self.classify_statistics(mean, largest)
         features = [scans[-1].hidden, scans[-1].memory]
         joined = torch.cat([part for part in features if part is not None], -1)
-        return self._head(pool(joined, sizes, mean=self.config.pooling == "mean"), mode)
+        return self._head(pool(joined, _sizes(batch), mean=self.config.pooling == "mean"), mode)
 
     def classify_statistics(self, mean: Tensor, largest: Tensor) -> Tensor:
         """Scores of the classes from mean and maximum over time of the state probabilities.
@@ -118,17 +113,12 @@ class Classifier(nn.Module):
 
     def trace(self, batch: Batch, *, mode: Mode = OWN) -> Trace:
         """The record of one pass; time 0 is the state after the start token."""
-        scans, sizes = self._run(batch, mode)
-        return self._trace(scans, sizes, mode)
+        return make_trace(self.scans(batch, mode), _sizes(batch))
 
     def scored_trace(self, batch: Batch, *, mode: Mode = OWN) -> tuple[Tensor, Trace]:
         """Scores of the classes, (batch, class), and the record of the same pass."""
-        scans, sizes = self._run(batch, mode)
-        return self._decide(scans, sizes, mode), self._trace(scans, sizes, mode)
-
-    def _trace(self, scans: list[Scan], sizes: list[int], mode: Mode) -> Trace:
-        components = [self.rnn.recurrence(i, mode).component for i in range(self.rnn.num_layers)]
-        return make_trace(scans, components, sizes)
+        scans = self.scans(batch, mode)
+        return self._decide(scans, batch, mode), make_trace(scans, _sizes(batch))
 
     def advance(self, states: Tensor | None, tokens: Tensor) -> tuple[list[Tensor], Tensor]:
         """One hard step of a memory-less network: from centroids to the nearest centroids.
@@ -145,8 +135,7 @@ class Classifier(nn.Module):
         memory = [None for _ in layers]
         with inference(self, grad=True):
             scans = self.rnn.scan_layers(x_gates, [len(tokens)], hidden, memory, mode=HARD)
-            components = [self.rnn.recurrence(i, HARD).component for i in layers]
-        trace = make_trace(scans, components, [len(tokens)])
+        trace = make_trace(scans, [len(tokens)])
         probs = [cast(Tensor, layer.probs)[:, 0] for layer in trace.layers]
         return probs, trace.global_states[:, 0]
 
@@ -156,16 +145,15 @@ class Classifier(nn.Module):
         hidden = [self.rnn.centroids(i)[states[:, i]] for i in layers]
         return self.classify(hidden, [None for _ in layers])
 
-    def _run(self, batch: Batch, mode: Mode) -> tuple[list[Scan], list[int]]:
-        sizes = [len(batch), *batch.batch_sizes.tolist()]
+    def scans(self, batch: Batch, mode: Mode = OWN) -> list[Scan]:
+        """The scan of every layer, packed, the start token's steps first."""
         data = torch.from_numpy(batch.tokens).to(self.device)
         x_gates = self._gates(data, len(batch), self._drops(mode))
         zeros = self.rnn.zeros(len(batch))
         layers = range(self.rnn.num_layers)
         memory = [zeros if self.rnn.cell.has_memory else None for _ in layers]
-        hidden, pooled = [zeros for _ in layers], self.config.pooling in ("mean", "max")
-        scans = self.rnn.scan_layers(x_gates, sizes, hidden, memory, mode=mode, with_hidden=pooled)
-        return scans, sizes
+        start, pooled = ([zeros for _ in layers], memory), self.config.pooling in ("mean", "max")
+        return self.rnn.scan_layers(x_gates, _sizes(batch), *start, mode=mode, with_hidden=pooled)
 
     def _gates(self, data: Tensor, batch: int, drops: bool) -> Gates:
         """The first layer's W x + b, the start token's in front: (steps, gates*hidden)."""
@@ -190,6 +178,11 @@ class Classifier(nn.Module):
     def _head(self, features: Tensor, mode: Mode) -> Tensor:
         scores: Tensor = self.head(dropout(features, self.config.dropout, self._drops(mode)))
         return scores
+
+
+def _sizes(batch: Batch) -> list[int]:
+    """Words that have each step, the start token's first."""
+    return [len(batch), *batch.batch_sizes.tolist()]
 
 
 def assemble(

@@ -25,7 +25,7 @@ SIMILARITIES: dict[str, Similarity] = {
     similarity.name: similarity for similarity in (dot, euclidean, cosine)
 }
 POOLINGS = ("last", "mean", "max", "states")
-
+NUMBERS = ("num_symbols", "num_states", "num_classes", "input_size", "hidden_size", "num_layers")
 CELL_MEMBERS = ("name", "gates", "has_memory", "reads_hidden", "peepholes", "step")
 
 
@@ -83,16 +83,8 @@ class NetworkConfig(NetworkOptions):
         choose("transition", self.transition, TRANSITIONS)
         choose("similarity", self.similarity, SIMILARITIES)
         choose("pooling", self.pooling, dict.fromkeys(POOLINGS))
-        least = {
-            "num_symbols": 0,
-            "num_classes": 1,
-            "input_size": 1,
-            "hidden_size": 1,
-            "num_states": 0,
-            "num_layers": 1,
-        }
-        for name, bound in least.items():
-            value = getattr(self, name)
+        for name in NUMBERS:
+            value, bound = getattr(self, name), int(name not in NUMBERS[:2])
             if not isinstance(value, int) or isinstance(value, bool) or value < bound:
                 raise SettingError(f"{name} must be an integer >= {bound}, got {value!r}")
         if self.pooling == "states" and not self.num_states:
@@ -111,7 +103,6 @@ class NetworkConfig(NetworkOptions):
 
     @property
     def cell_object(self) -> Cell:
-        """The cell that `cell` names."""
         return self.custom_cell or CELLS[self.cell]
 
     def to_dict(self) -> dict[str, Any]:

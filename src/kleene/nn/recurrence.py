@@ -25,7 +25,6 @@ class Projected(NamedTuple):
     bias: Tensor | None  # gates*hidden
 
     def gates(self) -> Tensor:
-        """W x + b."""
         return linear(self.x, self.weight, self.bias)
 
 
@@ -36,7 +35,6 @@ class LookedUp(NamedTuple):
     table: Tensor  # symbol gates*hidden
 
     def gates(self) -> Tensor:
-        """One row of the table a step."""
         return embedding(self.ids, self.table)
 
 
@@ -44,7 +42,6 @@ Gates: TypeAlias = Tensor | Projected | LookedUp
 
 
 def gates_of(inputs: Gates) -> Tensor:
-    """The product, computed."""
     return inputs if isinstance(inputs, Tensor) else inputs.gates()
 
 
@@ -60,7 +57,6 @@ class Component(NamedTuple):
 
     @property
     def num_states(self) -> int:
-        """k of the paper."""
         return self.centroids.shape[0]
 
 
@@ -76,11 +72,10 @@ class Recurrence(NamedTuple):
 
     @property
     def blend(self) -> float | None:
-        """The share of the mixture in a hidden vector; None without a component, and where weights
-        of the centroids are carried on in place of hidden vectors."""
-        if self.component is None or self.component.blend is not None:
-            return None if self.component is None else self.component.blend
-        return 1.0 if self.hidden_noise else None
+        """The share of the mixture in the hidden vectors that are carried on; None without a
+        component, and where weights of the centroids are carried on in their place."""
+        blend = None if self.component is None else self.component.blend
+        return 1.0 if self.component and self.hidden_noise and blend is None else blend
 
     def draw_noise(self, steps: int, like: Tensor) -> Tensor | None:
         """The noise on the hidden vectors of a whole pass, (steps, hidden)."""
@@ -119,6 +114,7 @@ class Scan:
     memory: Tensor | None  # steps hidden
     last_memory: Tensor | None  # batch hidden
     scores: Tensor | None  # steps state; before the temperature
+    temperature: Tensor | None = None  # scalar; None without centroids
     mixtures: Tensor | None = None  # steps hidden; the hidden vectors, if the pass computed them
     commitment: Tensor | None = None  # scalar; mean |u_t - alpha_t S|^2 of all steps, with a blend
 

@@ -94,7 +94,13 @@ def loop(
     if states is None:
         return replace(found, last_hidden=_last(all_hidden, last, hidden))
     weights, scores = states.of_all_steps()
-    found = replace(found, carried=weights, centroids=states.S, scores=scores)
+    found = replace(
+        found,
+        carried=weights,
+        centroids=states.S,
+        scores=scores,
+        temperature=states.component.temperature,
+    )
     if blend is None:
         ended = weights[last] @ states.S
         return replace(found, last_hidden=torch.cat([ended, hidden[len(last) :]]))
@@ -128,7 +134,6 @@ class _States:
         return weights
 
     def of_all_steps(self) -> tuple[Tensor, Tensor]:
-        """Weights and scores, (steps, state)."""
         return torch.cat(self.weights), torch.cat(self.scores)
 
 

@@ -35,11 +35,9 @@ class Dot:
     name: str = "dot"
 
     def keys(self, centroids: Tensor) -> tuple[Tensor, Tensor | None]:
-        """The centroids as they are."""
         return centroids, None
 
     def query(self, u: Tensor) -> Tensor:
-        """The vector as it is."""
         return u
 
 
@@ -50,11 +48,9 @@ class Euclidean:
     name: str = "euclidean"
 
     def keys(self, centroids: Tensor) -> tuple[Tensor, Tensor | None]:
-        """The centroids, and half their squared norms taken off."""
         return centroids, -centroids.square().sum(-1) / 2
 
     def query(self, u: Tensor) -> Tensor:
-        """The vector as it is."""
         return u
 
 
@@ -65,11 +61,9 @@ class Cosine:
     name: str = "cosine"
 
     def keys(self, centroids: Tensor) -> tuple[Tensor, Tensor | None]:
-        """The directions of the centroids."""
         return normalize(centroids, dim=-1), None
 
     def query(self, u: Tensor) -> Tensor:
-        """The direction of the vector."""
         return normalize(u, dim=-1)
 
 

@@ -71,27 +71,18 @@ class StateRegularized(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        for name, value, least in [
-            ("input_size", input_size, 1),
-            ("hidden_size", hidden_size, 1),
-            ("num_layers", num_layers, 1),
-            ("num_states", num_states, 0),
-        ]:
-            if value < least:
-                raise SettingError(f"{name} must be at least {least}, got {value}")
+        sizes = {"input_size": input_size, "hidden_size": hidden_size, "num_layers": num_layers}
+        for name, value in {**sizes, "num_states": num_states}.items():
+            if value < (name in sizes):
+                raise SettingError(f"{name} must be at least {int(name in sizes)}, got {value}")
         self.cell, self.input_size, self.hidden_size = cell, input_size, hidden_size
         self.num_layers, self.bias, self.batch_first = num_layers, bias, batch_first
-        self.dropout, self.num_states, self.bidirectional = (
-            float(dropout),
-            num_states,
-            bidirectional,
-        )
-        self.transition, self.similarity = transition, similarity
+        self.dropout, self.bidirectional = float(dropout), bidirectional
+        self.num_states, self.transition, self.similarity = num_states, transition, similarity
 
         def parameter(name: str, *shape: int) -> None:
-            self.register_parameter(
-                name, nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
-            )
+            weight = torch.empty(shape, device=device, dtype=dtype)
+            self.register_parameter(name, nn.Parameter(weight))
 
         rows, directions = cell.gates * hidden_size, 1 + bidirectional
         for layer in self.layers:
@@ -285,12 +276,10 @@ class StateRegularized(nn.Module):
         the others.
         """
         packed, scans = self._run(input, hx, mode)
-        components = [self.recurrence(layer, mode).component for layer in self.layers]
         order = packed.batch_sizes, packed.unsorted
         if not self.bidirectional:
-            return make_trace(scans, components, *order)
-        reverse = make_trace(scans[1::2], components[1::2], *order)
-        return replace(make_trace(scans[::2], components[::2], *order), reverse=reverse)
+            return make_trace(scans, *order)
+        return replace(make_trace(scans[::2], *order), reverse=make_trace(scans[1::2], *order))
 
     def _run(
         self,
@@ -301,15 +290,9 @@ class StateRegularized(nn.Module):
     ) -> tuple[Packed, list[Scan]]:
         packed = pack(input, self.batch_first, self.input_size)
         shape = (len(self.layers), packed.batch, self.hidden_size)
-        hidden, memory = packed.initial(hx, self.zeros, shape, self.cell.has_memory)
-        return packed, self.scan_layers(
-            self.inputs(packed.data),
-            packed.batch_sizes,
-            hidden,
-            memory,
-            mode=mode,
-            with_hidden=with_hidden,
-        )
+        start = packed.initial(hx, self.zeros, shape, self.cell.has_memory)
+        inputs, sizes = self.inputs(packed.data), packed.batch_sizes
+        return packed, self.scan_layers(inputs, sizes, *start, mode=mode, with_hidden=with_hidden)
 
     def flatten_parameters(self) -> None:
         """Nothing to do; here so that code written for `torch.nn.LSTM` runs unchanged."""

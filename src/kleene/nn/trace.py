@@ -9,7 +9,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from kleene.nn.recurrence import Component, Scan
+from kleene.nn.recurrence import Scan
 from kleene.nn.similarity import probabilities
 
 
@@ -53,7 +53,6 @@ class Trace:
     """
 
     scan: Scan
-    temperature: Tensor | None  # scalar; None for networks without centroids
     order: PackedOrder
     below: tuple[Trace, ...] = ()
     reverse: Trace | None = None
@@ -77,9 +76,9 @@ class Trace:
     @cached_property
     def probs(self) -> Tensor | None:
         """Probabilities of the states, (batch, time, state); None without centroids."""
-        if self.scan.scores is None or self.temperature is None:
+        if self.scan.scores is None or self.scan.temperature is None:
             return None
-        return self.order.pad(probabilities(self.scan.scores, self.temperature))
+        return self.order.pad(probabilities(self.scan.scores, self.scan.temperature))
 
     @cached_property
     def weights(self) -> Tensor | None:
@@ -110,16 +109,12 @@ class Trace:
 
 
 def make_trace(
-    scans: Sequence[Scan],
-    components: Sequence[Component | None],
-    batch_sizes: Sequence[int],
-    input_order: Tensor | None = None,
+    scans: Sequence[Scan], batch_sizes: Sequence[int], input_order: Tensor | None = None
 ) -> Trace:
     """The trace of the scans of all layers; `input_order` restores the order of the input."""
     order = PackedOrder.of(batch_sizes, scans[0].last_hidden, input_order)
     traces: list[Trace] = []
-    for one, component in zip(scans, components, strict=True):
+    for one in scans:
         one = replace(one, mixtures=one.hidden)  # computed now, from the weights of this pass
-        temperature = None if component is None else component.temperature
-        traces.append(Trace(scan=one, temperature=temperature, order=order, below=tuple(traces)))
+        traces.append(Trace(scan=one, order=order, below=tuple(traces)))
     return traces[-1]

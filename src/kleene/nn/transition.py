@@ -52,11 +52,9 @@ class Mixture:
     name: str = "mixture"
 
     def draw(self, steps: int, states: int, like: Tensor, noise: bool) -> Tensor | None:
-        """No noise."""
         return None
 
     def __call__(self, scores: Tensor, temperature: Tensor, noise: Tensor | None) -> Tensor:
-        """Alpha itself."""
         return probabilities(scores, temperature)
 
 
@@ -67,11 +65,9 @@ class SoftArgmax:
     name: str = "soft-argmax"
 
     def draw(self, steps: int, states: int, like: Tensor, noise: bool) -> Tensor | None:
-        """No noise."""
         return None
 
     def __call__(self, scores: Tensor, temperature: Tensor, noise: Tensor | None) -> Tensor:
-        """One-hot of the most probable state."""
         return straight_through(probabilities(scores, temperature))
 
 
@@ -88,17 +84,14 @@ class Gumbel:
 
     @property
     def name(self) -> str:
-        """Both kinds have their own name."""
         return "gumbel-hard" if self.hard else "gumbel"
 
     def draw(self, steps: int, states: int, like: Tensor, noise: bool) -> Tensor | None:
-        """Gumbel noise while training."""
         if not noise or self.scale == 0:
             return None
         return self.scale * gumbel_noise(steps, states, like)
 
     def __call__(self, scores: Tensor, temperature: Tensor, noise: Tensor | None) -> Tensor:
-        """Perturbed alpha, one-hot where hard."""
         alpha = probabilities(scores if noise is None else scores + noise, temperature)
         return straight_through(alpha) if self.hard else alpha
 
@@ -117,7 +110,6 @@ class Sample:
         return gumbel_noise(steps, states, like)
 
     def __call__(self, scores: Tensor, temperature: Tensor, noise: Tensor | None) -> Tensor:
-        """One-hot of the state drawn."""
         assert noise is not None
         drawn = (scores / temperature + noise).argmax(-1)
         return one_hot(drawn, scores.shape[-1]).to(scores.dtype)

@@ -163,6 +163,7 @@ def _run(
         memory=found.get("memory"),
         last_memory=found.get("last_memory"),
         scores=found.get("scores"),
+        temperature=tensors["temperature"],
         mixtures=found.get("blended" if plan.blended else "hidden"),
         commitment=distance,
     )

@@ -170,7 +170,6 @@ class Fused(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> Any:
-        """Run the backward pass."""
         if torch.is_grad_enabled():
             raise SettingError(
                 "the compiled kernels have no gradients of gradients; run the pass with "
