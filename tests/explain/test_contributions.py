@@ -12,7 +12,7 @@ from kleene.errors import ExtractionError
 from kleene.explain.methods import contributions
 from kleene.explain.traces import batched_traces, state_scores
 from kleene.nn.classifier import Classifier
-from kleene.nn.state_weights import full_weights, state_weights
+from kleene.nn.pooling import full_weights, state_weights
 from kleene.training.loop import fit
 from kleene.training.run import Run
 from kleene.training.stages import Stage

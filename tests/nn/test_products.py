@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 import torch
 from c_code import call, compile_c
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from kleene.nn.fused.library import sgemm_address
 
 GUARD = 32
 sizes = st.integers(1, 40)
@@ -18,11 +15,6 @@ C_CODE = compile_c("""
 i64 padded_length(i64 d) { return padded(d); }
 void by_panels(float *bias, i64 n, i64 m, i64 k, float *A, i64 wide, float *P, float *C) {
     panels(bias, n, m, k, A, wide, P, C, m);
-}
-void by_times(i64 transposed, Sgemm *sgemm, i64 n, i64 m, i64 k, float *A, float *B, float *P,
-              float *C) {
-    if (transposed) times_transposed(sgemm, n, m, k, A, k, B, P, C);
-    else times(sgemm, n, m, k, A, B, P, C);
 }
 void packed(i64 transposed, i64 m, i64 k, float *B, float *P) {
     if (transposed) pack_transposed(m, k, B, P);
@@ -64,20 +56,6 @@ def test_any_shape(n: int, m: int, k: int, gap: int, biased: bool, turned: bool)
     at = bias.data_ptr() if biased else 0
     call(C_CODE.by_panels, at, n, m, k, A.data_ptr(), k + gap, P.data_ptr(), C.data_ptr())
     check(C, A[:, :k] @ B + (bias if biased else 0))
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 11])
-@pytest.mark.parametrize("packed", [True, False])
-@pytest.mark.parametrize("turned", [True, False])
-def test_single_rows_panels_and_blas_agree(n: int, packed: bool, turned: bool) -> None:
-    torch.manual_seed(0)
-    m, k = 21, 9
-    A, B = torch.randn(n, k), torch.randn(k, m)
-    given = B.T.contiguous() if turned else B
-    C, P = guarded(n, m), panels_of(given, turned)
-    places = (A.data_ptr(), given.data_ptr(), P.data_ptr() if packed else 0, C.data_ptr())
-    call(C_CODE.by_times, turned, sgemm_address(), n, m, k, *places)
-    check(C, A @ B)
 
 
 @settings(max_examples=100, deadline=None)

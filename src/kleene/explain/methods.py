@@ -16,7 +16,7 @@ from kleene.errors import SettingError
 from kleene.explain.traces import TracedBatch, margins, prefix_scores, state_scores
 from kleene.nn.classifier import Classifier
 from kleene.nn.mode import inference
-from kleene.nn.state_weights import adds_up, lead, state_weights
+from kleene.nn.pooling import adds_up, lead, state_weights
 from kleene.nn.trace import Trace
 
 Method = Callable[[Classifier, TracedBatch, Ints], Floats]

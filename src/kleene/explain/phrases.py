@@ -19,7 +19,7 @@ from kleene.explain.traces import TracedBatch, batched_traces, encode, require_s
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
-from kleene.nn.state_weights import adds_up, full_weights, lead
+from kleene.nn.pooling import adds_up, full_weights, lead
 
 
 @dataclass(frozen=True, kw_only=True)

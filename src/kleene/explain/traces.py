@@ -22,7 +22,7 @@ from kleene.machine import Label, Word
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
 from kleene.nn.mode import inference
-from kleene.nn.state_weights import adds_up, full_weights, lead
+from kleene.nn.pooling import adds_up, full_weights, lead
 from kleene.nn.trace import Trace
 
 BATCH_SIZE = 128

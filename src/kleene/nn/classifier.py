@@ -20,7 +20,7 @@ from kleene.data.batch import Batch
 from kleene.errors import ModelError, SettingError
 from kleene.nn.config import CELLS, SIMILARITIES, TRANSITIONS, NetworkConfig
 from kleene.nn.mode import HARD, OWN, Mode, inference
-from kleene.nn.pooling import pool, state_statistics
+from kleene.nn.pooling import MAX_SCALE, MEAN_SCALE, pool
 from kleene.nn.recurrence import Gates, LookedUp, Scan
 from kleene.nn.state_regularized import StateRegularized
 from kleene.nn.trace import Trace, make_trace
@@ -98,7 +98,7 @@ class Classifier(nn.Module):
 
         Only for `pooling="states"`; dropout is for what comes before the states.
         """
-        scores: Tensor = self.head(state_statistics(mean, largest))
+        scores: Tensor = self.head(torch.cat([MEAN_SCALE * mean, MAX_SCALE * largest], -1))
         return scores
 
     def classify(

@@ -18,12 +18,9 @@ CELLS: dict[str, Cell] = {
     cell.name: cell for cell in (GRU(), LSTM(), LSTM(peephole=True), Elman(), Elman("relu"))
 }
 TRANSITIONS: dict[str, Transition] = {
-    transition.name: transition
-    for transition in (mixture, soft_argmax, gumbel, gumbel_hard, sample)
+    one.name: one for one in (mixture, soft_argmax, gumbel, gumbel_hard, sample)
 }
-SIMILARITIES: dict[str, Similarity] = {
-    similarity.name: similarity for similarity in (dot, euclidean, cosine)
-}
+SIMILARITIES: dict[str, Similarity] = {one.name: one for one in (dot, euclidean, cosine)}
 POOLINGS = ("last", "mean", "max", "states")
 NUMBERS = ("num_symbols", "num_states", "num_classes", "input_size", "hidden_size", "num_layers")
 CELL_MEMBERS = ("name", "gates", "has_memory", "reads_hidden", "peepholes", "step")

@@ -93,7 +93,7 @@ def loop(
     )
     if states is None:
         return replace(found, last_hidden=_last(all_hidden, last, hidden))
-    weights, scores = states.of_all_steps()
+    weights, scores = torch.cat(states.weights), torch.cat(states.scores)
     found = replace(
         found,
         carried=weights,
@@ -132,9 +132,6 @@ class _States:
         self.weights.append(weights)
         self.scores.append(score)
         return weights
-
-    def of_all_steps(self) -> tuple[Tensor, Tensor]:
-        return torch.cat(self.weights), torch.cat(self.scores)
 
 
 def last_steps(batch_sizes: Sequence[int], device: torch.device | None = None) -> Tensor:

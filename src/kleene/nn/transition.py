@@ -115,10 +115,5 @@ class Sample:
         return one_hot(drawn, scores.shape[-1]).to(scores.dtype)
 
 
-mixture, soft_argmax, gumbel, gumbel_hard, sample = (
-    Mixture(),
-    SoftArgmax(),
-    Gumbel(),
-    Gumbel(hard=True),
-    Sample(),
-)
+mixture, soft_argmax, sample = Mixture(), SoftArgmax(), Sample()
+gumbel, gumbel_hard = Gumbel(), Gumbel(hard=True)

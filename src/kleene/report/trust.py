@@ -13,7 +13,7 @@ from kleene.extraction.result import Extraction
 from kleene.machine import Word
 from kleene.model import Model
 from kleene.nn.mode import HARD, OWN
-from kleene.nn.state_weights import adds_up
+from kleene.nn.pooling import adds_up
 from kleene.percent import percent
 
 MAX_AMBIGUITIES = 8  # that are listed

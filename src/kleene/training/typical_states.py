@@ -16,8 +16,7 @@ from kleene.data.alphabet import FIRST_SYMBOL
 from kleene.data.examples import Examples
 from kleene.nn.classifier import Classifier
 from kleene.nn.mode import inference
-from kleene.nn.pooling import pool
-from kleene.nn.state_weights import full_weights
+from kleene.nn.pooling import full_weights, pool
 
 WORDS = 4_000
 """Training words that are looked at, at most."""

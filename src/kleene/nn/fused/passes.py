@@ -86,10 +86,10 @@ def run_backward(
         sums.append({name: g if name in rows else empty(*g.shape) for name, g in sums[0].items()})
     calls = [call, *(call[:] for _ in sums[1:])]
     for one, own in zip(calls, sums, strict=True):
-        if "X" in own and "X" not in rows:
-            own["X"].zero_()  # the rest is cleared by the kernel
         for name, grad in own.items():
             one[PLACES[f"out.{name}"]] = grad.data_ptr()
+            if name not in rows:
+                grad.zero_()  # to be added to
         if tensors["keys"] is None:
             one[PLACES["out.keys"]] = one[PLACES["out.S"]]
     _run("backward", plan.cell, calls, blocks)

@@ -25,7 +25,7 @@ static double transition_backward(const struct Call *call, const float *keys, i6
     const double to_inverse = softmax_backward(
         D, alpha + at, fwd->scores + at, job->noise ? job->noise + at : 0, grad ? grad + at : 0, n, k,
         1.0 / *job->temperature, DS, call->out.temperature != 0);
-    times(job->sgemm, n, d, k, DS, job->keys, keys, DU);
+    panels(0, n, d, k, DS, k, keys, DU, d);
     if (job->normalised) normalise_backward(DU, fwd->Q + p * d, n, d, fwd->norms + p);
     return to_inverse;
 }
@@ -51,9 +51,23 @@ static void weights_backward(const struct Call *call, const float *DH, const flo
     if (out->offsets) add_rows(out->offsets, DS, rows, k, k);
 }
 
-// Gradient of the centroids from the mixtures q = w S of steps `t` to `stop`; `DQ` are the gradients
-// of the mixtures in the block, or 0 where those of the result are all.
-static void mixtures_backward(const struct Call *call, const float *DQ, i64 t, i64 stop) {
+// Gradient of the mixtures q = w S of `n` rows, `DQ`, and from it that of the weights w, `DW`; `S` are
+// the panels of `job->S`. With a blend, hidden vectors have the gradient `D`.
+static void mixtures_backward(const struct Call *call, const float *S, i64 p, const float *D, float *DQ,
+                              float *DW, i64 n) {
+    const struct Job *job = &call->job;
+    const i64 k = job->states, d = job->hidden, size = n * d;
+    const float *grad = call->grads.hidden, share = job->blend ? *job->blend : 0.0f;
+    for (i64 j = 0; j < size; j += LANES) {
+        simd gradient = grad ? get(grad + p * d + j, size - j) : broadcast(0.0f);
+        if (job->blend) gradient += share * get(D + j, size - j);
+        put(DQ + j, size - j, gradient);
+    }
+    panels(0, n, k, d, DQ, d, S, DW, k);
+}
+
+// Gradient of the centroids from that of the mixtures of steps `t` to `stop`.
+static void centroids_backward(const struct Call *call, const float *DQ, i64 t, i64 stop) {
     const struct Job *job = &call->job;
     const i64 k = job->states, d = job->hidden, first = call->block.first, end = call->block.end;
     const int whole = first == 0 && end == job->batch;
@@ -61,9 +75,8 @@ static void mixtures_backward(const struct Call *call, const float *DQ, i64 t, i
         const i64 p = job->starts[t] + first;
         t = whole ? stop : t + 1;
         const i64 rows = job->starts[t - 1] + min_of(job->sizes[t - 1], end) - p;
-        const float *gradient = DQ ? DQ : call->grads.hidden + p * d;
-        add_outer(k, d, rows, call->fwd.weights + p * k, k, gradient, d, call->out.S);
-        if (DQ) DQ += rows * d;
+        add_outer(k, d, rows, call->fwd.weights + p * k, k, DQ, d, call->out.S);
+        DQ += rows * d;
     }
 }
 
@@ -107,36 +120,6 @@ static void last_backward(const struct Call *call, float *D) {
     if (call->out.S) add_outer(k, d, rows, call->fwd.last_carried + first * k, k, grad, d, call->out.S);
 }
 
-// Zeros where the gradients of all steps are added up.
-static void clear(const struct Job *job, const struct InputGrads *out) {
-    const i64 k = job->states, d = job->hidden;
-    if (out->W) fill_zero(out->W, job->gates * job->size);
-    if (out->bias) fill_zero(out->bias, job->gates);
-    if (out->H0) fill_zero(out->H0, job->width * (job->shared_start ? 1 : job->batch));
-    if (out->M) fill_zero(out->M, carried_size(job) * job->columns);
-    if (out->h_bias) fill_zero(out->h_bias, job->gates);
-    if (out->S) fill_zero(out->S, k * d);
-    if (out->keys) fill_zero(out->keys, k * d);
-    if (out->offsets) fill_zero(out->offsets, k);
-}
-
-// From the gradient `D` of the hidden vectors h = (1 - lambda) u + lambda q of `n` rows to that of the
-// mixtures q = w S, `DQ`, and of the weights w, `DW`. `S` are the panels of `job->S`.
-static void blend_backward(const struct Call *call, const float *S, i64 p, const float *D, float *DQ,
-                           float *DW, i64 n) {
-    const struct Job *job = &call->job;
-    const struct OutputGrads *grads = &call->grads;
-    const i64 k = job->states, d = job->hidden, size = n * d;
-    const float share = *job->blend;
-    for (i64 j = 0; j < size; j += LANES) {
-        simd gradient = share * get(D + j, size - j);
-        if (grads->hidden) gradient += get(grads->hidden + p * d + j, size - j);
-        put(DQ + j, size - j, gradient);
-    }
-    times_transposed(job->sgemm, n, k, d, DQ, d, job->S, S, DW);
-    if (grads->weights) add(DW, grads->weights + p * k, n * k);
-}
-
 // Add to the gradient of u its share of that of the hidden vectors, and that of the result.
 static void add_blended(const struct Call *call, i64 p, const float *D, float *DU, i64 n) {
     const i64 d = call->job.hidden, size = n * d;
@@ -154,7 +137,7 @@ INLINE void backward(const struct Call *call, const enum Cell cell) {
     const i64 first = call->block.first, end = call->block.end, count = end - first;
     const i64 d = job->hidden, k = job->states, width = job->width, columns = job->columns;
     const i64 gates = job->gates, size = job->size, carried = carried_size(job), chunk = max_of(CHUNK, count);
-    clear(job, out);
+    const int mixtures = grads->hidden || job->blend;
     float *DH = call->block.workspace;               // gradients of the recurrent half of the gates
     float *DX = gates < width ? DH + chunk * width : DH; // and of the input's
     float *V = DH + chunk * (width + gates);         // what the steps before carried on
@@ -175,15 +158,11 @@ INLINE void backward(const struct Call *call, const enum Cell cell) {
         fill_zero(DP, 3 * padded(d));
     }
     last_backward(call, D);
-    float *M = 0, *S = 0, *keys = 0; // the weights as panels
-    if (worth_packing(count, job->time)) {
-        keys = call->block.workspace + backward_workspace(job, count) - k * padded(d);
-        S = keys - padded(k) * d;
-        M = S - padded(carried) * width;
-        if (grads->hidden || job->blend) pack_transposed(k, d, job->S, S);
-        pack(d, k, job->keys, keys);
-        pack_transposed(carried, columns, job->M, M);
-    }
+    float *keys = call->block.workspace + backward_workspace(job, count) - k * padded(d); // panels
+    float *S = keys - padded(k) * d, *M = S - padded(carried) * width;
+    if (mixtures) pack_transposed(k, d, job->S, S);
+    pack(d, k, job->keys, keys);
+    pack_transposed(carried, columns, job->M, M);
     const int copy_x = out->W && !(first == 0 && end == job->batch);
     double to_inverse = 0.0;
     i64 above = 0; // sequences in the step above, whose rows come first in DH
@@ -204,18 +183,15 @@ INLINE void backward(const struct Call *call, const enum Cell cell) {
             local -= n;
             if (above > 0) {
                 const float *gradient = DH + above_at * width;
-                times_transposed(job->sgemm, above, carried, columns, gradient, width, job->M, M, D);
+                panels(0, above, carried, columns, gradient, width, M, D, carried);
                 for (i64 b = 0; columns < width && b < above; b++)
                     add(D + b * d, gradient + b * width + columns, d);
             }
             const float *results = job->blend ? grads->blended : grads->weights;
             if (results) add(D, results + p * carried, n * carried);
-            if (job->blend) {
-                blend_backward(call, S, p, D, DQ + local * d, DW, n);
-            } else if (grads->hidden) {
-                times_transposed(job->sgemm, n, k, d, grads->hidden + p * d, d, job->S, S, DW);
-                add(D, DW, n * k);
-            }
+            if (mixtures) mixtures_backward(call, S, p, D, DQ + local * d, DW, n);
+            if (job->blend && grads->weights) add(DW, grads->weights + p * k, n * k);
+            if (!job->blend && mixtures) add(D, DW, n * k);
             for (i64 b = 0; grads->memory && b < n; b++)
                 add(DC + b * padded(d), grads->memory + (p + b) * d, d);
             const float *gradient = job->blend ? DW : D;
@@ -241,7 +217,7 @@ INLINE void backward(const struct Call *call, const enum Cell cell) {
             above_at = local;
         }
         weights_backward(call, DH, V, DS, U, rows, begin ? 0 : min_of(job->sizes[0], end) - first);
-        if (out->S && (grads->hidden || job->blend)) mixtures_backward(call, job->blend ? DQ : 0, begin, stop);
+        if (out->S && mixtures) centroids_backward(call, DQ, begin, stop);
         const float *x = copy_x ? x_rows : job->x ? job->x + job->starts[begin] * size : 0;
         inputs_backward(call, DX, x, begin, stop, rows);
         stop = begin;

@@ -13,7 +13,7 @@ i64 forward_workspace(const struct Job *job, i64 rows) {
 }
 
 // The recurrent half of the gates of a step, from what is carried on from row `before` on; a negative
-// `before` stands for the start, `H0`. `M` are the panels of `job->M`, or 0.
+// `before` stands for the start, `H0`. `M` are the panels of `job->M`.
 static void recurrent_half(const struct Call *call, float *H, const float *M, i64 before, i64 n) {
     const struct Job *job = &call->job;
     const i64 width = job->width, d = job->hidden, columns = job->columns, k = carried_size(job);
@@ -23,16 +23,7 @@ static void recurrent_half(const struct Call *call, float *H, const float *M, i6
             copy(H + b * width, job->H0 + (job->shared_start ? 0 : call->block.first + b) * width, width);
         return;
     }
-    if (carries_weights(job)) {
-        times(job->sgemm, n, width, k, rows, job->M, M, H);
-        return;
-    }
-    if (M) {
-        panels(job->h_bias, n, columns, d, rows, d, M, H, width);
-    } else {
-        for (i64 b = 0; job->h_bias && b < n; b++) copy(H + b * width, job->h_bias, columns);
-        gemm(job->sgemm, 0, n, columns, d, rows, d, job->M, columns, job->h_bias ? 1.0f : 0.0f, H, width);
-    }
+    panels(job->h_bias, n, columns, k, rows, k, M, H, width);
     for (i64 b = 0; columns < width && b < n; b++) copy(H + b * width + columns, rows + b * d, d);
 }
 
@@ -59,7 +50,7 @@ static void transition(const struct Call *call, const float *keys, float *U, i64
         if (fwd->Q) copy(fwd->Q + p * d, U, n * d);
     }
     float *scores = fwd->scores + p * k, *weights = fwd->weights + p * k;
-    times_transposed(job->sgemm, n, k, d, U, d, job->keys, keys, scores);
+    panels(0, n, k, d, U, d, keys, scores, k);
     softmax(job, scores, weights, job->noise ? job->noise + p * k : 0, n);
     if (job->hard) harden(weights, fwd->soft ? fwd->soft + p * k : 0, n, k);
 }
@@ -80,17 +71,16 @@ static void carry_on(const struct Call *call, i64 p, i64 n) {
 }
 
 // What remains of `n` sequences after step `t`; those that end here leave their last values.
-static void finish(const struct Call *call, const float *S, i64 p, i64 n, i64 running, int late) {
+static void finish(const struct Call *call, const float *S, i64 p, i64 n, i64 running) {
     const struct Job *job = &call->job;
     const struct Forward *fwd = &call->fwd;
     const i64 d = job->hidden, k = job->states, carried = carried_size(job);
     const i64 to = call->block.first + running, at = p + running, ended = n - running;
     copy(fwd->last_carried + to * carried, carried_rows(call) + at * carried, ended * carried);
-    if (late) gemm(job->sgemm, 0, p + 1, d, k, fwd->weights, k, job->S, d, 0.0f, fwd->hidden, d);
     if (fwd->last_hidden && fwd->hidden)
         copy(fwd->last_hidden + to * d, fwd->hidden + at * d, ended * d);
     else if (fwd->last_hidden)
-        times(job->sgemm, ended, d, k, fwd->weights + at * k, job->S, S, fwd->last_hidden + to * d);
+        panels(0, ended, d, k, fwd->weights + at * k, k, S, fwd->last_hidden + to * d, d);
     if (job->c0) copy(fwd->last_memory + to * d, fwd->memory + at * d, ended * d);
 }
 
@@ -100,18 +90,13 @@ INLINE void forward(const struct Call *call, const enum Cell cell) {
     const i64 first = call->block.first, end = call->block.end, count = end - first;
     const i64 d = job->hidden, k = job->states, width = job->width, gates = job->gates;
     const int whole = first == 0 && end == job->batch, few = count <= FEW_ROWS;
-    const int late = fwd->hidden && fwd->last_hidden && job->batch == 1; // one sequence: all at its end
     float *H = call->block.workspace, *U = H + count * width, *projected = U + count * d;
-    float *W = 0, *M = 0, *S = 0, *keys = 0; // the weights as panels
-    if (worth_packing(count, job->time)) {
-        keys = call->block.workspace + forward_workspace(job, count) - padded(k) * d;
-        S = keys - k * padded(d);
-        M = S - carried_size(job) * padded(job->columns);
-        if (k) pack(d, k, job->S, S);
-        pack(job->columns, carried_size(job), job->M, M);
-        pack_transposed(k, d, job->keys, keys);
-        if (job->x) pack_transposed(gates, job->size, job->W, W = M - padded(gates) * job->size);
-    }
+    float *keys = call->block.workspace + forward_workspace(job, count) - padded(k) * d; // panels
+    float *S = keys - k * padded(d), *M = S - carried_size(job) * padded(job->columns), *W = 0;
+    pack(d, k, job->S, S);
+    pack(job->columns, carried_size(job), job->M, M);
+    pack_transposed(k, d, job->keys, keys);
+    if (job->x && !few) pack_transposed(gates, job->size, job->W, W = M - padded(gates) * job->size);
     i64 chunk_end = 0, local = 0, before = -1;
     for (i64 t = 0; t < job->time; t++) {
         const i64 n = min_of(job->sizes[t], end) - first, p = job->starts[t] + first;
@@ -142,11 +127,11 @@ INLINE void forward(const struct Call *call, const enum Cell cell) {
         local += n;
         if (fwd->u) copy(fwd->u + p * d, U, n * d);
         if (k) transition(call, keys, U, p, n);
-        if (fwd->hidden && !late)
-            times(job->sgemm, n, d, k, fwd->weights + p * k, job->S, S, fwd->hidden + p * d);
+        if (fwd->hidden)
+            panels(0, n, d, k, fwd->weights + p * k, k, S, fwd->hidden + p * d, d);
         if (job->blend || job->hidden_noise) carry_on(call, p, n);
         const i64 next = t + 1 < job->time ? min_of(job->sizes[t + 1], end) - first : 0;
-        if (next < n) finish(call, S, p, n, max_of(0, next), late);
+        if (next < n) finish(call, S, p, n, max_of(0, next));
         before = p;
     }
 }

@@ -2,12 +2,8 @@
 // nothing: `fused/dispatch.py` has checked types and shapes before.
 #include "backward.h"
 
-void forward_elman(const struct Call *call) { forward(call, ELMAN); }
-void forward_relu(const struct Call *call) { forward(call, RELU); }
-void forward_gru(const struct Call *call) { forward(call, GRU); }
-void forward_lstm(const struct Call *call) { forward(call, LSTM); }
+#define KERNELS(cell, name)                                                                         \
+    void forward_##name(const struct Call *call) { forward(call, cell); }                           \
+    void backward_##name(const struct Call *call) { backward(call, cell); }
 
-void backward_elman(const struct Call *call) { backward(call, ELMAN); }
-void backward_relu(const struct Call *call) { backward(call, RELU); }
-void backward_gru(const struct Call *call) { backward(call, GRU); }
-void backward_lstm(const struct Call *call) { backward(call, LSTM); }
+KERNELS(ELMAN, elman) KERNELS(RELU, relu) KERNELS(GRU, gru) KERNELS(LSTM, lstm)

@@ -11,12 +11,9 @@
 #pragma once
 #include "rows.h"
 
-#define FEW_ROWS 2 // at or below, or at few steps, packing weights for one pass does not pay
-#define FEW_STEPS 3
+#define FEW_ROWS 2 // up to so many go row by row
 #define STEPS 128 // of A in `add_outer` at a time: they stay in the cache
 #define COLUMNS 48
-
-INLINE int worth_packing(i64 rows, i64 steps) { return rows > FEW_ROWS && steps > FEW_STEPS; }
 
 // C = op(A) op(B) + beta C, row-major: (m, k) times (k, n), with the distance of rows each. Fortran
 // is column-major, so it is called for C^T = op(B)^T op(A)^T.
@@ -54,10 +51,36 @@ INLINE void panel_tile(const int rows, simd start, i64 k, const float *A, i64 wi
     UNROLL for (int r = 0; r < rows; r++) put(C + r * apart, left - r * apart, sums[r]);
 }
 
+// One row of C = A B + bias, four panels at a time; the last ones in four sums. Sums that do not wait
+// for each other hide the latency.
+static void row_panels(const float *bias, i64 m, i64 k, const float *A, const float *P, float *C) {
+    i64 j = 0;
+    for (; j + 3 * LANES < m; j += 4 * LANES) {
+        simd sums[4] = {0};
+        for (i64 i = 0; i < k; i++)
+            UNROLL for (int v = 0; v < 4; v++) sums[v] += A[i] * load(P + (j + v * LANES) * k + i * LANES);
+        for (i64 v = 0, at = j; v < 4; v++, at += LANES)
+            put(C + at, m - at, bias ? sums[v] + get(bias + at, m - at) : sums[v]);
+    }
+    for (; j < m; j += LANES) {
+        const float *panel = P + j * k;
+        simd sums[4] = {bias ? get(bias + j, m - j) : broadcast(0.0f)};
+        i64 i = 0;
+        for (; i + 4 <= k; i += 4)
+            UNROLL for (int v = 0; v < 4; v++) sums[v] += A[i + v] * load(panel + (i + v) * LANES);
+        for (; i < k; i++) sums[0] += A[i] * load(panel + i * LANES);
+        put(C + j, m - j, (sums[0] + sums[1]) + (sums[2] + sums[3]));
+    }
+}
+
 // C = A B + bias of (n, k) and (k, m) by the panels of B; the rows of A are `wide` apart, and those
 // of C `apart`.
 static void panels(const float *bias, i64 n, i64 m, i64 k, const float *A, i64 wide, const float *P,
                    float *C, i64 apart) {
+    if (n <= FEW_ROWS) {
+        for (i64 r = 0; r < n; r++) row_panels(bias, m, k, A + r * wide, P, C + r * apart);
+        return;
+    }
     for (i64 j = (m - 1) / LANES * LANES; j >= 0; j -= LANES) { // the last first: see panel_tile
         const simd start = bias ? get(bias + j, m - j) : broadcast(0.0f);
         i64 r = 0;
@@ -110,63 +133,4 @@ static void add_outer(i64 n, i64 m, i64 rows, const float *A, i64 a_wide, const 
                 outer_tiles(count, steps, a, a_wide, b + whole, b_wide, C + i * m + whole, m, m - whole);
         }
     }
-}
-
-// One row times B, four vectors at a time; the last ones in four sums, which hide the latency.
-static void row_times(i64 m, i64 k, const float *A, const float *B, float *C) {
-    i64 j = 0;
-    for (; j + 4 * LANES <= m; j += 4 * LANES) {
-        simd sums[4] = {0};
-        for (i64 i = 0; i < k; i++)
-            UNROLL for (int v = 0; v < 4; v++) sums[v] += A[i] * load(B + i * m + j + v * LANES);
-        UNROLL for (int v = 0; v < 4; v++) store(C + j + v * LANES, sums[v]);
-    }
-    for (; j < m; j += LANES) {
-        simd sums[4] = {0};
-        i64 i = 0;
-        for (; i + 4 <= k; i += 4)
-            UNROLL for (int v = 0; v < 4; v++) sums[v] += A[i + v] * get(B + (i + v) * m + j, m - j);
-        for (; i < k; i++) sums[0] += A[i] * get(B + i * m + j, m - j);
-        put(C + j, m - j, (sums[0] + sums[1]) + (sums[2] + sums[3]));
-    }
-}
-
-// One row against the rows of B, four at a time.
-static void row_times_transposed(i64 m, i64 k, const float *A, const float *B, float *C) {
-    i64 j = 0;
-    for (; j + 4 <= m; j += 4) {
-        simd sums[4] = {0};
-        for (i64 i = 0; i < k; i += LANES) {
-            simd x = get(A + i, k - i);
-            UNROLL for (int v = 0; v < 4; v++) sums[v] += x * get(B + (j + v) * k + i, k - i);
-        }
-        UNROLL for (int v = 0; v < 4; v++) C[j + v] = reduce_sum(sums[v]);
-    }
-    for (; j < m; j++) {
-        simd sum = {0};
-        for (i64 i = 0; i < k; i += LANES) sum += get(A + i, k - i) * get(B + j * k + i, k - i);
-        C[j] = reduce_sum(sum);
-    }
-}
-
-// C = A B of (n, k) and (k, m); `P` are the panels of B, or 0.
-static void times(Sgemm *sgemm, i64 n, i64 m, i64 k, const float *A, const float *B, const float *P,
-                  float *C) {
-    if (n <= FEW_ROWS)
-        for (i64 row = 0; row < n; row++) row_times(m, k, A + row * k, B, C + row * m);
-    else if (P)
-        panels(0, n, m, k, A, k, P, C, m);
-    else
-        gemm(sgemm, 0, n, m, k, A, k, B, m, 0.0f, C, m);
-}
-
-// C = A B^T of (n, k) and (m, k); `P` are the panels of B^T, or 0; the rows of A are `wide` apart.
-static void times_transposed(Sgemm *sgemm, i64 n, i64 m, i64 k, const float *A, i64 wide, const float *B,
-                             const float *P, float *C) {
-    if (n <= FEW_ROWS)
-        for (i64 row = 0; row < n; row++) row_times_transposed(m, k, A + row * wide, B, C + row * m);
-    else if (P)
-        panels(0, n, m, k, A, wide, P, C, m);
-    else
-        gemm(sgemm, 1, n, m, k, A, wide, B, k, 0.0f, C, m);
 }
