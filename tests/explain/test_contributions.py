@@ -11,8 +11,7 @@ from kleene.data.examples import Examples
 from kleene.errors import ExtractionError
 from kleene.explain.methods import contributions
 from kleene.explain.traces import batched_traces, state_scores
-from kleene.nn.classifier import Classifier
-from kleene.nn.pooling import full_weights, state_weights
+from kleene.nn.classifier import Classifier, full_weights, state_weights
 from kleene.training.loop import fit
 from kleene.training.run import Run
 from kleene.training.stages import Stage

@@ -16,7 +16,7 @@ from kleene.explain.explain import explain, explain_many
 from kleene.explain.traces import margins, state_labels, state_scores
 from kleene.languages import tomita
 from kleene.model import Model
-from kleene.nn.pooling import lead, state_weights
+from kleene.nn.classifier import lead, state_weights
 from kleene.percent import probability_text
 
 

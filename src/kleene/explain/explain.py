@@ -30,7 +30,7 @@ from kleene.explain.methods import FULL_STRENGTH, METHODS, predicting_states, re
 from kleene.explain.traces import batched_traces, encode, require_states, state_labels
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
-from kleene.nn.pooling import adds_up, lead
+from kleene.nn.classifier import adds_up, lead
 from kleene.percent import probability_text
 
 MIN_CRISP = 0.95  # the smallest probability of a state on a path that explains the label by itself

@@ -14,9 +14,8 @@ from torch import Tensor
 from kleene.arrays import Floats, Ints
 from kleene.errors import SettingError
 from kleene.explain.traces import TracedBatch, margins, prefix_scores, state_scores
-from kleene.nn.classifier import Classifier
+from kleene.nn.classifier import Classifier, adds_up, lead, state_weights
 from kleene.nn.mode import inference
-from kleene.nn.pooling import adds_up, lead, state_weights
 from kleene.nn.trace import Trace
 
 Method = Callable[[Classifier, TracedBatch, Ints], Floats]

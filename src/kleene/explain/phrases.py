@@ -18,8 +18,7 @@ from kleene.explain.methods import alpha, level, predicting_states
 from kleene.explain.traces import TracedBatch, batched_traces, encode, require_symbols
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
-from kleene.nn.classifier import Classifier
-from kleene.nn.pooling import adds_up, full_weights, lead
+from kleene.nn.classifier import Classifier, adds_up, full_weights, lead
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,9 +20,8 @@ from kleene.evaluation.metrics import length_batches, require_fit
 from kleene.explain.markup import as_text
 from kleene.machine import Label, Word
 from kleene.model import Model
-from kleene.nn.classifier import Classifier
+from kleene.nn.classifier import Classifier, adds_up, full_weights, lead
 from kleene.nn.mode import inference
-from kleene.nn.pooling import adds_up, full_weights, lead
 from kleene.nn.trace import Trace
 
 BATCH_SIZE = 128

@@ -17,7 +17,7 @@ from torch.nn.functional import dropout, embedding
 
 from kleene.data.alphabet import END, FIRST_SYMBOL, PAD, START, UNKNOWN
 from kleene.data.batch import Batch
-from kleene.errors import ModelError, SettingError
+from kleene.errors import ExtractionError, ModelError, SettingError
 from kleene.nn.config import CELLS, SIMILARITIES, TRANSITIONS, NetworkConfig
 from kleene.nn.mode import HARD, OWN, Mode, inference
 from kleene.nn.pooling import MAX_SCALE, MEAN_SCALE, pool
@@ -183,6 +183,48 @@ class Classifier(nn.Module):
 def _sizes(batch: Batch) -> list[int]:
     """Words that have each step, the start token's first."""
     return [len(batch), *batch.batch_sizes.tolist()]
+
+
+def adds_up(network: Classifier) -> bool:
+    """Whether the shares of the steps add up to the logits."""
+    return network.config.pooling == "states"
+
+
+def state_weights(network: Classifier) -> tuple[Tensor, Tensor]:
+    """What the mean and the maximum of each state give to the logits, (state, class) each.
+
+    10 (W - m W): against a typical step; and 3 V.
+    """
+    if not adds_up(network):
+        raise ExtractionError(
+            "only networks with pooling='states' have weights of states; train one, "
+            "or use the method evidence"
+        )
+    mean, largest = network.head.weight.detach().T.chunk(2)
+    return MEAN_SCALE * (mean - network.typical[0] @ mean), MAX_SCALE * largest
+
+
+def lead(scores: Tensor, classes: Tensor) -> Tensor:
+    """The score of one class a word minus the mean of the others, (batch, ..., class) -> (...).
+
+    It is linear, so that shares of the scores become shares of the lead; with two classes it is
+    the log-odds.
+    """
+    count = scores.shape[-1]
+    if count == 1:
+        return torch.zeros_like(scores[..., 0])
+    index = classes.view(-1, *(1,) * (scores.dim() - 1)).expand(*scores.shape[:-1], 1)
+    own = scores.gather(-1, index).squeeze(-1)
+    return own - (scores.sum(-1) - own) / (count - 1)
+
+
+def full_weights(network: Classifier) -> Tensor:
+    """What a word gains by being in a state throughout, (state, class).
+
+    10 (W - m W) + 3 (1 - M) V
+    """
+    on_mean, on_max = state_weights(network)
+    return on_mean + (1 - network.typical[1])[:, None] * on_max
 
 
 def assemble(

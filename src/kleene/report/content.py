@@ -22,7 +22,7 @@ from kleene.extraction.extract import extract
 from kleene.extraction.result import Extraction
 from kleene.machine import Label, Word
 from kleene.model import Model
-from kleene.nn.pooling import adds_up
+from kleene.nn.classifier import adds_up
 from kleene.report.deciding import deciding_sequences
 from kleene.report.examples import explained, pick, samples
 from kleene.report.figures import epoch_figures, figures

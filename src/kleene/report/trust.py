@@ -12,8 +12,8 @@ from kleene.extraction.ambiguity import Ambiguity
 from kleene.extraction.result import Extraction
 from kleene.machine import Word
 from kleene.model import Model
+from kleene.nn.classifier import adds_up
 from kleene.nn.mode import HARD, OWN
-from kleene.nn.pooling import adds_up
 from kleene.percent import percent
 
 MAX_AMBIGUITIES = 8  # that are listed

@@ -19,7 +19,7 @@ from kleene.explain.traces import label_text, state_labels
 from kleene.extraction.result import Extraction
 from kleene.machine import Label, Word
 from kleene.model import Model
-from kleene.nn.pooling import adds_up
+from kleene.nn.classifier import adds_up
 from kleene.report.drawing import Node, draw_dfa, draw_summary, lay_out
 
 MAX_ARROWS = 40  # arrows beyond which an automaton is drawn as a map of its commonest moves

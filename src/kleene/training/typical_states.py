@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from kleene.data.alphabet import FIRST_SYMBOL
 from kleene.data.examples import Examples
-from kleene.nn.classifier import Classifier
+from kleene.nn.classifier import Classifier, full_weights
 from kleene.nn.mode import inference
-from kleene.nn.pooling import full_weights, pool
+from kleene.nn.pooling import pool
 
 WORDS = 4_000
 """Training words that are looked at, at most."""
