@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from networks import CELLS, SIMILARITIES, network
+from networks import CELLS, SIMILARITIES, network, ragged
+from textbook import textbook
 from torch.nn.utils.rnn import pack_sequence
 
 from kleene.nn.mode import OWN, PLAIN, Mode
@@ -43,6 +44,20 @@ def test_one_step(cell) -> None:
     mixed = torch.softmax(scores(net.similarity, S, u) / net.temperature, -1) @ S
     torch.testing.assert_close(scan.hidden, 0.7 * u + 0.3 * mixed)
     torch.testing.assert_close(scan.commitment, (u - mixed).square().sum(-1).mean())
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_all_steps_and_gradients_are_the_textbooks(cell) -> None:
+    net = network(cell, 2, 3, num_states=4, temperature=0.7)
+    words, packed = ragged([2, 4, 3], 2)
+    trace = net.trace(packed, mode=Mode(blend=0.3))
+    true = [textbook(net, word, blend=0.3)[0].hidden for word in words]
+    for i, expected in enumerate(true):
+        torch.testing.assert_close(trace.hidden[i, : len(expected)], expected)
+    weights = [w for w in net.parameters() if w.requires_grad]
+    found = torch.autograd.grad(trace.hidden.sin().sum(), weights)
+    expected = torch.autograd.grad(sum(one.sin().sum() for one in true), weights)
+    torch.testing.assert_close(found, expected)
 
 
 def test_padding_has_no_commitment() -> None:

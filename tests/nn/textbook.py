@@ -107,6 +107,7 @@ def textbook(
     hidden: Sequence[Tensor] | None = None,
     memory: Sequence[Tensor] | None = None,
     noise: Callable[[int, int], Tensor | None] = lambda layer, t: None,
+    blend: float = 1.0,
 ) -> list[Pass]:
     """Run a word through all layers; `noise(layer, t)` is what the transition adds."""
     passes: list[Pass] = []
@@ -123,7 +124,8 @@ def textbook(
                 tau = torch.exp(getattr(module, f"log_temperature_l{layer}"))
                 scores = textbook_scores(module.similarity.name, u, S)
                 w = textbook_weights(module.transition.name, scores, tau, noise(layer, t))
-                h = sum(w_i * s_i for w_i, s_i in zip(w, S, strict=True))
+                mixed = sum(w_i * s_i for w_i, s_i in zip(w, S, strict=True))
+                h = (1 - blend) * u + blend * mixed
                 alphas.append(textbook_weights("mixture", scores, tau, None))
             else:
                 h = u
