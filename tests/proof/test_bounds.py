@@ -116,7 +116,7 @@ def test_prover_and_verifier_find_the_same_bounds_by_other_formulas(kind):
     (low, high), margin = core.step(net, np.array([core.FIRST]), hidden, leads)
     u = bounds.apply(bounds.token(core.FIRST), own[0])
     temperatures = [layer.temperature for layer in net.layers]
-    own_low, own_high, margins = advance(bounds, u, own[1:], leads, temperatures)
+    (own_low, own_high), margins = advance(bounds, u, own[1:], leads, temperatures)
     np.testing.assert_allclose(own_low, low, rtol=1e-6, atol=1e-12)
     np.testing.assert_allclose(own_high, high, rtol=1e-6, atol=1e-12)
     assert margins[0] == pytest.approx(margin, rel=1e-6, abs=1e-9)

@@ -12,10 +12,7 @@ if TYPE_CHECKING:
 
 
 def require(model: Model, proof: Certificate | str | Path) -> DFA:
-    """Return the automaton that a model is proved to be; raise unless the proof holds of it.
-
-    The proof is checked by the verifier against the model as it is in memory.
-    """
+    """Return the automaton that a model in memory is proved to be; raise unless the proof holds."""
     from kleene.errors import ExtractionError
     from kleene.proof.bounds import as_saved
     from kleene.proof.certificate import Certificate

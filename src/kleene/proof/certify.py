@@ -98,13 +98,13 @@ def _candidates(
 
     The second are fewer and larger. They serve networks whose mixtures say more than their table.
     """
-    if not equal and any(label not in model.classes for label in goal.reachable().outputs):
+    if any(label not in model.classes for label in goal.reachable().outputs):
         return []
     fine = _follow(model, table, goal)
     coarse = _merge(fine)
-    merged = len(coarse.centroids) < len(fine.centroids)
-    mixtures = [] if bounds.net.hard or (equal and not merged) else [coarse]
-    return [fine, *mixtures] if equal else mixtures
+    if bounds.net.hard or (equal and len(coarse.centroids) == len(fine.centroids)):
+        return [fine] if equal else []
+    return [fine, coarse] if equal else [coarse]
 
 
 def _follow(model: Model, table: NetworkTable, goal: DFA) -> Locations:

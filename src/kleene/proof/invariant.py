@@ -51,28 +51,28 @@ class Break:
 
 def prove(bounds: Bounds, locations: Locations, temperatures: Sequence[float]) -> Proof | Break:
     """Find boxes that no step leaves, or where that breaks: an output that is not certain."""
-    inputs = bounds.x_gates[0][FIRST_SYMBOL:], bounds.x_gates[1][FIRST_SYMBOL:]
     count, layers = locations.centroids.shape
     lo = np.full((count, layers, bounds.num_states), np.inf)
     hi = np.full((count, layers, bounds.num_states), -np.inf)
     grown = np.zeros(count)
     x, zero = bounds.start()
-    first = advance(
-        bounds, bounds.apply(x, zero[0]), zero[1:], locations.centroids[0], temperatures
-    )
-    _enlarge(lo[0], hi[0], first[0], first[1], 0)
+    u = bounds.apply(x, zero[0])
+    hull, _ = advance(bounds, u, zero[1:], locations.centroids[0], temperatures)
+    _enlarge(lo[0], hi[0], hull, 0)
     dirty, broken = np.array([0]), None
     for _ in range(ROUNDS):
         margins = _output_margins(bounds, locations, lo, hi, dirty)
         if not (margins > 0).all():  # nan too
             return broken or Break(location=int(dirty[margins.argmin()]), column=None)
         changed = set()
-        for image in _images(bounds, locations, inputs, lo, hi, dirty, temperatures):
-            target, worst = image.target, int(image.margins.argmin())
-            if broken is None and image.margins[worst] <= 0:
-                broken = Break(location=int(image.rows[worst]), column=int(image.columns[worst]))
+        steps = _images(bounds, locations, lo, hi, dirty, temperatures)
+        for target, hull, margins, rows, columns in steps:
+            worst = int(margins.argmin())
+            if broken is None and margins[worst] <= 0:
+                broken = Break(location=int(rows[worst]), column=int(columns[worst]))
             growth = min(1.0, GROWTH * 1.5 ** max(0, grown[target] - 2)) if grown[target] else 0
-            changed |= {target} if _enlarge(lo[target], hi[target], *image.hull, growth) else set()
+            if _enlarge(lo[target], hi[target], hull, growth):
+                changed.add(target)
         if not changed:
             return Proof(lo=lo, hi=hi)
         dirty = np.array(sorted(changed))
@@ -80,49 +80,35 @@ def prove(bounds: Bounds, locations: Locations, temperatures: Sequence[float]) -
     return broken or Break(location=int(dirty[0]), column=None)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Image:
-    """Steps from some locations on some symbols into one location."""
-
-    target: int
-    hull: Interval  # layer state
-    margins: Array  # step: by how much the location's centroids win at least, in the worst layer
-    rows: NDArray[np.int64]  # step: the location it comes from
-    columns: NDArray[np.int64]  # step: the symbol it reads
-
-
 def _images(
     bounds: Bounds,
     locations: Locations,
-    inputs: Interval,
     lo: Array,
     hi: Array,
     rows: NDArray[np.int64],
     temperatures: Sequence[float],
-) -> Iterator[Image]:
-    """All steps from the given locations, grouped by where they lead."""
+) -> Iterator[tuple[int, Interval, Array, NDArray[np.int64], NDArray[np.int64]]]:
+    """All steps from the given locations, grouped by the location they lead to.
+
+    Each group is that location, the hull of its steps, and by step the margin of the location's
+    centroids, the location it comes from and the symbol it reads.
+    """
+    inputs = bounds.x_gates[0][FIRST_SYMBOL:], bounds.x_gates[1][FIRST_SYMBOL:]
     hidden = bounds.hidden(lo[rows], hi[rows])
     deep = bounds.num_states if len(bounds.layers) > 1 else 1  # a mixture for every step
     chunk = max(1, CHUNK // (len(rows) * hidden[0][0].shape[1] * deep))
     grid = hidden[0][0][:, None], hidden[0][1][:, None]
-    count = len(inputs[0])
-    for begin in range(0, count, chunk):
-        columns = np.arange(begin, min(begin + chunk, count))
+    for begin in range(0, len(inputs[0]), chunk):
+        columns = np.arange(begin, min(begin + chunk, len(inputs[0])))
         u_lo, u_hi = bounds.apply((inputs[0][None, columns], inputs[1][None, columns]), grid)
         targets = locations.transitions[np.ix_(rows, columns)]
         for target in np.unique(targets):
             i, j = np.nonzero(targets == target)
             above = [(low[i], high[i]) for low, high in hidden[1:]]
-            low, high, margins = advance(
+            hull, margins = advance(
                 bounds, (u_lo[i, j], u_hi[i, j]), above, locations.centroids[target], temperatures
             )
-            yield Image(
-                target=int(target),
-                hull=(low, high),
-                margins=margins,
-                rows=rows[i],
-                columns=columns[j],
-            )
+            yield int(target), hull, margins, rows[i], columns[j]
 
 
 def advance(
@@ -131,7 +117,7 @@ def advance(
     above: Sequence[Interval],
     leads: NDArray[np.int64],
     temperatures: Sequence[float],
-) -> tuple[Array, Array, Array]:
+) -> tuple[Interval, Array]:
     """From the first layer's u, (step, hidden), through its component and the layers above.
 
     Returns the hull of the next mixtures, (layer, state), and by how much the leads win at least.
@@ -145,15 +131,15 @@ def advance(
         worst = np.maximum(worst, np.delete(gaps[1], lead, 1).max(1, initial=-np.inf))
         if i < len(above):
             u = bounds.apply(bounds.between[i].range(lo, hi), above[i])
-    return np.array(los), np.array(his), -worst
+    return (np.array(los), np.array(his)), -worst
 
 
-def _enlarge(lo: Array, hi: Array, image_lo: Array, image_hi: Array, growth: float) -> bool:
+def _enlarge(lo: Array, hi: Array, image: Interval, growth: float) -> bool:
     """Make a box hold an image, in place, and say whether it did not before."""
-    low, high = lo <= image_lo * (1 - SPARE), image_hi * (1 + SPARE) <= hi
+    low, high = lo <= image[0] * (1 - SPARE), image[1] * (1 + SPARE) <= hi
     factor = growth + 4 * SPARE
-    np.minimum(lo, np.where(low, lo, image_lo * (1 - factor)), out=lo)
-    np.maximum(hi, np.where(high, hi, image_hi * (1 + factor)), out=hi)
+    np.minimum(lo, np.where(low, lo, image[0] * (1 - factor)), out=lo)
+    np.maximum(hi, np.where(high, hi, image[1] * (1 + factor)), out=hi)
     return not (low.all() and high.all())
 
 

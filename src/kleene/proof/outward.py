@@ -49,17 +49,14 @@ class Enclosure(NDArrayOperatorsMixin):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the array."""
         return self.lo.shape
 
     @property
     def size(self) -> int:
-        """How many numbers there are."""
         return self.lo.size
 
     @property
     def T(self) -> Enclosure:  # noqa: N802  (NumPy's name)
-        """The transposed array."""
         return self._ends(np.transpose)
 
     def __len__(self) -> int:
@@ -79,15 +76,12 @@ class Enclosure(NDArrayOperatorsMixin):
         return float(self.lo)
 
     def reshape(self, *shape: int) -> Enclosure:
-        """The same numbers in another shape."""
         return self._ends(lambda end: end.reshape(*shape))
 
     def max(self, axis: int | None = None, initial: float = -np.inf) -> Enclosure:
-        """The largest number along an axis."""
         return self._ends(lambda end: end.max(axis, initial=initial))
 
     def min(self, axis: int | None = None) -> Enclosure:
-        """The smallest number along an axis."""
         return self._ends(lambda end: end.min(axis))
 
     def _ends(self, function: Callable[[Array], Any]) -> Enclosure:

@@ -142,9 +142,7 @@ def check_boxes(
     net: Network, folder: ModelFiles, dfa: dict[str, Any], certificate: dict[str, Any]
 ) -> dict[str, Any]:
     """Check the boxes of a certificate about an automaton."""
-    for key in ("alphabet", "start", "outputs", "transitions"):
-        alike = json.dumps(dfa[key]) == json.dumps(certificate["dfa"][key])
-        need(alike, "it is about another automaton")
+    need_same(dfa, certificate["dfa"], "alphabet", "start", "outputs", "transitions")
     columns = columns_of(dfa["alphabet"], folder.symbols)
     states, count = len(dfa["outputs"]), len(certificate["dfa_states"])
     centroids, layers = len(net.layers[0].S), len(net.layers)
@@ -176,9 +174,8 @@ def check_counter(
     net: Network, folder: ModelFiles, machine: dict[str, Any], certificate: dict[str, Any]
 ) -> dict[str, Any]:
     """Check a certificate about a counter machine."""
-    for key in ("alphabet", "start", "outputs", "transitions", "increments"):
-        alike = json.dumps(machine[key]) == json.dumps(certificate["machine"][key])
-        need(alike, "it is about another machine")
+    own = certificate["machine"]
+    need_same(machine, own, "alphabet", "start", "outputs", "transitions", "increments")
     need(len(net.layers) == 1, "a counter proof needs a network of one layer")
     read = read_machine(folder, machine)
     rises = read.rises()
@@ -191,6 +188,12 @@ def check_counter(
     need(math.isfinite(step) and step != 0, "its counting unit adds nothing")
     boxes, margin = verify_counter.check(net, read, depth, length, unit, step)
     return {"count": f"{boxes} boxes", "output_margin": margin}
+
+
+def need_same(machine: Mapping[str, Any], own: Mapping[str, Any], *keys: str) -> None:
+    """Demand the machine that the certificate repeats."""
+    for key in keys:
+        need(json.dumps(machine[key]) == json.dumps(own[key]), "it is about another automaton")
 
 
 def read_machine(folder: ModelFiles, machine: dict[str, Any]) -> verify_counter.Machine:
