@@ -23,7 +23,7 @@ from kleene.proof.certificate import Certificate
 from kleene.proof.certify import certify
 from kleene.proof.verify_files import load_model
 
-z3 = pytest.importorskip("z3", reason="pip install -e '.[dev]' has z3-solver")
+z3 = pytest.importorskip("z3", reason="needs `pip install z3-solver` or kleene[smt]")
 pytestmark = pytest.mark.slow
 
 U = Fraction(1, 2**24)
@@ -233,3 +233,58 @@ def test_the_solver_confirms_certificates_and_refutes_wrong_ones(kind):
             assert uncertain(net, found, classes) == []
             assert uncertain(net, found, [1 - c for c in classes])
             assert refuted(net, found)
+
+
+# -- bit by bit ------------------------------------------------------------------------------------
+
+
+def out_of_range(
+    net: core.Network, lo: list[float], hi: list[float], column: int, ends: tuple[float, float]
+) -> tuple[float, list[float]] | None:
+    """A float32 alpha and 1 - alpha in a box, whose h or R h + c (column 1, 0) is beyond ends."""
+    sort, even, (layer,) = z3.Float32(), z3.RNE(), net.layers
+    solver, alpha = z3.Solver(), [z3.FP(f"alpha{j}", sort) for j in range(2)]
+
+    def number(value: float) -> z3.FPNumRef:
+        return z3.FPVal(float(np.float32(value)), sort)
+
+    def total(a: z3.FPRef, b: z3.FPRef) -> z3.FPRef:
+        return z3.fpAdd(even, a, b)
+
+    for value, low, high in zip(alpha, lo, hi, strict=True):
+        solver.add(z3.fpGEQ(value, number(low)), z3.fpLEQ(value, number(high)))
+    solver.add(alpha[1] == z3.fpSub(even, number(1), alpha[0]))
+    parts = [z3.fpMul(even, number(s), a) for s, a in zip(layer.S[:, 0], alpha, strict=True)]
+    value = total(*parts)
+    if column == 0:
+        value = total(z3.fpMul(even, number(layer.R[0, 0]), value), number(layer.c[0]))
+    solver.add(z3.Or(z3.fpLT(value, number(ends[0])), z3.fpGT(value, number(ends[1]))))
+    if solver.check() == z3.unsat:
+        return None
+    model = solver.model()
+    found = [
+        float(z3.simplify(z3.fpToReal(model.eval(one))).as_fraction()) for one in (value, *alpha)
+    ]
+    return found[0], found[1:]
+
+
+@pytest.mark.parametrize("kind", KINDS[:2], ids=["dot", "dot-end"])
+def test_the_solver_confirms_sums_in_the_theory_of_floating_point(kind):
+    """The sums of a step, in the bits of float32; tanh and exp have no such theory."""
+    f = np.float32
+    for net, found, _ in tiny(kind):
+        (layer,) = net.layers
+        S, R, c = layer.S[:, 0].astype(f), f(layer.R[0, 0]), f(layer.c[0])
+        for lo, hi in zip(found.lo, found.hi, strict=True):
+            low, high = core.hidden_ranges(net, lo, hi)[0]
+            for column in range(2):
+                ends = (
+                    np.nextafter(f(low[column]), f(-np.inf)),
+                    np.nextafter(f(high[column]), f(np.inf)),
+                )
+                assert out_of_range(net, lo[0], hi[0], column, ends) is None
+                middle = (low[column] + high[column]) / 2
+                value, alpha = out_of_range(net, lo[0], hi[0], column, (middle, high[column]))
+                h = S[0] * f(alpha[0]) + S[1] * f(alpha[1])
+                assert value == (R * h + c if column == 0 else h)
+                assert value < middle
