@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import itertools
 import json
 from dataclasses import replace
@@ -331,3 +333,14 @@ def test_h15_a_lone_surrogate_is_a_symbol_or_refused_in_one_line(tmp_path):
     assert DFA.load(files[1]) == Certificate.load(files[2]).dfa
     with pytest.raises(KleeneError, match="UTF-8"):
         write_atomically(tmp_path / "text", "\ud800")
+
+
+def test_h16_no_cell_of_predict_columns_is_a_formula(tmp_path, capsys):
+    replace(random_model(24), classes=("=1+1", "@x")).save(tmp_path / "model")
+    (tmp_path / "data.csv").write_text("text,=cmd\nab,+x\nba,-2\n")
+    asked = ["predict", str(tmp_path / "model"), str(tmp_path / "data.csv"), "--columns"]
+    assert main([*asked, "--text-column", "text"]) == 0
+    found = list(csv.reader(io.StringIO(capsys.readouterr().out)))
+    assert found[0] == ["text", "'=cmd", "prediction", "probability"]
+    assert [row[1] for row in found[1:]] == ["'+x", "-2"]
+    assert {row[2] for row in found[1:]} <= {"'=1+1", "'@x"}

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from random_models import largest_temperature, random_model
 
-from kleene.extraction.table import transition_table
+from kleene.passes.table import transition_table
 from kleene.proof import verify_core as core
 from kleene.proof.certificate import Certificate
 from kleene.proof.certify import certify
