@@ -72,7 +72,7 @@ def sample(number: int, noise: int = 0) -> tuple[list[str], list[bool]]:
         ("network", {"epochs": 1}, sample(4), "trained", "needless"),
         ("paper", {"epochs": 1}, sample(4), "paper", "short words first"),
         ("auto", {"epochs": 40}, motifs(399), "plain", "kept the plain cell"),
-        ("auto", {"epochs": 20}, sums(399, margin=1), "trained", "kept the network with states"),
+        ("auto", {"epochs": 40}, sums(399, margin=1), "trained", "kept the network with states"),
         ("auto", {"epochs": 20}, sums(399, margin=0), "ngrams", "with memory, taught by n-grams"),
         ("auto", {"epochs": 1}, REVIEWS, "ngrams", "read as text"),
     ],

@@ -27,9 +27,9 @@ from kleene.nn.classifier import Classifier
 from kleene.percent import percent
 from kleene.select import MAX_STATES, NGRAM_LOSS, Comparison, compare, explains
 from kleene.settings import Settings, random_network, stages_of, text_note
-from kleene.training.by_gradient import fewer_states
+from kleene.training.by_gradient import as_good_as_the_cell, fewer_states, more_states
 from kleene.training.history import History
-from kleene.training.loop import fit
+from kleene.training.loop import fit, plain_cell
 from kleene.training.memory_states import memory_states
 from kleene.training.run import Run
 from kleene.training.stages import Stage
@@ -115,7 +115,7 @@ def steps_of(now: Fit, rows: Rows) -> tuple[Step, ...]:
     if learn == "automaton" and teachable:
         return (search, teach_automaton, train, keep_states)
     if learn == "network" and teachable and settings.training.recipe is None:
-        return (train, drop_needless_states, keep_states)
+        return (train, add_states, drop_needless_states, keep_states)
     if learn != "auto" or not settings.may_induce:
         return (train, keep_states)
     steps = (train, keep_states, add_memory, drop_states)
@@ -188,17 +188,40 @@ def train(now: Fit, rows: Rows, run: Run) -> Fit:
     return replace(now, model=model, origin=origin, cell=cell, log=log)
 
 
+def add_states(now: Fit, rows: Rows, run: Run) -> Fit:
+    """Train with many states where few do worse than the cell, and keep the better network."""
+    network, cell = now.model.network, now.cell
+    chosen = {"num_states", "similarity", "temperature"} & now.settings.network_values.keys()
+    if cell is None or chosen:
+        return now
+    if as_good_as_the_cell(network, cell, rows.training, rows.validation):
+        return now
+    found, cell, history = more_states(
+        cell,
+        rows.training,
+        validation=rows.validation,
+        config=now.training,
+        run=run.without_checkpoint,
+    )
+    compared = _compared_states(network, found, rows)
+    now = now.add(str(compared))
+    if compared.simple_is_as_good:
+        return now
+    history = History([*now.model.history.epochs, *history.epochs])
+    model = replace(now.model, network=found, history=history)
+    return replace(now, model=model, cell=cell)
+
+
 def drop_needless_states(now: Fit, rows: Rows, run: Run) -> Fit:
     """Drop centroids that no row needs; none where a number of states was asked for."""
     network, cell = now.model.network, now.cell
     if cell is None or now.settings.given.states is not None:
         return now
-    accuracy = evaluate(cell, next(rows.training.parts())).accuracy
     found, history = fewer_states(
         network,
+        cell,
         rows.training,
         validation=rows.validation,
-        cell_accuracy=accuracy,
         config=now.training,
         run=run.without_checkpoint,
     )
@@ -352,11 +375,15 @@ def split_rows(examples: Examples, settings: Settings, seed: int, *, held_out: b
     )
 
 
-def plain_cell(network: Classifier, weights: dict[str, Tensor]) -> Classifier:
-    """A network without states of the same shape, with the weights of the cell."""
-    cell = Classifier(replace(network.config, num_states=0, learn_temperature=False))
-    cell.load_state_dict({name: weights[name] for name in cell.state_dict()})
-    return cell.to(network.device).eval()
+def _compared_states(few: Classifier, many: Classifier, rows: Rows) -> Comparison:
+    judged, kind = rows.judged
+    return compare(
+        judged,
+        predict(few, judged.words).predicted,
+        predict(many, judged.words).predicted,
+        names=(_states(few.rnn.num_states), _states(many.rnn.num_states)),
+        kind=kind,
+    )
 
 
 def _states_against_cell(network: Classifier, cell: Classifier, rows: Rows) -> Comparison:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -12,35 +13,39 @@ from toys import make_network, same_bits, words_ending_in_5
 
 from kleene.config import TrainConfig
 from kleene.evaluation.metrics import evaluate
+from kleene.nn.classifier import Classifier
 from kleene.nn.mode import HARD, Mode
 from kleene.training.by_gradient import (
     _HardMachine,
     as_good_as_the_cell,
     drop_states,
     fewer_states,
+    more_states,
     network,
     spread_centroids,
     with_states,
 )
-from kleene.training.loop import fit
+from kleene.training.loop import fit, plain_cell
 from kleene.training.run import Run
 from kleene.training.stages import Blend
 
 EXAMPLES = words_ending_in_5(5)
 
 
-def trained(states: int = 8):
-    made = make_network(num_states=states, similarity="dot", temperature=1.0)
-    fit(made, EXAMPLES, stages=network(TrainConfig()), validation=None)
-    return made
+@cache
+def trained() -> tuple[Classifier, Classifier]:
+    """A network with states, and the plain cell that it started from."""
+    made, weights = make_network(num_states=8, similarity="dot", temperature=1.0), {}
+    fit(made, EXAMPLES, stages=network(TrainConfig()), cell_weights=weights)
+    return made, plain_cell(made, weights)
 
 
 def test_a_language_is_learned_with_states_that_are_crisp() -> None:
-    made = trained()
+    made, cell = trained()
     for mode in (Mode(), HARD):
         assert evaluate(made, EXAMPLES, mode=mode).accuracy == 1
     fewer, history = fewer_states(
-        made, EXAMPLES, validation=None, cell_accuracy=1.0, config=TrainConfig(), run=Run()
+        made, cell, EXAMPLES, validation=None, config=TrainConfig(), run=Run()
     )
     assert fewer.rnn.num_states < 8
     assert evaluate(fewer, EXAMPLES, mode=HARD).accuracy == 1
@@ -83,7 +88,7 @@ def test_the_hard_machine_is_the_hard_network_with_any_states_left_out() -> None
 
 
 def test_states_that_rows_need_stay() -> None:
-    made = trained()
+    made, _ = trained()
     before = evaluate(made, EXAMPLES, mode=HARD).accuracy
     for _ in range(6):
         made = drop_states(made, EXAMPLES)
@@ -101,9 +106,23 @@ def test_lambda_rises_while_the_accuracy_holds_and_falls_where_it_does_not() -> 
 
 
 def test_a_cell_with_errors_is_compared_on_validation_rows() -> None:
-    made = trained()
+    made, cell = trained()
     wrong = EXAMPLES.select(np.arange(8))
     wrong = replace(wrong, labels=1 - wrong.labels)
-    assert as_good_as_the_cell(made, EXAMPLES, None, 1.0)
-    assert not as_good_as_the_cell(made, wrong, None, 1.0)
-    assert as_good_as_the_cell(made, wrong, EXAMPLES, 0.9)
+    untrained = make_network(num_states=8)
+    assert as_good_as_the_cell(made, cell, EXAMPLES, None)
+    assert not as_good_as_the_cell(untrained, cell, EXAMPLES, None)
+    assert as_good_as_the_cell(made, cell, wrong, EXAMPLES)
+    assert not as_good_as_the_cell(untrained, cell, wrong, EXAMPLES)
+
+
+def test_many_states_follow_the_cell_and_are_nearly_hard() -> None:
+    made, cell = trained()
+    many, after, history = more_states(
+        cell, EXAMPLES, validation=EXAMPLES, config=TrainConfig(), run=Run()
+    )
+    assert many.rnn.num_states > made.rnn.num_states
+    assert [epoch.stage for epoch in history.epochs][-1] == "more states"
+    soft, hard = (evaluate(many, EXAMPLES, mode=mode) for mode in (Mode(), HARD))
+    assert soft.accuracy == evaluate(after, EXAMPLES).accuracy == 1
+    assert np.abs(soft.probabilities - hard.probabilities).max() < 0.05

@@ -22,6 +22,7 @@ from math import inf, log2, sqrt
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from kleene.arrays import Ints
 from kleene.config import TrainConfig
@@ -31,9 +32,9 @@ from kleene.evaluation.metrics import evaluate
 from kleene.nn.classifier import Classifier
 from kleene.nn.mode import HARD, OWN, PLAIN
 from kleene.nn.similarity import scores
-from kleene.training.centroids import spread_centroids
+from kleene.training.centroids import cluster_centroids, spread_centroids
 from kleene.training.history import Epoch, History
-from kleene.training.loop import fit
+from kleene.training.loop import fit, plain_cell
 from kleene.training.run import Run
 from kleene.training.stages import Blend, Curriculum, Stage
 
@@ -44,10 +45,16 @@ LENGTHS = Curriculum(
 """The next length when a few batches average 99 %, or after 100 steps: labels may be wrong."""
 RIGHT = 0.995
 """Mean accuracy of 20 batches at which the cell has learned its words."""
-PLATEAU, GAIN = 400, 0.002
+PLATEAU, NOISY_PLATEAU, GAIN = 400, 1_000, 0.002
 """Steps after which a stage ends if the mean of 100 batches has not gained so much."""
-NOISE, MAX_STEPS, MAX_NOISY_STEPS = 0.4, 6_000, 800
+NOISE, MAX_STEPS, MAX_NOISY_STEPS = 0.4, 6_000, 3_000
 """Noise on hidden vectors, and steps of the plain cell, without and with it."""
+NOISY_EMA = 0.99
+"""Decay of the average of the weights while there is noise."""
+MORE_STATES, MORE_NOISE, MORE_NOISY_STEPS, MORE_EPOCHS = 400, 0.7, 1_000, 60
+"""What `more_states` has of them."""
+SHARP = 0.03
+"""Their temperature once they are trained, at which mixtures are single centroids."""
 ROUNDS, MAX_FAILURES = 24, 4
 """Limits of `fewer_states`: rounds, and rounds in a row without a network that is good enough."""
 
@@ -76,7 +83,8 @@ def network(config: TrainConfig) -> list[Stage]:
         draws=20,
         curriculum=None,
         hidden_noise=NOISE,
-        until=_learned(epochs=0, plateau=PLATEAU // 20, window=5),
+        ema=config.ema or NOISY_EMA,
+        until=_learned(epochs=0, plateau=NOISY_PLATEAU // 20, window=5),
         look=cell_is_right,
     )
     return [cell, attractors, states_stage(config)]
@@ -102,6 +110,48 @@ def states_stage(config: TrainConfig) -> Stage:
     )
 
 
+def more_states(
+    cell: Classifier,
+    training: Examples,
+    *,
+    validation: Examples | None,
+    config: TrainConfig,
+    run: Run,
+) -> tuple[Classifier, Classifier, History]:
+    """A network with many states and its plain cell, where few states do worse than the cell.
+
+    More noise makes hidden vectors contract further. The centroids start at the centres of
+    clusters, and lambda rises whatever the accuracy; the best epoch on the validation rows is kept.
+    """
+    _, noisy, states = network(config)
+    kind = replace(cell.config, num_states=MORE_STATES, similarity="euclidean", temperature=1.0)
+    made = Classifier(kind).to(cell.device)
+    made.load_state_dict(cell.state_dict(), strict=False)
+    epochs = config.epochs or MORE_NOISY_STEPS // 20
+    noisy = replace(noisy, hidden_noise=MORE_NOISE, epochs=epochs, until=None)
+    epochs = config.epochs or MORE_EPOCHS
+    states = replace(
+        states,
+        name="more states",
+        epochs=epochs,
+        blend=Blend(rise=5 / 120, slack=1.0),
+        prepare=cluster_centroids,
+        look=None,
+        patience=epochs,
+    )
+    weights: dict[str, Tensor] = {}
+    history = fit(
+        made,
+        training,
+        validation=validation,
+        stages=[noisy, states],
+        run=run,
+        cell_weights=weights,
+    )
+    made.rnn.temperature = SHARP
+    return made, plain_cell(made, weights), history
+
+
 def _learned(*, epochs: int, plateau: int, window: int) -> Callable[[Sequence[Epoch]], bool]:
     """Whether the last epochs, if any, are right, or the mean has not risen for long."""
 
@@ -119,14 +169,14 @@ def _learned(*, epochs: int, plateau: int, window: int) -> Callable[[Sequence[Ep
 
 
 def cell_is_right(
-    network: Classifier, training: Examples, validation: Examples | None, cell_accuracy: float
+    network: Classifier, cell: Classifier, training: Examples, validation: Examples | None
 ) -> bool:
     """Whether the plain cell is right on all training rows."""
     return evaluate(network, next(training.parts()), mode=PLAIN).accuracy == 1
 
 
 def as_good_as_the_cell(
-    network: Classifier, training: Examples, validation: Examples | None, cell_accuracy: float
+    network: Classifier, cell: Classifier, training: Examples, validation: Examples | None
 ) -> bool:
     """Whether the network, soft and hard, does what its plain cell did.
 
@@ -134,21 +184,18 @@ def as_good_as_the_cell(
     decide, within one standard error.
     """
     rows = next(training.parts())
-    if cell_accuracy < 1 and validation is not None:
-        rows = validation
-        cell_accuracy = evaluate(network, rows, mode=PLAIN).accuracy
-    error = sqrt(cell_accuracy * (1 - cell_accuracy) / max(len(rows), 1))
-    return all(
-        evaluate(network, rows, mode=mode).accuracy >= cell_accuracy - error for mode in (OWN, HARD)
-    )
+    required = evaluate(cell, rows).accuracy
+    if required < 1 and validation is not None:
+        rows, required = validation, evaluate(cell, validation).accuracy
+    return _accuracy(network, rows) >= required - _standard_error(required, rows)
 
 
 def fewer_states(
     network: Classifier,
+    cell: Classifier,
     training: Examples,
     *,
     validation: Examples | None,
-    cell_accuracy: float,
     config: TrainConfig,
     run: Run,
 ) -> tuple[Classifier, History]:
@@ -170,14 +217,15 @@ def fewer_states(
         blend=Blend(rise=1.0),
     )
     rows = next(training.parts())
-    judged, required = rows, 1.0
-    if validation is not None and cell_accuracy == 1:  # nothing is left to choose on these rows
-        judged = rows = training = _joined(rows, validation)
+    reached = evaluate(cell, rows).accuracy
+    judged, required = [rows], [reached - _standard_error(reached, rows)]
+    if validation is not None and reached == 1:  # nothing is left to choose on these rows
+        rows = training = _joined(rows, validation)
+        judged = [rows]
     elif validation is not None:
-        judged = validation
-        cell_accuracy = evaluate(network, judged, mode=PLAIN).accuracy
-        required = cell_accuracy - sqrt(cell_accuracy * (1 - cell_accuracy) / max(len(judged), 1))
-    good, best = network, _accuracy(network, judged)
+        judged.append(validation)
+        required.append(evaluate(cell, validation).accuracy)
+    good, best = network, [_accuracy(network, part) for part in judged]
     history: list[Epoch] = []
     failures = unchanged = 0
     for number in range(ROUNDS):
@@ -188,7 +236,10 @@ def fewer_states(
             break
         step = replace(run, seed=run.seed + number, checkpoint=None, hook=None)
         history += fit(network, training, stages=[stage], run=step).epochs
-        if (found := _accuracy(network, judged)) >= min(required, best):
+        found = [_accuracy(network, part) for part in judged]
+        if all(
+            new >= min(least, old) for new, least, old in zip(found, required, best, strict=True)
+        ):
             good, best, failures = network, found, 0
         else:
             failures += 1
@@ -203,6 +254,10 @@ def _joined(one: Examples, other: Examples) -> Examples:
 def _accuracy(network: Classifier, rows: Examples) -> float:
     """The lower of the soft and the hard network's accuracies."""
     return min(evaluate(network, rows, mode=mode).accuracy for mode in (OWN, HARD))
+
+
+def _standard_error(accuracy: float, rows: Examples) -> float:
+    return sqrt(accuracy * (1 - accuracy) / max(len(rows), 1))
 
 
 def drop_states(network: Classifier, rows: Examples) -> Classifier:

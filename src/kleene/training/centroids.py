@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,16 @@ def spread_centroids(network: Classifier, examples: Examples, seed: int) -> None
         with torch.no_grad():
             centroids = network.rnn.centroids(layer)
             centroids.copy_(torch.from_numpy(vectors[chosen]).to(centroids))
+
+
+def cluster_centroids(network: Classifier, examples: Examples, seed: int) -> None:
+    """Put the centroids on the centres of clusters of the cell's hidden vectors."""
+    for layer in range(network.rnn.num_layers):
+        vectors = hidden_vectors(network, examples, layer, seed)
+        found = torch.from_numpy(cluster_centres(vectors, network.rnn.num_states, seed))
+        with torch.no_grad():
+            centroids = network.rnn.centroids(layer)
+            centroids.copy_(found[torch.arange(len(centroids)) % len(found)])
 
 
 def _far_apart(vectors: NDArray[np.float32], count: int, random: np.random.Generator) -> Ints:
@@ -74,10 +85,12 @@ def cluster_centres(
     On one thread: scikit-learn adds up the parts of several in the order in which they finish.
     """
     from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
     distinct = len(np.unique(vectors.round(5), axis=0))
     clusters = KMeans(min(count, distinct), n_init=restarts, random_state=seed % 2**31)
-    with threadpool_limits(1):
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct vectors than clusters
         centres: NDArray[np.float32] = clusters.fit(vectors).cluster_centers_.astype(np.float32)
     return centres

@@ -29,7 +29,7 @@ from kleene.distributed import connected
 from kleene.errors import DataError, TrainingError, WorkerError
 from kleene.evaluation.metrics import evaluate
 from kleene.nn.classifier import Classifier
-from kleene.nn.mode import OWN, PLAIN, Mode
+from kleene.nn.mode import HARD, OWN, PLAIN, Mode
 from kleene.nn.transition import Gumbel
 from kleene.training.checkpoint import (
     Checkpointer,
@@ -289,9 +289,11 @@ class _Loop:
         at, rnn = self.progress, self.network.rnn
         self.network.eval()
         checked = None
-        if self.validation is not None and stage.patience is not None:
+        judged = stage.blend is None or at.blend == 1
+        if self.validation is not None and stage.patience is not None and judged:
+            mode = self.mode if stage.blend is None else HARD
             checked = evaluate(
-                self.network, self.validation, mode=self.mode, process_group=self.process_group
+                self.network, self.validation, mode=mode, process_group=self.process_group
             )
         states = None
         if self._has_states(stage):
@@ -330,7 +332,8 @@ class _Loop:
             at.recent = 0.5 * at.recent + 0.5 * record.accuracy
             at.blend = stage.blend.next(at.blend, at.recent, at.cell_accuracy)
         if stage.look is not None and (at.epoch + 1) % LOOK_EVERY == 0 and self._may_look(stage):
-            good = stage.look(self.network, self.examples, self.validation, at.cell_accuracy)
+            cell = plain_cell(self.network, self.cell or self.network.state_dict())
+            good = stage.look(self.network, cell, self.examples, self.validation)
             at.good_looks = at.good_looks + 1 if good else 0
         at.level_steps += at.step
         curriculum = stage.curriculum
@@ -374,6 +377,13 @@ class _Loop:
             "words": len(self.examples),
             "stages": stages,
         }
+
+
+def plain_cell(network: Classifier, weights: Mapping[str, Tensor]) -> Classifier:
+    """A network without states of the same shape, with the weights of the cell."""
+    cell = Classifier(replace(network.config, num_states=0, learn_temperature=False))
+    cell.load_state_dict({name: weights[name] for name in cell.state_dict()})
+    return cell.to(network.device).eval()
 
 
 def weighted_loss(

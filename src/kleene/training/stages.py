@@ -87,8 +87,8 @@ class Blend:
         return value
 
 
-Look = Callable[[Classifier, Examples, Examples | None, float], bool]
-"""Gets the network, training and validation rows, and the plain cell's accuracy on the former."""
+Look = Callable[[Classifier, Classifier, Examples, Examples | None], bool]
+"""Gets the network, the plain cell it started from, training and validation rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
