@@ -8,7 +8,6 @@ import torch
 from toy_readers import ALPHABET, toy_network, toy_words
 
 from kleene.data.examples import Examples
-from kleene.errors import ExtractionError
 from kleene.explain.methods import contributions
 from kleene.explain.traces import batched_traces, state_scores
 from kleene.nn.classifier import Classifier, full_weights, state_weights
@@ -98,8 +97,3 @@ def test_symbols_of_a_state_agree_with_its_weight_or_not() -> None:
     probs[ids[2], 0] = 60 * 0.4
     assert agreement(network, probs, counts)[0] == pytest.approx(1)
     assert agreement(network, probs[:1], counts[:1]).tolist() == [0, 0, 0, 0]
-
-
-def test_opaque_networks_have_no_weights_of_states() -> None:
-    with pytest.raises(ExtractionError, match="pooling='states'"):
-        state_weights(toy_network(pooling="max"))

@@ -124,15 +124,6 @@ def test_an_explanation_shows_everywhere() -> None:
     assert str(found).startswith(f"{found.prediction} ({probability_text(found.probability)})")
 
 
-def test_characters_stand_close_and_words_apart() -> None:
-    from kleene.data.alphabet import Alphabet
-
-    letters = Alphabet("abcdef")
-    network = toy_network(num_symbols=len(letters))
-    assert "\nabc\n" in str(explain(toy_model(network, letters), "abc"))
-    assert "\na b\n" in str(explain(toy_model(network, letters), ("a", "b")))
-
-
 @pytest.mark.parametrize(
     "word", [(), ("привет", "мир"), ("映", "画"), ("שלום",), ("नमस्ते",), ("\ud800", "👍🏽")]
 )

@@ -7,13 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from counting_network import counting_model
 
 from kleene.automata.counter.machine import CounterMachine
-from kleene.data.examples import Examples
 from kleene.errors import AlphabetError, DataError, ExtractionError
-from kleene.evaluation.metrics import evaluate
 from kleene.extraction.counter import extract as counter
 from kleene.extraction.counter.extract import MemoryCounter, extract_counter, machine_labels
 from kleene.extraction.counter.votes import Latch, Work, best_latch, count_votes
@@ -58,14 +55,6 @@ def found() -> MemoryCounter:
 def record() -> Prefixes:
     model = counting_model()
     return record_memory(model, model.alphabet.encode_many(some_words()))
-
-
-def test_the_network_set_by_hand_is_right_on_sampled_words() -> None:
-    language = balanced_parentheses("a")
-    words, labels = language.sample(400, range(61), seed=1, depth=range(1, 15))
-    model = counting_model()
-    examples = Examples(words=model.alphabet.encode_many(words), labels=np.array(labels, int))
-    assert evaluate(model.network, examples).accuracy == 1.0
 
 
 def test_the_counter_and_its_latch_make_the_language(found: MemoryCounter) -> None:
@@ -141,10 +130,6 @@ def test_a_state_that_only_the_centroids_keep_is_read(monkeypatch: pytest.Monkey
     assert reading.centroids
 
 
-def test_hard_mode_gives_the_same_language() -> None:
-    assert extract_counter(counting_model(), some_words(), hard=True).machine == balanced()
-
-
 def test_letters_not_seen_in_a_place_are_asked_about() -> None:
     letters = "abcdefghij"
     reading = extract_counter(counting_model(letters), some_words(60, letters))
@@ -156,21 +141,6 @@ def test_a_network_without_its_latch_is_told_apart_from_the_language() -> None:
     reading = extract_counter(counting_model(latch=False), some_words())
     assert reading.machine.difference(balanced()) == ")"
     assert reading.machine == balanced(accept_below=True)
-
-
-def test_an_untrained_network_is_not_the_language() -> None:
-    torch.manual_seed(0)
-    model = counting_model()
-    network = Classifier(model.network.config)
-    wild = Model(network=network.eval(), alphabet=model.alphabet, classes=model.classes)
-    with torch.no_grad():
-        for weight in (network.rnn.weight_ih_l0, network.rnn.weight_hh_l0):
-            weight *= 4
-    try:
-        difference = extract_counter(wild, some_words()).machine.difference(balanced())
-    except ExtractionError:  # nothing in it counts
-        return
-    assert difference is not None
 
 
 def test_overridden_votes_are_those_against_the_majority(record: Prefixes) -> None:
