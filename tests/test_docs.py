@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import importlib
 import pkgutil
 import re
@@ -93,6 +94,17 @@ def test_the_walk_of_a_sequence_names_functions_that_exist() -> None:
     assert len({package for package, _ in rows}) == len(rows)
     for name in functions:
         pkgutil.resolve_name(f"kleene.{name}")
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in SOURCES if ">>> " in p.read_text()], ids=lambda p: p.stem
+)
+def test_examples_in_docstrings_give_what_they_show(path: Path) -> None:
+    parts = path.relative_to(ROOT / "src").with_suffix("").parts
+    module = importlib.import_module(".".join(parts).removesuffix(".__init__"))
+    result = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
+    assert result.attempted > 0
+    assert result.failed == 0
 
 
 def anchors(page: Path) -> set[str]:

@@ -20,16 +20,7 @@ LAYERS = (
     *("estimator", "report", "web", "cli"),
 )
 FILES = {  # layers that are no single package
-    "base": (
-        "errors",
-        "config",
-        "arrays",
-        "files",
-        "percent",
-        "machine",
-        "compiling",
-        "distributed",
-    ),
+    "base": ("errors", "config", "arrays", "files", "machine", "distributed"),
     "model": ("select", "model_folder", "model", "settings"),
     "estimator": ("fitting", "estimator"),
 }

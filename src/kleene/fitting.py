@@ -20,11 +20,11 @@ from kleene.data.fingerprint import fingerprint
 from kleene.evaluation.baseline import ngram_accuracy
 from kleene.evaluation.figures import Answers, Figures, answers, measure
 from kleene.evaluation.metrics import evaluate, predict
+from kleene.evaluation.percent import percent
 from kleene.induction.result import Induction
 from kleene.induction.teach import automaton_answers, can_be_taught, search_rows, teach
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
-from kleene.percent import percent
 from kleene.select import MAX_STATES, NGRAM_LOSS, Comparison, compare, explains
 from kleene.settings import Settings, random_network, stages_of, text_note
 from kleene.training.by_gradient import as_good_as_the_cell, fewer_states, more_states

@@ -31,7 +31,7 @@ import numpy as np
 
 from kleene.arrays import Ints
 from kleene.data.examples import Examples
-from kleene.percent import percent
+from kleene.evaluation.percent import percent
 
 ORIGINS = {
     "trained": "gradient, on the rows",

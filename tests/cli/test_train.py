@@ -13,8 +13,8 @@ from filelock import FileLock
 from shell import SMALL, Kleene, assert_one_clear_line
 
 import kleene as kl
+from kleene.evaluation.percent import percent
 from kleene.model import Model
-from kleene.percent import percent
 
 QUICK = (*SMALL, "--epochs", "1", "--learn", "network")
 KEYS = {

@@ -12,12 +12,12 @@ from toy_readers import ALPHABET, CLASSES, NETWORKS, toy_model, toy_network, toy
 from kleene.data.batch import make_batch
 from kleene.errors import ExtractionError, SettingError
 from kleene.evaluation.metrics import logits
+from kleene.evaluation.percent import probability_text
 from kleene.explain.explain import explain, explain_many
 from kleene.explain.traces import margins, state_labels, state_scores
 from kleene.languages import tomita
 from kleene.model import Model
 from kleene.nn.classifier import lead, state_weights
-from kleene.percent import probability_text
 
 
 @pytest.mark.parametrize("settings", NETWORKS, ids=str)

@@ -17,7 +17,7 @@ import pytest
 from kleene import DFA
 from kleene.data.words import tokenize
 from kleene.errors import AlphabetError
-from kleene.percent import percent, probability_text
+from kleene.evaluation.percent import percent, probability_text
 from kleene.report.html import asset, script
 from kleene.report.view import page_table
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kleene.compiling import njit
+from kleene.automata.compiling import njit
 
 LANES = 8
 Array = npt.NDArray[Any]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from kleene.cli.console import answer, answer_table, say
 from kleene.errors import ModelError
+from kleene.evaluation.percent import percent
 from kleene.machine import label_texts
-from kleene.percent import percent
 from kleene.select import ORIGINS
 
 if TYPE_CHECKING:

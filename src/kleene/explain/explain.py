@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kleene.arrays import Floats, Ints
+from kleene.evaluation.percent import probability_text
 from kleene.explain.markup import (
     LEGEND,
     WEAK,
@@ -31,7 +32,6 @@ from kleene.explain.traces import batched_traces, encode, require_states, state_
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
 from kleene.nn.classifier import adds_up, lead
-from kleene.percent import probability_text
 
 MIN_CRISP = 0.95  # the smallest probability of a state on a path that explains the label by itself
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from kleene.arrays import Floats
 from kleene.data.alphabet import UNKNOWN, Alphabet
+from kleene.evaluation.percent import percent
 from kleene.explain.markup import Rendered, Table, as_json, as_text
 from kleene.explain.methods import predicting_states
 from kleene.explain.traces import (
@@ -30,7 +31,6 @@ from kleene.explain.traces import (
 )
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
-from kleene.percent import percent
 
 MIN_COUNT = 5
 BLOCK = 1000  # words encoded at a time

@@ -11,9 +11,9 @@ import numpy as np
 from kleene.arrays import Ints
 from kleene.automata import DFA
 from kleene.data.alphabet import Ids
+from kleene.evaluation.percent import percent
 from kleene.extraction.words import Oracle, Target, draw_from, run_table, table_of, usual_length
 from kleene.passes.prefixes import Prefixes
-from kleene.percent import percent
 
 TIMES_LONGER = 10
 MAX_DRAWN_WORDS = 400  # words drawn from the automaton

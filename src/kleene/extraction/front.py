@@ -8,8 +8,8 @@ from math import sqrt
 from typing import Any
 
 from kleene.automata import DFA
+from kleene.evaluation.percent import percent
 from kleene.extraction.fidelity import Fidelity
-from kleene.percent import percent
 
 
 @dataclass(frozen=True, kw_only=True)

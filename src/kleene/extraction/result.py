@@ -9,13 +9,13 @@ from typing import Any, Protocol
 
 from kleene.automata import DFA, PFA
 from kleene.automata.symbols import show_word
+from kleene.evaluation.percent import percent
 from kleene.extraction.ambiguity import Ambiguity
 from kleene.extraction.counter.extract import MemoryCounter
 from kleene.extraction.fidelity import Fidelity
 from kleene.extraction.front import Front, FrontPoint
 from kleene.machine import Label, Symbol, Word
 from kleene.model import Model
-from kleene.percent import percent
 
 MAX_DRAWN = 60  # states; a notebook draws no larger automaton
 

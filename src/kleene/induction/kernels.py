@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kleene.compiling import njit
+from kleene.automata.compiling import njit
 
 MIN_GAIN = 1e-6
 """Bits that a change must save."""

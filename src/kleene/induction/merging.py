@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kleene.compiling import njit
+from kleene.automata.compiling import njit
 from kleene.induction.evidence import Evidence
 from kleene.induction.search import Budget, Table
 

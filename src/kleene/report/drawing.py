@@ -14,11 +14,11 @@ from typing import Any
 
 from kleene.automata import DFA
 from kleene.automata.formats.drawing import diagram, load_graphviz
+from kleene.evaluation.percent import percent
 from kleene.explain.markup import as_text
 from kleene.explain.summary import Move, Summary
 from kleene.explain.traces import label_text
 from kleene.machine import Word
-from kleene.percent import percent
 
 POINTS = 72  # to an inch, Graphviz's measure of nodes
 ROUND, LETTER, LINE = 46, 7.4, 17  # pixels: a state's circle, a letter's width, a line's height

@@ -15,10 +15,10 @@ import numpy as np
 
 from kleene.evaluation.figures import no_better_than_majority
 from kleene.evaluation.metrics import Evaluation, wilson_interval
+from kleene.evaluation.percent import percent
 from kleene.explain.markup import as_text
 from kleene.machine import Word
 from kleene.model import Model
-from kleene.percent import percent
 from kleene.training.history import Epoch
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from kleene.data.alphabet import UNKNOWN
 from kleene.evaluation.metrics import logits
+from kleene.evaluation.percent import percent
 from kleene.explain.markup import as_json, as_text, joint
 from kleene.extraction.ambiguity import Ambiguity
 from kleene.extraction.result import Extraction
@@ -14,7 +15,6 @@ from kleene.machine import Word
 from kleene.model import Model
 from kleene.nn.classifier import adds_up
 from kleene.nn.mode import HARD, OWN
-from kleene.percent import percent
 
 MAX_AMBIGUITIES = 8  # that are listed
 MAX_UNKNOWN = 0.05  # share of unknown symbols above which nothing is ticked

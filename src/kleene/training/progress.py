@@ -7,7 +7,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from kleene.percent import percent
+from kleene.evaluation.percent import percent
 from kleene.training.history import Epoch
 from kleene.training.stages import Stage
 

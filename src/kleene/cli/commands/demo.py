@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kleene.cli.automaton_files import check_endings
 from kleene.cli.console import answer, answer_table, quoted
 from kleene.cli.options import SEED, option
-from kleene.percent import percent
+from kleene.evaluation.percent import percent
 
 if TYPE_CHECKING:
     from kleene.automata import DFA

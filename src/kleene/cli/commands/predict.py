@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from kleene.cli.console import answer, answer_json, answer_lines, answer_table, say
 from kleene.cli.options import DATA, JSON, MODEL, OPTIONAL_DATA, OpenData, flag, option, reads_data
 from kleene.errors import DataError, SettingError
+from kleene.evaluation.percent import percent
 from kleene.files import without_formula
 from kleene.machine import label_texts
-from kleene.percent import percent
 
 if TYPE_CHECKING:
     from kleene.data.layout import Example

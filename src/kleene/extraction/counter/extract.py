@@ -27,6 +27,7 @@ from kleene.arrays import Ints
 from kleene.automata.counter.machine import CounterMachine
 from kleene.data.alphabet import Ids
 from kleene.errors import ExtractionError
+from kleene.evaluation.percent import percent
 from kleene.extraction.counter.votes import Latch, Votes, Work, best_latch, count_votes, questions
 from kleene.extraction.words import all_words, encode_words, spell_ids
 from kleene.machine import Word
@@ -38,7 +39,6 @@ from kleene.passes.memory import (
     require_memory,
 )
 from kleene.passes.prefixes import Prefixes
-from kleene.percent import percent
 
 Run: TypeAlias = Callable[[Sequence[Ids]], Prefixes]
 

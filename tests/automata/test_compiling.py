@@ -12,7 +12,7 @@ import pytest
 from numba.core import event
 
 import kleene
-from kleene.compiling import HELD, njit
+from kleene.automata.compiling import HELD, njit
 
 SOURCE = Path(kleene.__file__).parent
 

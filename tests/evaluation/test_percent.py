@@ -1,6 +1,6 @@
 """One rule for percentages, in Python; tests/report compares the page's."""
 
-from kleene.percent import percent, probability_text
+from kleene.evaluation.percent import percent, probability_text
 
 
 def test_no_share_reads_as_none_or_all_unless_it_is() -> None:
