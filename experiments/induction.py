@@ -192,7 +192,7 @@ def timed(states: int, symbols: int, rows: int, seed: int) -> dict[str, Any]:
     truth = random_dfa(states, symbols, seed)
     found = kl.induce(*labelled(truth, rows, seed), seed=seed)
     seconds = round(found.seconds, 2)
-    return judged(found.dfa, truth, distinct=found.distinct_rows, search_seconds=seconds)
+    return judged(found.dfa, truth, distinct=found.evidence.num_words, search_seconds=seconds)
 
 
 PARTS: dict[str, Callable[[argparse.Namespace], list[Task]]] = {

@@ -15,7 +15,6 @@ from kleene.automata.counter.formats import describe_counters, edges
 from kleene.automata.counter.machine import CounterMachine
 from kleene.errors import AlphabetError, AutomatonError, SettingError
 from kleene.languages.context_free import balanced_parentheses, blocks
-from kleene.machine import run
 
 
 def parentheses(letters: str = "a", *, below: bool = False, up: int = 1) -> CounterMachine:
@@ -89,12 +88,6 @@ def test_blocks_agree_with_the_predicate() -> None:
 def test_deep_words_are_counted() -> None:
     assert parentheses().accepts("(" * 5000 + ")" * 5000)
     assert not parentheses().accepts("(" * 5000 + ")" * 4999)
-
-
-def test_it_is_a_machine() -> None:
-    machine = parentheses()
-    assert run(machine, "(a)()") is True
-    assert machine.trace("(a)") == [(0, 0), (0, 1), (0, 1), (0, 0)]
 
 
 def test_machines_that_count_differently_are_proved_equal() -> None:

@@ -94,36 +94,6 @@ def test_a_product_of_two_patterns_is_found() -> None:
     assert best.run_many(words).tolist() == labels
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("symbols", "tests"),
-    [
-        ("abcd", [Occurrence.subsequence((0, 1, 1, 3, 2, 0))]),
-        ("abcd", [Occurrence.factor((0, 0, 2, 3)), Occurrence.factor((1, 0, 1, 1))]),
-        ("abcd", [Occurrence.factor((0, 1), (0, 1, 2), times=4)]),
-        ("abcdefghijklmnop", [Occurrence.subsequence((3, 9, 9, 1)), Occurrence.factor((4, 15))]),
-    ],
-)
-def test_words_without_patterns_are_told_from_others(symbols: str, tests: list[Occurrence]) -> None:
-    width = len(symbols)
-    truth = DFA(alphabet=symbols, transitions=np.zeros((1, width), np.int32), outputs=(False,))
-    for test in tests:
-        feature = test.feature(width)
-        outputs = tuple(bool(one) for one in feature.values)
-        found = DFA(alphabet=symbols, transitions=feature.table, outputs=outputs)
-        truth = truth | found
-    random = np.random.default_rng(0)
-    words = ["".join(random.choice(list(symbols), random.integers(8, 24))) for _ in range(2000)]
-    for i in range(0, len(words), 4):  # rare patterns are written into some of the words
-        places = np.sort(random.permutation(len(words[i]))[: len(tests[i % len(tests)].word)])
-        letters = list(words[i])
-        for place, symbol in zip(places, tests[i % len(tests)].word, strict=True):
-            letters[place] = symbols[symbol]
-        words[i] = "".join(letters)
-    found = kl.induce(words, truth.run_many(words).tolist())
-    assert found.dfa == truth.minimize()
-
-
 def test_the_share_of_a_value_is_that_of_all_words() -> None:
     shares = np.random.default_rng(0).dirichlet(np.ones(3))
     lengths = np.array([0.1, 0.2, 0.0, 0.3, 0.4])

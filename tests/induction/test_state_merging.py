@@ -145,3 +145,12 @@ def test_the_value_of_an_expression_is_found_from_the_shorter_words() -> None:
     found = kl.induce(words, values)
     assert found.training_errors == 0
     assert found.dfa.run("3*4*2-1*0+4") == (3 * 4 * 2 - 1 * 0 + 4) % 5
+
+
+@pytest.mark.parametrize(("seed", "share"), [(1, 0.05), (2, 0.1)])
+def test_many_rows_of_short_words_outvote_wrong_labels(seed: int, share: float) -> None:
+    truth, words = random_dfa(10, 2, seed), words_over(2, 10_000, 12)
+    wrong = np.random.default_rng(1).random(len(words)) < share
+    found = kl.induce(words, (truth.run_many(words) != wrong).tolist())
+    assert found.dfa == truth
+    assert found.training_errors == wrong.sum()

@@ -97,10 +97,3 @@ def test_small_palindrome_set() -> None:
     assert [max(map(len, split.words)) for split in made.tests.values()] == [100, 200, 500]
     with pytest.raises(SettingError, match="choose large or small"):
         palindrome_set("huge")
-
-
-@pytest.mark.slow
-def test_large_parentheses_set_has_the_sizes_of_the_paper() -> None:
-    made = parentheses_set("large")
-    assert (len(made.train.words), sum(made.train.labels)) == (22_286, 13_025)
-    assert (len(made.validation.words), sum(made.validation.labels)) == (6_704, 3_582)

@@ -33,13 +33,15 @@ def merged(evidence: Evidence, budget: Budget) -> Table | None:
     """The table of the merged prefix tree; None if it grew too large or the budget was spent.
 
     A table with more bits than rows explains nothing. A transition that no word uses leads where
-    the symbol leads from most states.
+    the symbol leads from most states. A word of several labels has its most frequent one.
     """
     width = len(evidence.alphabet)
+    counts = evidence.counts
+    counts = np.where(np.arange(counts.shape[1]) == counts.argmax(1)[:, None], counts, 0)
     nodes = 1 + count_new(evidence.symbols, evidence.starts)
     if nodes * width > MAX_ENTRIES:
         return None
-    tree = prefix_tree(evidence.symbols, evidence.starts, evidence.counts, nodes, width)
+    tree = prefix_tree(evidence.symbols, evidence.starts, counts, nodes, width)
     states = max_states(width, evidence.rows)
     targets = merge_states(tree, states, budget.work, budget.look_ups)
     if not len(targets):
