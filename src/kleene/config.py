@@ -121,7 +121,7 @@ class TrainConfig:
         above=0,
     )
     batch_size: int | None = parameter(
-        None, "Rows in a batch. None: 32, and 8 for learn=paper.", "N", least=1
+        None, "Rows in a batch. None: 64 for learn=network, else 32.", "N", least=1
     )
     epochs: int | None = parameter(
         None, "Maximum number of epochs of a stage. None: the recipe's own number.", "N", least=1

@@ -95,7 +95,6 @@ def paper(config: TrainConfig) -> list[Stage]:
             epochs=config.epochs or 40_000,
             optimizer=config.optimizer or "rmsprop",
             learning_rate=config.learning_rate or 3e-4,
-            batch_size=config.batch_size or 8,
             patience=config.patience,
             curriculum=PAPER,
             target=1.0,
