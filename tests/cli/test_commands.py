@@ -339,3 +339,22 @@ def test_evaluate_tells_the_calibration(kleene: Kleene, model: Path, data: Path)
     assert told["calibration"]["error"] == pytest.approx(wanted.error)
     assert sum(told["calibration"]["counts"]) == len(words)
     assert f"calibration error  {wanted.error:.4f}" in kleene("evaluate", model, data).out
+
+
+@pytest.mark.parametrize("ending", ["png", "svg"])
+def test_report_draws_pictures(kleene: Kleene, data: Path, tmp_path: Path, ending: str) -> None:
+    model, out = counting_model("a").save(tmp_path / "model"), tmp_path / f"x.{ending}"
+    (tmp_path / "words.txt").write_text("(a)\n()\na\n((\n")
+    along = ("--plot", "trajectories", "--sequence", "(a)")
+    for asked in (along, (tmp_path / "words.txt", "--plot", "tsne")):
+        outcome = kleene("report", model, *asked, "--out", out)
+        assert (outcome.status, outcome.out) == (0, f"{out}\n")
+        assert out.read_bytes().startswith({"png": b"\x89PNG", "svg": b"<?xml"}[ending])
+        out.unlink()
+    for mistake in (
+        (*along, "--out", tmp_path / "x.bmp"),
+        ("--plot", "trajectories", "--sequence", ""),
+        ("--plot", "trajectories"),
+        (data, "--sequence", "ab"),
+    ):
+        assert_one_clear_line(kleene("report", model, *mistake))

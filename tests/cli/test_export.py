@@ -59,8 +59,6 @@ def test_an_automaton_goes_to_onnx(kleene: Kleene, folder: Path, tmp_path: Path)
     [
         ("model", "x.c", "kleene extract"),
         ("truth.json", "x.exe", "must end in one of"),
-        ("none", "x.c", "cannot read"),
-        ("data.tsv", "x.onnx", "JSON"),
     ],
 )
 def test_mistakes(

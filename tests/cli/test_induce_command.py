@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -73,12 +71,3 @@ def test_it_asks_for_the_words_that_decide(kleene: Kleene, tmp_path: Path) -> No
 )
 def test_mistakes_get_one_line(kleene: Kleene, rows: Path, arguments: tuple[str, ...]) -> None:
     assert_one_clear_line(kleene("induce", rows, *arguments))
-
-
-def test_the_command_does_not_import_torch(rows: Path) -> None:
-    code = (
-        f"import sys; from kleene.cli import main; main(['induce', {str(rows)!r}]); "
-        "print('torch' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "False"

@@ -98,11 +98,12 @@ def test_given_tokens_are_not_a_guess(kleene: Kleene, tmp_path: Path) -> None:
 def test_bad_data(kleene: Kleene, tmp_path: Path, content: bytes, said: str) -> None:
     data, out = tmp_path / "data.tsv", tmp_path / "model"
     data.write_bytes(content)
-    outcome = kleene("train", data, "--out", out)
-    assert_one_clear_line(outcome)
-    assert said in outcome.err
-    assert len(outcome.err) < 600
-    assert not out.exists()
+    for way in ("--no-stream", "--stream"):
+        outcome = kleene("train", data, "--out", out, way)
+        assert_one_clear_line(outcome)
+        assert (said if way == "--no-stream" else said.replace("example", "line")) in outcome.err
+        assert len(outcome.err) < 600
+        assert not out.exists()
 
 
 @pytest.mark.parametrize(

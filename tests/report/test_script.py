@@ -82,10 +82,10 @@ CHARACTERS = ("0", "1", "a", "é", "ß", "日", "𝒳", "👩", "<", "&", '"', "
 VOCABULARY = ("the", "film", "<b>", "naïve", "日本", "𝒳𝒴", "__proto__", "constructor", "0", "-1")
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_thousand_words_by_character(seed: int) -> None:
     dice = random.Random(seed)
-    dfa = random_dfa(CHARACTERS, states=1 + 4 * seed, seed=seed)
+    dfa = random_dfa(CHARACTERS, states=1 + 8 * seed, seed=seed)
     letters = [*CHARACTERS] * 6 + ["x", "\ufeff"]
     words = ["".join(dice.choices(letters, k=dice.randrange(40))) for _ in range(1000)]
     found = in_node(STEPS, [page_table(dfa), "chars", words])

@@ -1,7 +1,5 @@
 """Run the shell commands of README.md word for word, in a pseudo-terminal, in a fresh clone.
 
-python tests/terminal/readme_walk.py [FOLDER]
-
 The clone uses the environment that this script runs in; what would install packages or run for
 hours is not run, and listed as such. Servers and long experiments are stopped by Ctrl-C.
 """
@@ -12,7 +10,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,21 +73,3 @@ def failed(step: Step) -> bool:
     """Whether a command did not end as it should."""
     allowed = next((s for start, s in STATUS.items() if step.command.startswith(start)), (0,))
     return step.run is not None and step.run.status not in allowed
-
-
-def main() -> int:
-    """Print every command with its status; the result is 1 if one failed."""
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(temporary)
-        bad = 0
-        for step in walk(folder):
-            status = "not run" if step.run is None else f"status {step.run.status}"
-            print(f"{status:<9} {step.command}", flush=True)
-            if failed(step):
-                bad += 1
-                print(step.run.text if step.run else "")
-    return int(bad > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

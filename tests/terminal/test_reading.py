@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
-from terminal import SIZES, TerminalRun, run_in_terminal
+from terminal import SIZES, Terminal, TerminalRun, run_in_terminal
 
 COMMANDS = {
     "extract": ("extract", "model", "--out", "dfa.json"),
@@ -58,3 +59,14 @@ def test_every_command_fits_every_terminal(folder: Path, size: str, color: bool)
     for name in COMMANDS:
         run = check(folder, name, size, color)
         assert color or not run.colored
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["report", "extract", "certify", "induce", "predict"])
+def test_an_interrupt_leaves_one_line(folder: Path, name: str) -> None:
+    terminal = Terminal(*COMMANDS[name], cwd=folder)
+    time.sleep(2)  # Python has started, on all but the busiest machines
+    terminal.interrupt()
+    run = terminal.finish()
+    run.assert_clean()
+    assert run.status == 0 or (run.status, run.lines[-1]) == (2, "kleene: error: stopped")

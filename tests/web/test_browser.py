@@ -1,4 +1,27 @@
-"""The report and the page in a real browser, as a person uses them."""
+"""The report and the page in a real browser, as a person uses them.
+
+What people complained of, and the test of each point; files without a folder are of this one:
+
+| point | test |
+| --- | --- |
+| ticks on examples whose symbols the model does not know | report/test_trust.py: unknown_symbols |
+| phrases and colours of an automaton say nothing | report/test_deciding.py |
+| one phrase stands for both classes | explain/test_phrases.py |
+| two bases of positions | cli/test_commands.py: the_step_that_decided; proof/test_robustness.py |
+| `NaN`, `null`, `None` become classes | cli/test_streaming.py: labels_that_say_missing |
+| three rows: no word on their worth | cli/test_train.py and report/test_html.py: nobody_knows |
+| tiny differences in full colour | report/test_script.py: tiny_weights_have_no_colour |
+| a phone: broken words, a cut-off graph | test_browser.py: for_everybody, no_word_is_broken |
+| print: blank pages | test_browser.py: prints_without_blank_pages |
+| a bar of 54 % looks full | report/test_script.py: bars_are_shares_of_all_steps |
+| colours that do not follow the classes | report/test_html.py: the_colour_of_their_class |
+| empty input has an answer, 1,000 pasted lines none | test_browser.py: pasted_lines |
+| an upload error that does not name the field | test_browser.py: files_good_and_bad |
+| `0.0 %` and `99.95 %` | test_percent.py; report/test_script.py: percentages |
+| seven lines on a proof | terminal/test_reading.py: extract_certify_verify |
+| lines wider than 80 columns | cli/test_contract.py: help_fits; assert_clean in tests/terminal |
+| a wrong file, a missing column | cli/test_wrong_files.py |
+"""
 
 from __future__ import annotations
 
@@ -150,7 +173,8 @@ def test_the_report_prints_without_blank_pages(
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    with running(create_app(models_of(Served("network", page_model()), even()))) as found:
+    named = Served("network", page_model(classes=("negative", "predictable")))
+    with running(create_app(models_of(named, even()))) as found:
         yield found
 
 
@@ -164,7 +188,7 @@ def test_the_page_answers_as_one_types(chromium: Any, client: Client) -> None:
         assert opened.locator(".reasons .text span").all_inner_texts() == list("0110")
         opened.select_option("#model", "even")
         opened.fill("#word", "012")
-        opened.locator(".answer", has_text="1 of its symbols are unknown").wait_for()
+        opened.locator(".answer", has_text="1 of its symbols is unknown").wait_for()
 
 
 def test_pasted_lines_are_a_table_and_no_input_has_no_answer(
@@ -212,6 +236,18 @@ def test_the_page_is_for_everybody(chromium: Any, client: Client, size: Any, sch
         opened.get_by_text("4 / 4").wait_for()
         assert accessible(opened) == []
         assert opened.evaluate("document.documentElement.scrollWidth") <= size["width"]
+
+
+def test_no_word_is_broken_on_a_phone(chromium: Any, client: Client) -> None:
+    lines = "(found) => found.map((one) => one.getClientRects().length)"
+    with page(chromium, client.page, size=PHONE) as opened:
+        opened.fill("#word", "0110")
+        opened.get_by_text("4 / 4").wait_for()
+        names = opened.locator(".sure > span:first-child")
+        assert names.all_inner_texts() == ["negative", "predictable"]
+        heights = names.evaluate_all("(all) => all.map((one) => one.scrollHeight)")
+        assert max(heights) < 30  # one line
+        assert set(opened.locator(".answer strong").evaluate_all(lines)) == {1}
 
 
 def test_a_page_asks_for_the_token(chromium: Any) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 import signal
 import socket
 import urllib.request
@@ -58,8 +56,6 @@ def asked(address: str, path: str, token: str | None = None) -> str:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("commands")
     EVEN_MODEL.save(place / "even")
-    (place / "words.tsv").write_text("".join(f"{i:b}\t{i % 2 == 1}\n" for i in range(60)))
-    (place / "bare.txt").write_text("0\n1\n0110\n")
     return place
 
 
@@ -148,50 +144,6 @@ def refused(port: int) -> bool:
     except ConnectionRefusedError:
         return True
     return False
-
-
-# -- report and serve, as they are called ---------------------------------------------------------
-
-
-def test_a_report_is_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = folder / "report.html"
-    status = main(["report", str(folder / "even"), str(folder / "words.tsv"), "--out", str(out)])
-    assert (status, capsys.readouterr().out) == (0, f"{out}\n")
-    assert out.read_text().startswith("<!doctype html>")
-
-
-def test_words_without_labels_will_do(folder: Path) -> None:
-    out = folder / "bare.html"
-    arguments = ["report", str(folder / "even"), str(folder / "bare.txt"), "--out", str(out)]
-    assert main(arguments) == 0
-    values = re.search(r'id="values">(.*?)</script>', out.read_text(), re.DOTALL)
-    assert values is not None
-    assert json.loads(values[1])["accuracy"] is None
-
-
-@pytest.mark.parametrize(
-    ("arguments", "needed"),
-    [
-        (["report", "nothing", "data.tsv"], "does not exist"),
-        (["report", "even", "nothing.tsv"], "cannot read"),
-        (["report", "even", "words.tsv", "--out", "no/such/folder/r.html"], "cannot write"),
-        (["serve", "nothing"], "does not exist"),
-        (["serve", "words.tsv"], "is a file; give the folder"),
-    ],
-)
-def test_mistakes_are_told_in_one_line(
-    folder: Path,
-    arguments: list[str],
-    needed: str,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(folder)
-    more = ["--port", "0"] if arguments[0] == "serve" else []
-    assert main([*arguments, *more]) == 2
-    told = capsys.readouterr().err
-    assert needed in told
-    assert told.count("\n") == 1
 
 
 def test_a_port_in_use_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -88,14 +88,9 @@ def _reason(error: BaseException) -> str:
         name = f"{error.filename}: " if error.filename else ""
         return f"{name}{error.strerror or error}; check the path, permissions and free space"
     if hasattr(error, "format_message"):  # typer's errors about options and arguments
-        from kleene.cli.app import RENAMED_OPTIONS
-
         context: Any = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "kleene"
-        option, reason = getattr(error, "option_name", ""), error.format_message().rstrip(".")
-        if option in RENAMED_OPTIONS:
-            reason = f"{option} is gone; use {RENAMED_OPTIONS[option]}"
-        return f"{reason}; see `{path} --help`"
+        return f"{error.format_message().rstrip('.')}; see `{path} --help`"
     name = type(error).__name__
     return f"internal error; please report it with the output of --debug ({name}: {error})"
 

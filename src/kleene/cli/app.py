@@ -40,17 +40,6 @@ RENAMED = {
     "warm": "use `kleene demo`, which compiles all kernels of training and prediction",
     "reproduce": "run the experiments of a clone: `python experiments/reproduce.py`",
 }
-RENAMED_OPTIONS = {
-    "--consolidate": "--learn auto",
-    "--no-consolidate": "--learn network",
-    "--prefer": "--learn",
-    "--induction-seconds": "--search-seconds",
-    "--html": "`Explanation.to_html` in Python, or `kleene report`",
-    "--test": "`kleene evaluate MODEL DATA`",
-    "--token": "KLEENE_TOKEN",
-    "--token-file": "KLEENE_TOKEN=$(cat FILE)",
-    "--watch": "`kleene report`, which shows the run",
-}
 
 
 class Command(TyperCommand):
