@@ -70,7 +70,9 @@ def test_events_become_sequences_with_answers_and_counts(session: Any) -> None:
     assert few.dfa == kl.induce([*cases.values()], [r.label for r in rows], seed=1).dfa == DFA4
 
 
-@pytest.mark.parametrize("times", [("9", "10"), ("2024-10-27T02:30:00+02:00", "2024-10-27T01:00Z")])
+@pytest.mark.parametrize(
+    "times", [("9", "10"), ("2024-10-27T02:30:00+02:00", "2024-10-27T01:00:00Z")]
+)
 def test_texts_are_ordered_as_numbers_or_times(session: Any, times: tuple[str, str]) -> None:
     frame = session.createDataFrame([("1", "b", times[1]), ("1", "a", times[0])], EVENTS)
     (row,) = spark.sequences(frame, "case", "event", "time").collect()
@@ -139,9 +141,8 @@ class Deadly:
     """A model whose scorer ends its process."""
 
     def __init__(self, load: Any, marks: Path) -> None:
-        self.made = Scorer(
-            load=load, content=str(marks), key=str(marks), fields=DFA4.scorer().fields
-        )
+        key, fields = f"{load.__name__} {marks}", DFA4.scorer().fields
+        self.made = Scorer(load=load, content=str(marks), key=key, fields=fields)
 
     def scorer(self, column: str, *, prefix: str) -> Scorer:
         return replace(self.made, column=column, prefix=prefix)
