@@ -5,7 +5,7 @@
 The first part reads a table of events (20 names, 10 events a case) by `read_examples`, and asks
 DuckDB for the same lists in one query, with one thread; the ratio is of CPU times. The second part
 encodes a million rows of 20 symbols for training on disk, and asks DuckDB to scan the file, to
-split its texts, and to write the lists to Parquet. The third part trains on such rows for one epoch,
+split its texts, and to write the lists to Parquet. The third part trains on such rows for an epoch,
 in a process of its own for each number of rows.
 """
 

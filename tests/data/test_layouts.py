@@ -296,27 +296,10 @@ def test_a_log_is_read(tmp_path: Path, name: str) -> None:
         ("t2", (), "bad"),
     ]
     assert (found.event_column, found.label_column) == ("concept:name", "label")
-    by_time = Layout(order_column="time:timestamp")
-    assert next(iter(read_examples(path, by_time))).word == ("b & c", "a")
-
-
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [("9", "10"), ("2024-10-27T02:30:00+02:00", "2024-10-27T02:10:00+01:00")],
-)
-def test_events_of_a_log_are_in_the_order_of_numbers_and_times(
-    tmp_path: Path, first: str, second: str
-) -> None:
-    events = "".join(
-        f'<event><string key="concept:name" value="{name}"/><string key="at" value="{at}"/></event>'
-        for name, at in (("b", second), ("a", first))
-    )
-    path = write(tmp_path, "a.xes", log(f"<trace>{events}</trace>"))
-    read = read_examples(path, Layout(order_column="at"), labelled=False)
-    assert next(read).word == ("a", "b")
-    path = write(tmp_path, "b.xes", log(f"<trace>{events}</trace>".replace(first, "soon")))
-    with pytest.raises(DataError, match="'at' must be a number or an ISO date, got 'soon'"):
-        list(read_examples(path, Layout(order_column="at"), labelled=False))
+    with pytest.raises(DataError, match="the events of a log have an order; omit --order-column"):
+        read_examples(path, Layout(order_column="time:timestamp"))
+    known = Layout().or_else(Layout(event_column="concept:name", order_column="time:timestamp"))
+    assert next(read_examples(path, known)).word == ("a", "b & c")
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,9 @@ Document type declarations are refused, so that no entity is ever expanded.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from itertools import chain
-from typing import Any
+from typing import NoReturn
 from xml.parsers import expat
 
 from kleene.data.layout import LABEL_NAMES, Example, Layout
@@ -31,7 +29,9 @@ class _Trace:
 
 
 def xes_examples(lines: Lines, layout: Layout, labelled: bool) -> tuple[Layout, Iterator[Example]]:
-    """The traces of a log; a label is an attribute of its trace."""
+    """The traces of a log, in the order of the file; a label is an attribute of its trace."""
+    if layout.order_column:
+        raise DataError(f"{lines.name}: the events of a log have an order; omit --order-column")
     traces = _traces(lines)
     begin = next(traces, None)
     if begin is None:
@@ -43,7 +43,7 @@ def xes_examples(lines: Lines, layout: Layout, labelled: bool) -> tuple[Layout, 
         names = ", ".join(map(repr, begin.attributes))[:200] or "none"
         found = f"cannot tell the label among the attributes of a trace ({names})"
         raise lines.error(f"{found}; name one with --label-column", begin.line)
-    layout = replace(layout, label_column=label, event_column=layout.event_column or NAME)
+    name = layout.event_column or NAME
 
     def examples() -> Iterator[Example]:
         for trace in chain([begin], traces):
@@ -51,38 +51,13 @@ def xes_examples(lines: Lines, layout: Layout, labelled: bool) -> tuple[Layout, 
             if labelled and not value:
                 problem = f"the trace has no attribute {label!r}; add its label"
                 raise lines.error(problem, trace.line)
-            word = _word(lines, trace, layout)
+            if any(name not in event for event in trace.events):
+                problem = f"an event of the trace has no attribute {name!r}; add it"
+                raise lines.error(problem, trace.line)
+            word = tuple(event[name] for event in trace.events)
             yield Example(word, value or None, trace.line, trace.attributes.get(NAME))
 
-    return layout, examples()
-
-
-def _word(lines: Lines, trace: _Trace, layout: Layout) -> tuple[str, ...]:
-    events, order = trace.events, layout.order_column
-    for key in (layout.event_column, order):
-        if key is not None and any(key not in event for event in events):
-            raise lines.error(f"an event of the trace has no attribute {key!r}; add it", trace.line)
-    if order is not None:
-        positions = [_position(event[order]) for event in events]
-        if None in positions:
-            found = events[positions.index(None)][order]
-            needed = f"{order!r} must be a number or an ISO date"
-            raise lines.error(f"{needed}, got {found!r:.40}", trace.line)
-        if len(set(map(type, positions))) > 1:
-            raise lines.error(f"numbers and dates are mixed in {order!r}", trace.line)
-        events = [events[i] for i in sorted(range(len(events)), key=positions.__getitem__)]
-    return tuple(event[str(layout.event_column)] for event in events)
-
-
-def _position(text: str) -> Any:
-    """A number or a time, in UTC unless it says otherwise; None where the text is neither."""
-    with suppress(ValueError):
-        number = float(text)
-        return number if number == number else None
-    with suppress(ValueError):
-        moment = datetime.fromisoformat(text.strip())
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return None
+    return replace(layout, label_column=label, event_column=name, order_column=None), examples()
 
 
 def _traces(lines: Lines) -> Iterator[_Trace]:
@@ -113,7 +88,7 @@ def _traces(lines: Lines) -> Iterator[_Trace]:
             elif path[:-1] == ["log", "trace", "event"]:
                 traces[-1].events[-1][attributes["key"]] = attributes["value"]
 
-    def refuse(*_: object) -> None:
+    def refuse(*_: object) -> NoReturn:
         raise error("document type declarations are refused; remove <!DOCTYPE>")
 
     parser.StartElementHandler, parser.StartDoctypeDeclHandler = start, refuse
