@@ -238,7 +238,8 @@ class SequenceClassifier(ClassifierMixin, TransformerMixin, BaseEstimator, Param
 
     def predict(self, X: Sequence[Any]) -> NDArray[Any]:
         """The label of the highest score, for each word."""
-        found: NDArray[Any] = self.classes_[self._evaluate(X).predicted]
+        predicted = self._evaluate(X).predicted  # first, since it says that nothing is fitted
+        found: NDArray[Any] = self.classes_[predicted]
         return found
 
     @property

@@ -64,7 +64,7 @@ def test_a_certificate_still_holds_or_is_refused_with_the_cure(
             with pytest.raises(KleeneError, match=r"run `kleene certify MODEL DFA\.json"):
                 read()
         return
-    assert Certificate.load(files[2]).temperature == said["temperature"]
+    assert Certificate.load(files[2]).temperatures == (said["temperature"],)
     assert verify(*files).holds
 
 
