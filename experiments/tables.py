@@ -38,6 +38,7 @@ from page import (
     spread,
     where,
 )
+from proof_tables import PROOFS
 from speed_tables import SPEED
 from summary_table import summary
 from text_tables import TEXTS
@@ -431,6 +432,7 @@ TABLES: dict[str, Table | Callable[[], str]] = {
     **COUNTING,
     **TEXTS,
     **SPEED,
+    **PROOFS,
 }
 
 if __name__ == "__main__":

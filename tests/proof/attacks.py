@@ -1,7 +1,7 @@
 """Attacks on `verify`: each makes a statement that is false, or a file that says nothing.
 
 Every attack owns all files: checksums and the digest in the certificate fit what it changed, except
-for those in `KEEP_DIGEST`. The text of an attack is its line in docs/explanation/proofs.md.
+for those in `KEEP_DIGEST`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Largest errors of the compiled sigmoid, tanh and exp, and of torch's, over float32 values.
 
-`python tests/proof/function_errors.py --write` measures all finite values and writes the table of
-docs/explanation/proofs.md, once for each set of CPU features that torch can use here; about two
-minutes of CPU time for each.
+`python tests/proof/function_errors.py` measures all finite values, once for each set of CPU
+features that torch can use here, some two minutes of CPU time each, and writes the results to
+experiments/results/functions.json. With --here it prints the errors with this CPU as it is.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from numba import njit
 from kleene.proof.functions import cpu_features
 from kleene.proof.verify_core import F, U
 
-PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "proofs.md"
+RESULTS = Path(__file__).parents[2] / "experiments" / "results" / "functions.json"
 EXP = 16 * U  # relative; the softmax's factor of (k + 64) U has room for it
 CUT = 5e-38  # what exp may be too large or too small by where its value underflows
 CHUNK = 2**20
@@ -146,24 +146,6 @@ def largest_errors(step: int) -> tuple[dict[str, dict[str, float]], int]:
     return worst, count
 
 
-def table(found: dict[str, dict[str, dict[str, float]]], count: int, seconds: float) -> str:
-    head = [
-        *("CPU features", "computed by"),
-        *(f"{name}, {'relative' if name == 'exp' else 'absolute'}" for name in BOUNDS),
-    ]
-    lines = [head, ["---"] * len(head)]
-    for features, worst in found.items():
-        for way, errors in worst.items():
-            shown = [f"{errors[name]:.2e}" if name in errors else "" for name in BOUNDS]
-            lines += [[features, way, *shown]]
-    lines += [["", "**bound in proofs**", *(f"**{bound:.2e}**" for bound in BOUNDS.values())]]
-    rows = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return (
-        f"Largest errors over all {count:,} finite float32 values (of exp, those up to 0), torch "
-        f"{torch.__version__}, {seconds:.0f} s of CPU time:\n\n{rows}"
-    )
-
-
 def main() -> None:
     torch.set_num_threads(1)
     if "--here" in sys.argv:  # with the features that torch uses in this process
@@ -171,20 +153,17 @@ def main() -> None:
         worst, count = largest_errors(1)
         print(json.dumps([cpu_features(), worst, count, time.process_time() - started]))
         return
-    found, count, seconds = {}, 0, 0.0
+    errors, count, seconds = {}, 0, 0.0
     for capability in ("avx512", "avx2", "default"):
         environment = {**os.environ, "ATEN_CPU_CAPABILITY": capability}
         command = [sys.executable, __file__, "--here"]
         out = subprocess.run(command, env=environment, check=True, capture_output=True).stdout
-        features, worst, count, took = json.loads(out)
-        found[features] = worst
+        features, errors_here, count, took = json.loads(out)
+        errors[features] = errors_here
         seconds += took
-    text = table(found, count, seconds)
-    print(text)
-    if "--write" in sys.argv:
-        before, _, rest = PAGE.read_text().partition("<!-- functions -->")
-        after = rest[rest.index("\n## ") :]
-        PAGE.write_text(f"{before}<!-- functions -->\n{text}\n{after}")
+    about = {"torch": torch.__version__, "values": count, "cpu_seconds": round(seconds)}
+    document = {**about, "bounds": BOUNDS, "errors": errors}
+    RESULTS.write_text(json.dumps(document, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,7 @@
 
 Each mutation breaks one place of a copy of the package, and tests must notice. The first part breaks
 a condition of a proof, the second undoes the repair of a hole of trust, with the test of that hole.
-A run without numbers tries all and writes experiments/results/mutations.json, which
-docs/explanation/security.md shows.
+A run without numbers tries all and writes experiments/results/mutations.json.
 """
 
 # ruff: noqa: E501  (a mutation is a line)
@@ -146,7 +145,7 @@ REPAIRS: tuple[tuple[int, str, str, str, str, str], ...] = (  # attack, test, fi
 
 def copied(place: Path) -> Path:
     """A copy of the package and its tests; one for all mutations, so that kernels compile once."""
-    skip = shutil.ignore_patterns("__pycache__", "results")
+    skip = shutil.ignore_patterns("__pycache__")
     for part in ("src", "tests", "experiments", "docs"):
         shutil.copytree(ROOT / part, place / part, ignore=skip)
     for part in ("pyproject.toml", "README.md"):
@@ -194,7 +193,8 @@ def main() -> int:
         for i, (attack, file, tests, what, old, new) in enumerate(mutations, 1):
             if not chosen or i in chosen:
                 alive = survives(copy, file, tests, old, new)
-                rows.append({"file": file, "mutation": what, "attack": attack, "killed": not alive})
+                row = {"file": file, "mutation": what, "killed": not alive, "attack": attack}
+                rows.append({**row, "test": f"tests/{tests[0]}"} if attack else row)
                 print(i, file, what, "SURVIVES" if alive else "killed", flush=True)
     survivors = [row for row in rows if not row["killed"]]
     print(f"{len(rows) - len(survivors)} of {len(rows)} killed")

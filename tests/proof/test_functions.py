@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
-from function_errors import BOUNDS, CUT, PAGE, farthest, farthest_power, largest_errors
+from function_errors import BOUNDS, CUT, RESULTS, farthest, farthest_power, largest_errors
 
 from kleene.proof import functions
 from kleene.proof.functions import MEASURED
@@ -46,11 +48,12 @@ def test_what_underflows_is_below_what_proofs_leave_for_it():
     assert CUT <= LOST / 2
 
 
-def test_the_page_has_the_cpu_features_that_count_as_measured(monkeypatch):
-    rows = {
-        line.split(" | ")[0][2:] for line in PAGE.read_text().splitlines() if "compiled" in line
-    }
-    assert set(MEASURED) <= rows
+def test_the_cpu_features_that_count_as_measured_were(monkeypatch):
+    found = json.loads(RESULTS.read_text())
+    assert found["values"] == FINITE
+    assert set(MEASURED) <= set(found["errors"])
+    for errors in (way for ways in found["errors"].values() for way in ways.values()):
+        assert all(error <= BOUNDS[name] for name, error in errors.items())
     monkeypatch.setattr(functions, "cpu_features", lambda: MEASURED[0])
     assert functions.unmeasured() is None
     monkeypatch.setattr(functions, "cpu_features", lambda: "aarch64 SVE256")
