@@ -197,9 +197,9 @@ def test_names_in_an_archive_are_names_only(tmp_path: Path) -> None:
 
 
 def test_certified_models_give_the_labels_of_their_automata_at_every_door() -> None:
-    tally = run_doors(100, 100_000)
+    tally = run_doors(200, 100_000)
     assert tally["faults"] == []
-    assert tally["cases"] == 100
+    assert tally["cases"] == 200
     assert min(tally[door] for door in DOORS if door != "c") >= 5
 
 

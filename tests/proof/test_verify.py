@@ -46,6 +46,10 @@ def test_what_the_prover_found_holds_of_the_saved_folder(kind, tmp_path):
     found = verify(tmp_path, certificate.dfa.to_json(), certificate.to_json())
     assert found.holds, found.reason
     assert found == certificate.verification
+    exact = verify(tmp_path, certificate.dfa.to_json(), certificate.to_json(), exact=True)
+    assert exact.holds
+    assert exact.output_margin <= found.output_margin + 1e-12
+    assert exact.output_margin == pytest.approx(found.output_margin, rel=1e-6)
     assert found.checked_pairs == certificate.transitions.size
     assert found.output_margin > 0
     assert CLAIM in str(found)
