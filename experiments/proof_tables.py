@@ -13,7 +13,8 @@ SPEED = ROOT / "benchmarks" / "results" / "verifying.json"
 
 
 def read(name: str) -> Any:
-    return json.loads((RESULTS / f"{name}.json").read_text())
+    path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text()) if path.exists() else {}
 
 
 def times() -> str:
@@ -25,16 +26,17 @@ def times() -> str:
 
 
 def arithmetics() -> str:
-    rows = [
-        [row["arithmetic"], *(f"{1000 * row[key]:.1f} ms" for key in ("product", "sigmoid"))]
-        for row in json.loads(SPEED.read_text())["arithmetics"]
+    rows = json.loads(SPEED.read_text())["arithmetics"][1:]
+    told = [
+        f"{row['arithmetic']} {1000 * row['product']:,.1f} and {1000 * row['sigmoid']:,.1f} ms"
+        for row in rows
     ]
-    return markdown(["arithmetic", "product, 64 x 40 x 120", "7,680 sigmoids"], rows)
+    return f"A product of 64 x 40 with 40 x 120 numbers, and 7,680 sigmoids: {'; '.join(told)}."
 
 
 def mutations() -> str:
     """How many of the mutations of each file were killed."""
-    rows = [row for row in read("mutations")["mutations"] if not row["attack"]]
+    rows = [row for row in read("mutations").get("mutations", ()) if not row["attack"]]
     files = list(dict.fromkeys(row["file"] for row in rows))
     counted = {file: [row["killed"] for row in rows if row["file"] == file] for file in files}
     lines = [[f"`{file}`", f"{sum(found)} of {len(found)}"] for file, found in counted.items()]
@@ -43,7 +45,7 @@ def mutations() -> str:
 
 def repairs() -> str:
     """The mutations that undo a repair, by attack."""
-    rows = [row for row in read("mutations")["mutations"] if row["attack"]]
+    rows = [row for row in read("mutations").get("mutations", ()) if row["attack"]]
     lines = [
         [str(row["attack"]), f"`{row['file']}`: {row['mutation']}", f"`{row['test']}`",
          "fails" if row["killed"] else "PASSES"]
