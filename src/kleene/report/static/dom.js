@@ -26,7 +26,8 @@
     element.append(
       ...children
         .flat(Infinity)
-        .filter((child) => child !== null && child !== undefined && child !== false),
+        .filter((child) => child !== null && child !== undefined && child !== false)
+        .map((child) => (typeof child === "string" ? child.replaceAll(" %", "\u00a0%") : child)),
     );
     return element;
   }
