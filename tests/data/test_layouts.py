@@ -38,16 +38,19 @@ def write(folder: Path, name: str, content: str | bytes) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("name", "delimiter"), [("a.csv", ";"), ("a.csv", "tab"), ("a", "semicolon"), ("a.tsv", None)]
+    ("name", "mark", "given"),
+    [
+        *(("a.csv", mark, None) for mark in ";\t|"),
+        *(("a", ";", None), ("a.tsv", "\t", None), ("a.csv", ":", ":"), ("a", "\t", "tab")),
+    ],
 )
-def test_other_delimiters(tmp_path: Path, name: str, delimiter: str | None) -> None:
-    layout = Layout(delimiter=delimiter)
-    mark = layout.delimiter or "\t"
+def test_other_delimiters(tmp_path: Path, name: str, mark: str, given: str | None) -> None:
     rows = [["id", "text", "label"], ["1", f"a{mark}b", "x"], ["2", "c", "y"]]
     lines = (mark.join(f'"{cell}"' if mark in cell else cell for cell in row) for row in rows)
-    found, examples = open_examples(write(tmp_path, name, "\n".join(lines)), layout)
+    path = write(tmp_path, name, "\n".join(lines))
+    found, examples = open_examples(path, Layout(delimiter=given))
     assert [(e.word, e.label) for e in examples] == [(f"a{mark}b", "x"), ("c", "y")]
-    assert (found.text_column, found.label_column) == ("text", "label")
+    assert (found.text_column, found.label_column, found.delimiter) == ("text", "label", mark)
 
 
 def test_wrong_delimiters_are_refused() -> None:

@@ -8,13 +8,16 @@ import pytest
 from test_archives import make_tar
 
 from kleene.datasets.corpora import (
+    MESSAGE as MESSAGES,
+)
+from kleene.datasets.corpora import (
+    REVIEW,
     LabelledTexts,
     Splits,
     clean,
     imdb,
     newsgroups,
-    read_imdb,
-    read_newsgroups,
+    read_texts,
 )
 from kleene.errors import DataError, SettingError
 
@@ -47,7 +50,7 @@ REVIEWS = {
 
 
 def test_reviews_come_with_their_labels(tmp_path: Path) -> None:
-    train, test = read_imdb(make_tar(tmp_path / "imdb.tar.gz", REVIEWS))
+    train, test = read_texts(make_tar(tmp_path / "imdb.tar.gz", REVIEWS), REVIEW)
     assert train.labels == ("negative", "positive", "positive")
     assert train.texts == ("Awful.", "Très bon", "Loved it!<br />10/10")
     assert train.words[2] == ("loved", "it", "!", "10", "/", "10")
@@ -57,15 +60,15 @@ def test_reviews_come_with_their_labels(tmp_path: Path) -> None:
 
 
 def test_the_order_of_the_archive_plays_no_role(tmp_path: Path) -> None:
-    forwards = read_imdb(make_tar(tmp_path / "a.tar.gz", REVIEWS))
-    backwards = read_imdb(make_tar(tmp_path / "b.tar.gz", dict(reversed(REVIEWS.items()))))
+    forwards = read_texts(make_tar(tmp_path / "a.tar.gz", REVIEWS), REVIEW)
+    backwards = read_texts(make_tar(tmp_path / "b.tar.gz", dict(reversed(REVIEWS.items()))), REVIEW)
     assert forwards == backwards
 
 
 def test_an_archive_without_a_part_is_refused(tmp_path: Path) -> None:
     half = {name: text for name, text in REVIEWS.items() if "/train/" in name}
-    with pytest.raises(DataError, match=r"has no test texts; .* named as train/pos/0_9.txt"):
-        read_imdb(make_tar(tmp_path / "half.tar.gz", half))
+    with pytest.raises(DataError, match="has no test texts named as"):
+        read_texts(make_tar(tmp_path / "half.tar.gz", half), REVIEW)
 
 
 def test_messages_come_raw_or_cleaned(tmp_path: Path) -> None:
@@ -74,11 +77,11 @@ def test_messages_come_raw_or_cleaned(tmp_path: Path) -> None:
         "20news-bydate-test/talk.politics.misc/7": "Köln\n".encode("latin-1"),
     }
     path = make_tar(tmp_path / "news.tar.gz", files)
-    train, test = read_newsgroups(path)
+    train, test = read_texts(path, MESSAGES, "latin-1")
     assert (train.labels, test.labels) == (("sci.space",), ("talk.politics.misc",))
     assert train.texts == (MESSAGE,)
     assert test.texts == ("Köln\n",)
-    cleaned, _ = read_newsgroups(path, cleaned=True)
+    cleaned, _ = read_texts(path, MESSAGES, "latin-1", clean)
     assert cleaned.texts == ("It is far, as I said.\n\nTake a map.",)
 
 

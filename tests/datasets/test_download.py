@@ -84,4 +84,4 @@ def test_the_public_files_are_known_by_their_checksums() -> None:
     known = _twenty_newsgroups.ARCHIVE
     assert NEWSGROUPS.checksums[known.filename] == f"sha256:{known.checksum}"
     assert NEWSGROUPS.url == known.url
-    assert IMDB.name == "aclImdb_v1.tar.gz"
+    assert next(iter(IMDB.checksums)) == "aclImdb_v1.tar.gz"

@@ -24,7 +24,7 @@ from kleene.data.bins import Bins
 from kleene.data.files import fit_bins, read_data
 from kleene.data.layout import Layout
 from kleene.datasets.archives import members
-from kleene.datasets.corpora import read_imdb
+from kleene.datasets.corpora import REVIEW, read_texts
 from kleene.datasets.mnist import read_idx
 from kleene.errors import DataError, KleeneError
 from kleene.evaluation.metrics import logits
@@ -438,7 +438,7 @@ def _of_archives(folder: Path) -> list[Reader]:
 
     def read_tar(content: bytes) -> object:
         tar_path.write_bytes(content)
-        return [list(members(tar_path, lambda name: True)), read_imdb(tar_path)]
+        return [list(members(tar_path, lambda name: True)), read_texts(tar_path, REVIEW)]
 
     def read_images(content: bytes) -> object:
         idx_path.write_bytes(content)

@@ -15,7 +15,14 @@ from kleene.data.bins import as_numbers
 from kleene.data.events import event_examples
 from kleene.data.layout import LABEL_NAMES, NO_LAYOUT, TEXT_NAMES, Example, Layout
 from kleene.data.lines import Lines
-from kleene.data.tables import Table, csv_table, jsonl_table, parquet_table, tsv_table
+from kleene.data.tables import (
+    Table,
+    csv_table,
+    guess_delimiter,
+    jsonl_table,
+    parquet_table,
+    tsv_table,
+)
 from kleene.data.words import (
     Words,
     as_word,
@@ -167,8 +174,8 @@ def _read(lines: Lines, layout: Layout, labelled: bool) -> tuple[Layout, Iterato
         elif kind == "tsv" and not _is_table(first, layout):
             return _examples(tsv_table(lines, content, labelled), layout, labelled)
         else:
-            delimiter = layout.delimiter or ("\t" if kind == "tsv" else None)
-            table = csv_table(lines, content, delimiter)
+            guessed = "\t" if kind == "tsv" else guess_delimiter(first)
+            table = csv_table(lines, content, layout.delimiter or guessed)
     layout = layout.resolve(table.header)
     read = event_examples if layout.has_events else _examples
     return read(table, layout, labelled)
@@ -242,6 +249,6 @@ def _sniff(first: str, layout: Layout) -> str:
         return "jsonl"
     if layout.delimiter is not None:
         return "csv"
-    names = {name.strip().strip('"').lower() for name in first.split(",")}
+    names = {name.strip().strip('"').lower() for name in first.split(guess_delimiter(first))}
     known = len(names) > 1 and names & {*TEXT_NAMES, *LABEL_NAMES}
     return "csv" if "\t" not in first and (layout.names_columns or known) else "tsv"

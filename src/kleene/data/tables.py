@@ -105,14 +105,16 @@ class Table:
 
     def _malformed(self) -> str | None:
         """Why a header may lack the column looked for, if it looks like no header at all."""
-        for mark, name in DELIMITER_NAMES.items():
-            if len(self.header) == 1 and mark in self.header[0]:
-                return f"the columns are separated by {name}s, not commas; give --delimiter {name}"
         if any(_is_number(name) or len(name) > 60 or not name for name in self.header):
             shown = ", ".join(repr(name[:30]) for name in self.header[:4])
             cure = "add a first line with the names of the columns, such as text,label"
             return f"the file has no header, its first line is data ({shown}); {cure}"
         return None
+
+
+def guess_delimiter(header: str) -> str:
+    """A comma where the header has one, else a semicolon, tab or bar."""
+    return next((mark for mark in DELIMITER_NAMES if mark in header), ",")
 
 
 def tsv_table(lines: Lines, content: Iterator[str], labelled: bool) -> Table:
@@ -141,9 +143,8 @@ def tsv_table(lines: Lines, content: Iterator[str], labelled: bool) -> Table:
     return Table(lines=lines, header=header, rows=rows(), is_named=False, keeps_empty=True)
 
 
-def csv_table(lines: Lines, content: Iterator[str], delimiter: str | None) -> Table:
+def csv_table(lines: Lines, content: Iterator[str], delimiter: str) -> Table:
     """The header and the rows of a CSV file; quotes are those of RFC 4180."""
-    delimiter = delimiter or ","
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))  # the csv module has only a global
     records = csv.reader((line + "\n" for line in content), strict=True, delimiter=delimiter)
 

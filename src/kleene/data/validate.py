@@ -108,7 +108,6 @@ def warn_of_missing(labels: Iterable[Label]) -> None:
 
 
 def _warn_of_numbers(words: Sequence[Word]) -> None:
-    """Warn where sequences hold measurements, each of which would be a symbol of its own."""
     symbols = (symbol for word in words[:1000] if not isinstance(word, str) for symbol in word)
     measured = {s for s in symbols if isinstance(s, float) and not s.is_integer()}
     if len(measured) > MAX_FRACTIONS:
@@ -120,7 +119,6 @@ def _warn_of_numbers(words: Sequence[Word]) -> None:
 
 
 def _warn_of_contradictions(words: Sequence[Word], labels: NDArray[np.int64]) -> None:
-    """Warn where equal sequences have different labels."""
     first: dict[Any, int] = {}
     contradicting: dict[Any, None] = {}  # in the order of the rows
     with suppress(TypeError):  # the alphabet will name the symbol that cannot be hashed
@@ -139,7 +137,6 @@ def _warn(message: str) -> None:
 
 
 def _listed(values: Any, what: str) -> list[Any]:
-    """Whatever holds one entry per example, as a list without missing values."""
     listed = _entries(values, what)
     for row, value in enumerate(listed):
         if is_missing(value):

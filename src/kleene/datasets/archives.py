@@ -31,18 +31,11 @@ class Source:
     checksums: dict[str, str]
     """`algorithm:digest` of every file name that holds this content, the url's first."""
 
-    @property
-    def name(self) -> str:
-        """What the public file is called."""
-        return next(iter(self.checksums))
-
 
 def locate(source: Source, data: str | Path | None = None) -> Path:
-    """The checked file of a source.
+    """The checked file of a source, or of its subfolder, in `data` or the folder KLEENE_DATA.
 
-    It is looked for in `data`, or else in the folder that the variable KLEENE_DATA names, there or
-    in its subfolder `source.folder`. Where neither is given, the public file is fetched once into
-    the user's cache.
+    Where neither is given, the public file is fetched once into the user's cache.
     """
     named = data or os.environ.get(VARIABLE)
     if not named:
@@ -52,8 +45,15 @@ def locate(source: Source, data: str | Path | None = None) -> Path:
         raise DataError(f"there is no folder {folder}; name one with data= or {VARIABLE}")
     for name, checksum in source.checksums.items():
         for path in (folder / source.folder / name, folder / name):
-            if path.is_file():
-                return _checked(path, checksum)
+            if not path.is_file():
+                continue
+            algorithm, _, wanted = checksum.partition(":")
+            with reading(path), open_regular(path) as file:
+                found = hashlib.file_digest(file, algorithm).hexdigest()
+            if found != wanted:
+                problem = f"{path} must have the {algorithm} {wanted[:12]}..., got {found[:12]}..."
+                raise DataError(f"{problem}; it is truncated or altered: get it again")
+            return path
     names = " or ".join(f"{source.folder}/{name}" for name in source.checksums)
     raise DataError(
         f"{folder} holds no {names}; get it from {source.url}, or name no folder to have it fetched"
@@ -68,26 +68,15 @@ def _fetch(source: Source) -> Path:
 
     pooch.get_logger().setLevel(logging.WARNING)
     cache = pooch.os_cache("kleene") / source.folder
-    checksum = source.checksums[source.name]
+    name, checksum = next(iter(source.checksums.items()))
     try:
-        path = pooch.retrieve(source.url, checksum, fname=source.name, path=cache)
+        return Path(pooch.retrieve(source.url, checksum, fname=name, path=cache))
     except ValueError as error:  # what pooch raises for a wrong checksum
         raise DataError(f"{source.url} is not the file it was: {error}") from None
     except OSError as error:  # no network, no such host, no room
         reason = " ".join(str(error).split())[:120]
         cure = f"fetch it elsewhere, and name its folder with data= or {VARIABLE}"
         raise DataError(f"cannot fetch {source.url} ({reason}); {cure}") from None
-    return Path(path)
-
-
-def _checked(path: Path, checksum: str) -> Path:
-    algorithm, _, wanted = checksum.partition(":")
-    with reading(path), open_regular(path) as file:
-        found = hashlib.file_digest(file, algorithm).hexdigest()
-    if found != wanted:
-        problem = f"{path} must have the {algorithm} {wanted[:12]}..., got {found[:12]}..."
-        raise DataError(f"{problem}; it is truncated or altered: get it again")
-    return path
 
 
 def members(
@@ -97,10 +86,10 @@ def members(
     max_member: int = MAX_MEMBER,
     max_total: int = MAX_TOTAL,
 ) -> Iterator[tuple[str, bytes]]:
-    """Names and contents of the files in a .tar.gz whose names are wanted, in their order.
+    """Names and contents of the wanted files in a .tar.gz, in their order; links are passed over.
 
-    Names are only names here: no path of an archive is ever opened. Links, devices and folders are
-    passed over. The archive is read to its end, so that a truncated one never passes for whole.
+    No path of an archive is ever opened. The archive is read to its end, so that a truncated one
+    never passes for whole.
     """
     total = 0
     with (

@@ -38,8 +38,8 @@ NEWSGROUPS = Source(
         ),
     },
 )
-_REVIEW = re.compile(r"(?:^|/)(train|test)/(pos|neg)/(\d+)_\d+\.txt$")
-_MESSAGE = re.compile(r"(?:^|/)20news-bydate-(train|test)/([\w.\-]+)/(\d+)$")
+REVIEW = re.compile(r"(?:^|/)(train|test)/(pos|neg)/(\d+)_\d+\.txt$")
+MESSAGE = re.compile(r"(?:^|/)20news-bydate-(train|test)/([\w.\-]+)/(\d+)$")
 _SENTIMENT = {"pos": "positive", "neg": "negative"}
 QUOTED = re.compile(r"^\s{0,3}[>|]|^\s{0,3}\w{1,4}>")
 ATTRIBUTION = re.compile(
@@ -95,7 +95,7 @@ def imdb(data: str | Path | None = None) -> Splits:
 
     Labels are "positive" and "negative". 123 texts stand in both parts, as they do in the original.
     """
-    return read_imdb(locate(IMDB, data))
+    return read_texts(locate(IMDB, data), REVIEW)
 
 
 def newsgroups(data: str | Path | None = None, *, cleaned: bool = False) -> Splits:
@@ -104,25 +104,13 @@ def newsgroups(data: str | Path | None = None, *, cleaned: bool = False) -> Spli
     `cleaned` takes off headers, signatures and quoted lines, which give most groups away; some
     messages are empty then.
     """
-    return read_newsgroups(locate(NEWSGROUPS, data), cleaned=cleaned)
-
-
-def read_imdb(path: str | Path) -> Splits:
-    """Any archive with files `.../{train,test}/{pos,neg}/<id>_<rating>.txt`."""
-    return _read(path, _REVIEW, "utf-8", "train/pos/0_9.txt")
-
-
-def read_newsgroups(path: str | Path, *, cleaned: bool = False) -> Splits:
-    """Any archive with files `20news-bydate-{train,test}/<group>/<number>`."""
-    example = "20news-bydate-train/sci.space/60000"
-    return _read(path, _MESSAGE, "latin-1", example, clean if cleaned else str)
+    return read_texts(locate(NEWSGROUPS, data), MESSAGE, "latin-1", clean if cleaned else str)
 
 
 def clean(message: str) -> str:
     """The message without header, quotes and signature; it may be empty then.
 
-    The header ends at the first empty line. Quotes are lines of another message, and lines that say
-    whose. A signature is what follows the last empty line or rule, if it is short.
+    A signature is what follows the last empty line or rule, if it is short.
     """
     _, found, body = message.replace("\r\n", "\n").partition("\n\n")
     lines = [
@@ -138,23 +126,25 @@ def clean(message: str) -> str:
     return "\n".join(lines).strip()
 
 
-def _read(
+def read_texts(
     path: str | Path,
-    layout: re.Pattern[str],
-    encoding: str,
-    example: str,
+    names: re.Pattern[str],
+    encoding: str = "utf-8",
     change: Callable[[str], str] = str,
 ) -> Splits:
-    """The texts of both parts, sorted by label and number, so that packing plays no role."""
+    """The texts of both parts of an archive, sorted by label and number.
+
+    `names` says which files are texts, and finds part, label and number in their names.
+    """
     parts: dict[str, list[tuple[str, int, str]]] = {"train": [], "test": []}
-    for name, content in members(path, lambda name: layout.search(name) is not None):
-        part, label, number = layout.search(name).groups()  # type: ignore[union-attr]
+    for name, content in members(path, lambda name: names.search(name) is not None):
+        part, label, number = names.search(name).groups()  # type: ignore[union-attr]
         parts[part].append((label, int(number), change(content.decode(encoding, "replace"))))
     splits = []
     for part, texts in parts.items():
         if not texts:
-            raise DataError(f"{path} has no {part} texts; its files must be named as {example}")
+            raise DataError(f"{path} has no {part} texts named as {names.pattern}; get it again")
         labels, _, found = zip(*sorted(texts), strict=True)
-        names = tuple(_SENTIMENT.get(label, label) for label in labels)
-        splits.append(LabelledTexts(texts=found, labels=names))
+        plain = tuple(_SENTIMENT.get(label, label) for label in labels)
+        splits.append(LabelledTexts(texts=found, labels=plain))
     return Splits(*splits)

@@ -39,12 +39,9 @@ class Images:
     labels: Ints  # image
 
     def __post_init__(self) -> None:
-        if self.pixels.ndim != 3:
-            shape = self.pixels.shape
-            raise DataError(f"pixels must have shape (image, row, column), got {shape}")
-        if len(self.pixels) != len(self.labels):
-            found = f"{len(self.pixels)} images and {len(self.labels)} labels"
-            raise DataError(f"expected one label per image, got {found}")
+        if self.pixels.ndim != 3 or len(self.pixels) != len(self.labels):
+            found = f"{self.pixels.shape} and {len(self.labels)} labels"
+            raise DataError(f"expected pixels (image, row, column), a label per image, got {found}")
 
     def __len__(self) -> int:
         return len(self.pixels)
@@ -62,8 +59,8 @@ class Images:
         rows, columns = self.shape
         width = size if width is None else width
         if size < 1 or rows % size or width < 1 or columns % width:
-            got = size if size == width else f"{size} rows and {width} columns"
-            raise SettingError(f"size must divide {rows} and {columns}, got {got}")
+            problem = f"{size} x {width} must divide {rows} x {columns}"
+            raise SettingError(f"{problem}; choose another size")
         parts = self.pixels.reshape(len(self), rows // size, size, columns // width, width)
         return Images(pixels=parts.mean((2, 4)).round().astype(np.uint8), labels=self.labels)
 
