@@ -16,6 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).parents[1] / "helpers"))
+
 import torch
 from asking import raw_server, server
 from fuzzing import fuzz

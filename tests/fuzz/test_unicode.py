@@ -56,14 +56,6 @@ def test_symbols_and_labels_come_back_as_they_were(folder: Path) -> None:
     assert set(model.predict(words()).tolist()) <= set(LABELS)
 
 
-def test_predictions_as_json(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    capfd.readouterr()
-    command = ["predict", str(folder / "model"), str(folder / "data.jsonl"), "--json"]
-    assert main(command) == 0
-    found = json.loads("[" + ",".join(capfd.readouterr().out.splitlines()) + "]")
-    assert json.dumps(found)
-
-
 def test_the_automaton_as_a_file(folder: Path) -> None:
     out = folder / "dfa.json"
     command = ["extract", str(folder / "model"), "--data", str(folder / "data.jsonl")]

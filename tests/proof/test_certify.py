@@ -24,7 +24,6 @@ from kleene.automata import DFA
 from kleene.data.alphabet import FIRST_SYMBOL
 from kleene.data.batch import make_batch
 from kleene.errors import AlphabetError, AutomatonError, ExtractionError
-from kleene.extraction.extract import extract
 from kleene.machine import run
 from kleene.model import Model
 from kleene.nn.classifier import Classifier
@@ -152,13 +151,6 @@ def test_a_network_built_from_an_automaton_is_proved_to_be_it(seed):
     model = built_model(dfa, groups=3, temperature=0.2)
     assert certify(model, dfa).holds
     assert certify(model).dfa == dfa
-
-
-def test_many_symbols():
-    dfa = permutations(12, tuple(f"word{i}" for i in range(2000)), seed=0, groups=3)
-    model = built_model(dfa, groups=3, temperature=0.1)
-    words = [tuple(f"word{i * j % 2000}" for i in range(j)) for j in range(40)]
-    assert extract(model, words, method="table").certificate.transitions.size == 12 * 2000
 
 
 def test_one_wrong_symbol_of_many_is_refused():

@@ -1,7 +1,7 @@
 """Check a certificate again, from files alone: the model folder, the automaton, the certificate.
 
 The conditions are in `verify_core` and `verify_counter`, the files are read by `verify_files`. They
-need NumPy, safetensors and the standard library, and share no code with the prover.
+need NumPy, safetensors and the standard library, and import nothing of the prover.
 
     python -m kleene.proof.verify MODEL MACHINE.json CERTIFICATE.json [--exact]
 """
